@@ -265,7 +265,9 @@ class _Run:
             if item.is_folder:
                 self._inner(item, place, key, depth)
             else:
-                self._listed(item, place, key)
+                rule = place.file_rule(item.name)
+                kind = OTHER if rule is None else rule.kind
+                self._file(item, kind, key, is_odd=rule is None and place is not UNKNOWN)
 
     def _inner(self, item: Item, around: Place, key: str | None, depth: int) -> None:
         rule = around.folder_rule(item.name)
@@ -285,12 +287,6 @@ class _Run:
                 )
         is_key = FX_KEY.fullmatch(item.name) or place.loads_all
         self._folder(item, place, item.name if is_key else key, depth + 1)
-
-    def _listed(self, item: Item, place: Place, key: str | None) -> None:
-        rule = place.file_rule(item.name)
-        self._file(
-            item, OTHER if rule is None else rule.kind, key, is_odd=rule is None and place is not UNKNOWN
-        )
 
     def _file(self, item: Item, kind: str, key: str | None, *, is_odd: bool = False) -> None:
         self.files += 1

@@ -275,7 +275,8 @@ class _Text:
             elif isinstance(inner, ast.Constant):
                 value = inner.value
                 is_known = not isinstance(value, str | bytes) or (
-                    isinstance(value, str) and _is_launched(value)
+                    isinstance(value, str)
+                    and (_LAUNCHED.fullmatch(value) is not None or is_arithmetic(value, any_name=True))
                 )
             if not is_known:
                 raise _Odd(inner, f"launches a kernel with {ast.unparse(inner)[:100]}")
@@ -314,10 +315,6 @@ def _kernel(text: ast.Constant) -> Iterator[Part]:
         yield from _Text().check(tree)
     except _Odd as odd:
         raise _Odd(text, f"a kernel: {odd}") from None
-
-
-def _is_launched(text: str) -> bool:
-    return _LAUNCHED.fullmatch(text) is not None or is_arithmetic(text, any_name=True)
 
 
 def _bound_by(node: ast.AST) -> str | None:

@@ -182,16 +182,13 @@ def audit_bytes(data: bytes, place: Place) -> list[Finding]:
     if data.startswith(_ZIP):
         return audit_zip(data, place)
     is_save = data.startswith(_LEGACY)
-    kind = TORCH_SAVE if is_save else VLLM_AOT if _holds_graphs(data, place) else place.kind
+    # The pickled graph of an entry (``_serialized_original_gm``), which vLLM's models have too.
+    is_graph = place.depth > 0 and place.kind in (FXGRAPH, AOTAUTOGRAD) and _GRAPHS in data
+    kind = TORCH_SAVE if is_save else VLLM_AOT if is_graph else place.kind
     audited = audit_pickle(data, replace(place, kind=kind))
     if looks_like_pickle(data) or is_save or audited.damage is None or acts_as_pickle(data):
         return audited.findings
     return []
-
-
-def _holds_graphs(data: bytes, place: Place) -> bool:
-    """Whether this is the pickled graph of an entry (``_serialized_original_gm``), which vLLM's models have too."""
-    return place.depth > 0 and place.kind in (FXGRAPH, AOTAUTOGRAD) and _GRAPHS in data
 
 
 def audit_zip(data: bytes, place: Place, *, is_package: bool = False) -> list[Finding]:

@@ -59,7 +59,7 @@ def _judged(stub: Stub) -> Judged:
     texts = (text for text in stub.args if isinstance(text, str))
     if stub.name == "Symbol" and not all(map(str.isidentifier, texts)):
         yield "code-not-as-torch", "a symbol that is no name", None
-    if stub.module.startswith(_METADATA) and any(map(_is_code, _texts(numbers))):
+    if stub.module.startswith(_METADATA) and not all(map(_PLAIN.fullmatch, _texts(numbers))):
         yield "code-not-as-torch", f"a text in its metadata, of which torch makes Python ({stub.name})", None
     judge = _JUDGES.get(stub.name)
     if judge is not None:
@@ -74,10 +74,6 @@ def _texts(value: Any) -> Iterator[str]:
     elif isinstance(value, (list, tuple, dict)):
         for one in (*value.keys(), *value.values()) if isinstance(value, dict) else value:
             yield from _texts(one)
-
-
-def _is_code(text: str) -> bool:
-    return _PLAIN.fullmatch(text) is None
 
 
 def _short(value: object) -> str:
@@ -127,12 +123,8 @@ def _graph_module(stub: Stub, state: dict[str, object]) -> Judged:
         yield from _graph_code(given if isinstance(given, tuple) else ())
 
 
-def _reduced_graph(stub: Stub, state: dict[str, object]) -> Judged:
-    """``reduce_graph_module(body, imports)``: runs both as Python, one behind the other."""
-    yield from _graph_code(stub.args)
-
-
 def _graph_code(given: tuple[object, ...]) -> Judged:
+    """``reduce_graph_module(body, imports)``: runs both as Python, one behind the other."""
     body = given[0] if len(given) == 2 else None
     code = (body.get("_code") or body.get("code", "")) if isinstance(body, dict) else None
     if not isinstance(code, str) or not isinstance(given[1], str):
@@ -144,27 +136,28 @@ def _graph_code(given: tuple[object, ...]) -> Judged:
 
 def _bundled_kernel(stub: Stub, state: dict[str, object]) -> Judged:
     """``TritonKernelArtifacts``: written to the folder named by its hash (``TritonBundler.read_and_emit``)."""
-    key = _field(stub, state, "kernel_hash", 0)
+    key = _field(stub, state, "kernel_hash")
     if not isinstance(key, str) or not _TRITON_KEY.fullmatch(key):
         yield "path-escapes", f"its kernels are written to the folder {_short(key)}", key
 
 
 def _bundled_file(stub: Stub, state: dict[str, object]) -> Judged:
     """``TritonKernelArtifact``: one file of a bundled kernel."""
-    name = _field(stub, state, "filename", 0)
+    name = _field(stub, state, "filename")
     if not isinstance(name, str) or not _FILE_NAME.fullmatch(name):
         yield "path-escapes", f"a file of its kernels is written as {_short(name)}", name
     yield "native-code", "holds kernels of machine code", name
 
 
-def _field(stub: Stub, state: dict[str, object], name: str, place: int) -> object:
+def _field(stub: Stub, state: dict[str, object], name: str) -> object:
+    """The first field of an object, however it was given."""
     if name in state:
         return state[name]
-    return stub.args[place] if len(stub.args) > place else stub.keywords.get(name)
+    return stub.args[0] if stub.args else stub.keywords.get(name)
 
 
 _JUDGES: Final[dict[str, Callable[[Stub, dict[str, object]], Judged]]] = {
     "CompiledFxGraph": _compiled_graph, "SerializedGraphModule": _graph_module,
-    "reduce_graph_module": _reduced_graph, "TritonKernelArtifacts": _bundled_kernel,
+    "reduce_graph_module": lambda stub, state: _graph_code(stub.args), "TritonKernelArtifacts": _bundled_kernel,
     "TritonKernelArtifact": _bundled_file,
 }  # fmt: skip

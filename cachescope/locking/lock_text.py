@@ -195,6 +195,7 @@ class _LikeTheFirst(Mapping[str, KeyField]):
 
 def lock_text(lock: CacheLock) -> str:
     """The lock as JSON: equal locks have equal texts."""
+    expected = (_line({"cache": cache, "key": key}) for cache, key in lock.expected or ())
     contexts = (_context(lock.contexts[0] if at else None, one) for at, one in enumerate(lock.contexts))
     parts = [
         f'"cachescope_lock": {LOCK_VERSION}',
@@ -205,7 +206,7 @@ def lock_text(lock: CacheLock) -> str:
         f'"processes": {_listed(_line(asdict(process)) for process in lock.processes)}',
         f'"files": {_listed(_line(_file(file)) for file in lock.files.values())}',
         f'"links": {_lines(lock.links)}',
-        f'"expected": {_expected(lock)}',
+        f'"expected": {"null" if lock.expected is None else _listed(expected)}',
     ]
     return "{\n" + ",\n".join(parts) + "\n}\n"
 
@@ -267,9 +268,3 @@ def _file(file: LockedFile) -> JsonObject:
     """What is known of a file; what is not is left out."""
     values = ((one.name, getattr(file, one.name)) for one in fields(file))
     return {name: value for name, value in values if value not in (None, ())}
-
-
-def _expected(lock: CacheLock) -> str:
-    if lock.expected is None:
-        return "null"
-    return _listed(_line({"cache": cache, "key": key}) for cache, key in lock.expected)

@@ -7,6 +7,7 @@ that says so.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.util
 import os
@@ -68,7 +69,8 @@ def installed_torch() -> Installed:
         named = _VERSION.search(version)
         if named is None:
             return Installed(problem="torch/version.py says no version")
-        cuda, hip = (_named(version, name) for name in ("cuda", "hip"))
+        builds = (re.search(_BUILD.format(name), version, re.MULTILINE) for name in ("cuda", "hip"))
+        cuda, hip = (None if build is None else build[1] for build in builds)
         key, problem = _torch_key(root, named[1])
     except (OSError, AttributeError) as error:
         return Installed(problem=f"the files of torch cannot be read: {error}")
@@ -92,35 +94,25 @@ def _torch_key(root: Path, version: str) -> tuple[str | None, str | None]:
     return b64encode(hasher.digest()).decode(), None
 
 
-def triton_version() -> Installed:
-    """The Triton beside this Python, without its key: its library has hundreds of megabytes."""
-    root = _folder_of("triton")
+def installed_triton(*, with_key: bool = True) -> Installed:
+    """The Triton beside this Python, and its key, for which its library of hundreds of megabytes is read."""
+    # Mirrors `triton_key` (3.2 to 3.9).
+    root, version = _folder_of("triton"), None
     if root is None:
         return Installed(problem="Triton is not installed for this Python")
     try:
-        named = _VERSION.search(_text(root / "__init__.py"))
-    except OSError as error:
-        return Installed(problem=f"the files of Triton cannot be read: {error}")
-    if named is None:
-        return Installed(problem="triton/__init__.py says no version")
-    return Installed(named[1])
-
-
-def installed_triton() -> Installed:
-    """The Triton beside this Python, and its key."""
-    # Mirrors `triton_key` (3.2 to 3.9).
-    found, root = triton_version(), _folder_of("triton")
-    if found.version is None or root is None:
-        return found
-    try:
-        of_key = _file_of_triton_key(root)
-        if of_key is None:
-            problem = f"Triton {found.version} makes its key in a way that is not known here"
-            return Installed(found.version, problem=problem)
-        hashes = list(_triton_hashes(root, of_key))
+        if (named := _VERSION.search(_text(root / "__init__.py"))) is None:
+            return Installed(problem="triton/__init__.py says no version")
+        version = named[1]
+        if not with_key:
+            return Installed(version)
+        if (of_key := _file_of_triton_key(root)) is None:
+            return Installed(
+                version, problem=f"Triton {version} makes its key in a way that is not known here"
+            )
+        return Installed(version, version + "-".join(_triton_hashes(root, of_key)))
     except (OSError, AttributeError) as error:
-        return Installed(found.version, problem=f"the files of Triton cannot be read: {error}")
-    return Installed(found.version, found.version + "-".join(hashes))
+        return Installed(version, problem=f"the files of Triton cannot be read: {error}")
 
 
 def _file_of_triton_key(root: Path) -> Path | None:
@@ -153,11 +145,6 @@ def _folder_of(package: str) -> Path | None:
     except (ImportError, ValueError):
         return None
     return Path(spec.origin).parent if spec is not None and spec.origin else None
-
-
-def _named(source: str, name: str) -> str | None:
-    found = re.search(_BUILD.format(name), source, re.MULTILINE)
-    return found[1] if found else None
 
 
 def _text(path: Path) -> str:
@@ -205,12 +192,8 @@ def machine_with(torch: Installed, triton: Installed) -> tuple[Machine, dict[str
         devices=devices,
         cpu_features=cpu_features(),
     )
-    return machine, _unknown(torch, triton, no_devices)
-
-
-def _unknown(torch: Installed, triton: Installed, devices: str | None) -> dict[str, str]:
-    problems = {"torch": torch.problem, "triton": triton.problem, "device": devices}
-    return {name: problem for name, problem in problems.items() if problem is not None}
+    problems = {"torch": torch.problem, "triton": triton.problem, "device": no_devices}
+    return machine, {name: problem for name, problem in problems.items() if problem is not None}
 
 
 def devices_here(driver: Path = _DRIVER) -> tuple[tuple[str, ...] | None, str | None]:
@@ -222,33 +205,23 @@ def devices_here(driver: Path = _DRIVER) -> tuple[tuple[str, ...] | None, str | 
         return None, f"{_VISIBLE} hides the boards"
     if any(driver.glob("capabilities/gpu*/mig/gi*")):
         return None, "a board here is divided into MIG instances, which only torch can identify"
-    names = [_model(board) for board in boards]
-    if None in names:
-        return None, "the driver does not say its models"
-    return tuple(name for name in names if name is not None), None
-
-
-def _model(board: Path) -> str | None:
-    for line in _head(board).splitlines():
-        name, _, value = line.partition(":")
-        if name.strip() == "Model":
-            return value.strip() or None
-    return None
+    names = [dict(_facts_in(board)).get("Model", "") for board in boards]
+    return (tuple(names), None) if all(names) else (None, "the driver does not say its models")
 
 
 def cpu_features(cpus: Path = _CPUS) -> tuple[str, ...] | None:
     """The vector instructions of this CPU; None if the system does not list them."""
-    for line in _head(cpus).splitlines():
-        name, _, value = line.partition(":")
-        if name.strip() in ("flags", "Features"):
+    for name, value in _facts_in(cpus):
+        if name in ("flags", "Features"):
             return tuple(sorted(one for one in set(value.split()) if one.startswith(_VECTORS)))
     return None
 
 
-def _head(path: Path) -> str:
-    try:
-        with open(path, "rb", buffering=0) as file:
-            data = file.read(_MOST_OF_A_FILE) or b""
-    except OSError:
-        return ""
-    return os.fsdecode(data).encode("utf-8", "replace").decode("utf-8")
+def _facts_in(path: Path) -> Iterator[tuple[str, str]]:
+    """The lines ``name: value`` at the beginning of a file of the system."""
+    data = b""
+    with contextlib.suppress(OSError), open(path, "rb", buffering=0) as file:
+        data = file.read(_MOST_OF_A_FILE) or b""
+    for line in os.fsdecode(data).encode("utf-8", "replace").decode("utf-8").splitlines():
+        name, _, value = line.partition(":")
+        yield name.strip(), value.strip()

@@ -12,7 +12,7 @@ from cachescope.grouping import by_key
 from cachescope.locking.facts import DIFFERS, UNKNOWN, Fact, holds_triton, machine_facts
 from cachescope.locking.lock import CacheLock, Key, LockedFile
 from cachescope.locking.lock_text import read_lock
-from cachescope.locking.machine import installed_torch, installed_triton, machine_with, triton_version
+from cachescope.locking.machine import installed_torch, installed_triton, machine_with
 from cachescope.locking.tree import FILE, LINK, Content, Found, contents, walk
 from cachescope.locking.variables import environment, variable_facts
 from cachescope.readers.directory.default_root import default_root
@@ -103,7 +103,7 @@ def verify_lock(
         torch = pool.submit(installed_torch)
         held = lock if isinstance(lock, CacheLock) else read_lock(lock)
         # Triton's library has hundreds of megabytes.
-        triton = pool.submit(installed_triton if holds_triton(held) else triton_version)
+        triton = pool.submit(installed_triton, with_key=holds_triton(held))
         found = [one for one in walk(root) if one.path != own]
         findings = tuple(sorted(_findings(held, found), key=lambda one: (_ORDER[one.kind], one.path)))
         here, unknown = machine_with(torch.result(), triton.result())

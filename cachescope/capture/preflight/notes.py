@@ -32,6 +32,7 @@ _PROCESSES: Final = "processes"
 TRACE_DIR: Final = "TORCH_TRACE"
 
 _noted_processes: set[int] = set()
+# The processes that had ended by then; a forked one says what the process did that it was forked from.
 _earlier: list[int] = []
 # Whether the program has read what torch counted of its caches, which is not what a real run counts.
 _counts_read: list[bool] = []
@@ -107,14 +108,13 @@ def patch_logging(module: Any, replace: Any) -> None:
         for name in module.log_registry.get_log_qnames():
             for handler in logging.getLogger(name).handlers:
                 if type(handler) is logging.StreamHandler:
-                    handler.addFilter(_is_of_the_program)
+                    # The records that the program would show without them.
+                    handler.addFilter(
+                        lambda record: record.levelno > logging.INFO or record.name not in LOGGERS
+                    )
 
     if TRACE_DIR in ours:
         replace(module, "_init_logs", _init_logs)
-
-
-def _is_of_the_program(record: logging.LogRecord) -> bool:
-    return record.levelno > logging.INFO or record.name not in LOGGERS
 
 
 def patch_dynamo_utils(module: Any, replace: Any) -> None:
@@ -164,8 +164,8 @@ def _lookup_note(cache: Any, key: str, local: bool, remote_cache: Any, hints: An
     }
     if (folder := meant_cache_dir()) is not None:
         told["cache_dir"] = folder
-    if earlier := ended_before():
-        told["after"] = earlier
+    if _earlier:
+        told["after"] = sorted(_earlier)
     if not local:
         told["not_local"] = True
     if remote_cache is not None:
@@ -231,11 +231,6 @@ def note_beginning() -> None:
         _earlier[:] = [pid for pid in others if not _is_alive(pid)]
         with open(os.path.join(folder, str(os.getpid())), "w"):
             pass
-
-
-def ended_before() -> list[int]:
-    """The processes that had ended; a forked one says what the process did that it was forked from."""
-    return sorted(_earlier)
 
 
 def _is_alive(pid: int) -> bool:

@@ -53,7 +53,9 @@ def end_quickly() -> None:
 def _leave_cycles() -> None:
     if "torch" not in sys.modules:
         return
-    if _has_nanobind():
+    # A library prints what is left at the end (nanobind; libtriton of Triton 3.9, which comes with torch 2.15). Not `__module__`, which
+    # may be a property.
+    if any(vars(kind).get("__module__") == "nanobind" for kind in type.__subclasses__(type)):
         gc.unfreeze()
         return
     for one in gc.get_objects():
@@ -62,12 +64,6 @@ def _leave_cycles() -> None:
             with suppress(Exception):
                 one.flush()
     gc.freeze()
-
-
-def _has_nanobind() -> bool:
-    """Whether a library is loaded that prints what is left at the end (nanobind; libtriton of Triton 3.9, which comes with torch 2.15)."""
-    # Not `__module__`, which may be a property.
-    return any(vars(kind).get("__module__") == "nanobind" for kind in type.__subclasses__(type))
 
 
 def patch_symbolic_convert(module: Any, replace: Any) -> None:

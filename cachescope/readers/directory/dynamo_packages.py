@@ -101,7 +101,9 @@ def _load(data: bytes) -> object:
 
 
 def _take(entry: EntryRow, package: dict[object, object], reading: Reading) -> None:
-    entry.name = _place(package["original_code"])
+    code = package["original_code"]  # a `SerializedCode` (torch/_dynamo/package.py)
+    state = code.state if isinstance(code, Stub) else {}
+    entry.name = place_of(*(state.get(name) for name in ("co_qualname", "co_filename", "co_firstlineno")))
     compiled = package["compiled_fn"]
     if isinstance(compiled, tuple) and len(compiled) == 2 and isinstance(compiled[1], bytes):
         take_bundled(entry, loads_harmless(compiled[1]), reading)
@@ -113,12 +115,6 @@ def _take(entry: EntryRow, package: dict[object, object], reading: Reading) -> N
         # A backend without a name is called by its repr, whose address differs in each process.
         made_by.append("backend " + _OBJECT.sub(r"\1", backend))
     entry.detail = ", ".join(made_by)
-
-
-def _place(code: object) -> str | None:
-    """The function and its location, of a ``SerializedCode`` (torch/_dynamo/package.py)."""
-    state = code.state if isinstance(code, Stub) else {}
-    return place_of(*(state.get(name) for name in ("co_qualname", "co_filename", "co_firstlineno")))
 
 
 read_aot_compile = content_reader(fill_aot_compile)

@@ -43,20 +43,17 @@ def fill_kernel_metadata(entry: EntryRow, name: str, data: bytes, reading: Readi
     """
     metadata = load_object(data)
     entry.name = _word(metadata.get("name")) or name.removesuffix(".json")
-    target = metadata.get("target")
-    if isinstance(target, dict) and isinstance(target.get("backend"), str):
+    given = metadata.get("target")
+    target = given if isinstance(given, dict) else {}
+    if isinstance(target.get("backend"), str):
         entry.device_types = (well_formed(target["backend"]),)
-    entry.detail = ", ".join(_parts(metadata, target if isinstance(target, dict) else {}))
+    parts = {"arch": target.get("arch")}
+    parts |= {key: metadata.get(key) for key in ("num_warps", "num_stages", "triton_version")}
+    entry.detail = ", ".join(
+        f"{key} {word}" for key, value in parts.items() if (word := _word(value)) is not None
+    )
     if metadata.get("hash") is not None and metadata["hash"] != entry.cache_key:
         raise DamagedContent("its hash differs from the folder's name")
-
-
-def _parts(metadata: dict[str, object], target: dict[str, object]) -> list[str]:
-    named = {
-        "arch": target.get("arch"),
-        **{key: metadata.get(key) for key in ("num_warps", "num_stages", "triton_version")},
-    }
-    return [f"{key} {word}" for key, value in named.items() if (word := _word(value)) is not None]
 
 
 def _word(value: object) -> str | None:

@@ -72,16 +72,12 @@ def fill_factors(entry: EntryRow, name: str, data: bytes, reading: Reading) -> N
 
 
 def _without_secrets(env: JsonObject, reading: Reading) -> JsonObject:
-    return {
-        name: _numbered(value, reading) if isinstance(value, str) and value and is_secret(name) else value
-        for name, value in env.items()
-    }
-
-
-def _numbered(value: str, reading: Reading) -> str:
-    """Equal secrets have equal numbers."""
-    number = reading.vllm_secrets.setdefault(value, len(reading.vllm_secrets) + 1)
-    return f"(secret {number})"
+    """The variables, with a number in the place of each secret; equal ones have equal numbers."""
+    kept, known = {**env}, reading.vllm_secrets
+    for name, value in env.items():
+        if isinstance(value, str) and value and is_secret(name):
+            kept[name] = f"(secret {known.setdefault(value, len(known) + 1)})"
+    return kept
 
 
 def fill_handles(entry: EntryRow, name: str, data: bytes, reading: Reading) -> None:

@@ -16,7 +16,6 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from cachescope.readers.json_record import Record, load_json
-from cachescope.readers.logs.byte_source import Pieces, open_bytes
 from cachescope.readers.logs.shape_symbols import Symbols
 from cachescope.readers.logs.trace_compiles import (
     NOWHERE,
@@ -28,8 +27,7 @@ from cachescope.readers.logs.trace_compiles import (
     interned_string,
     recompile_reasons,
 )
-from cachescope.readers.logs.trace_records import Records, Repeats, read_records
-from cachescope.readers.reading import Problems
+from cachescope.readers.logs.trace_records import Records, TracePass
 
 _RECORD: Final = re.compile(
     rb'\] \{"(?:(str|dynamo_start|create_(?:unbacked_)?symbol|guard_added_fast|symbolic_shape_specialization'
@@ -88,14 +86,12 @@ class CompiledFrame:
         return "resume" if (self.place.function or "").startswith(_RESUMED) else "first"
 
 
-class CompiledFrames:
+class CompiledFrames(TracePass):
     """The compiles of one trace, in the order in which they began; and what could not be read."""
 
     def __init__(self, path: str, size: int | None = None) -> None:
-        self._path = path
+        super().__init__(path, size)
         self.rows: list[CompiledFrame] = []
-        self.problems = Problems()
-        self._repeats = Repeats()
         self._stacks = Stacks()
         self._segments: Counter[str] = Counter()
         self._current: dict[str, CompiledFrame] = {}
@@ -112,15 +108,8 @@ class CompiledFrames:
             b"compilation_metrics": self._metrics,
             b"bwd_compilation_metrics": self._metrics,
         }
-        with open_bytes(path) as stream:
-            pieces = Pieces(stream, size)
-            end = 0
-            for offset, records in read_records(pieces):
-                end = offset + records.end
-                if not records.is_too_long:
-                    self._block(offset, records)
-            if failure := pieces.failure():
-                self._problem(end, *failure)
+        for offset, records in self._blocks():
+            self._block(offset, records)
 
     def _block(self, offset: int, records: Records) -> None:
         for start, line_end, end in records.lines():
@@ -133,7 +122,7 @@ class CompiledFrames:
                 if (string := interned_string(line)) is not None:
                     self._stacks.note_string(*string)
                 continue
-            if self._repeats.has(memoryview(records.buffer)[start:end]):
+            if self._is_repeated(memoryview(records.buffer)[start:end]):
                 continue
             try:
                 envelope = Record(load_json(line))
@@ -223,9 +212,6 @@ class CompiledFrames:
         one.has_ended, one.error = True, error
         one.start_ns, one.time_taken_ns = metrics.moment_of_us("start_time_us"), _time_taken(metrics)
         one.restarts = tuple(map(_first_line, metrics.texts("restart_reasons") or ()))
-
-    def _problem(self, at: int, kind: str, message: str) -> None:
-        self.problems.note(self._path, f"byte {at}", kind, message)
 
 
 def _time_taken(metrics: Record) -> int | None:

@@ -253,7 +253,7 @@ class _Peers:
 
     def __init__(self, reading: Reading) -> None:
         self._shapes = Shapes(reading.details)
-        self._whole = set(_whole_sets(reading))
+        self._whole = set(_details_of(process for process in reading.processes if process.kind != "text"))
         self._of_key: dict[str, set[int]] = defaultdict(set)
         for process in reading.processes:
             for lookup in process.lookups:
@@ -261,18 +261,17 @@ class _Peers:
                     self._of_key[lookup.cache_key].add(lookup.detail_set)
         for key, code in _stored(reading):
             self._of_key[key].add(code)
+            self._whole.add((AOTAUTOGRAD if key.startswith("a") else FXGRAPH, code))
         ended = {
             (x.cache, x.detail_set) for p in reading.processes for x in p.lookups if x.outcome != "unknown"
         }
         self._without_end = set(_details_of(reading.processes)) - ended
         for number, process in enumerate(reading.processes):
-            self._note_builds([code for _, code in _details_of([process])], -1 - number)
-
-    def _note_builds(self, codes: list[int], otherwise: int) -> None:
-        """Note the one build of torch of a process, even if the lines that identify it are lost."""
-        builds = [build for code in codes if (build := self._shapes.build(code)) is not None]
-        for code in codes:
-            self._shapes.of_process.setdefault(code, builds[0] if builds else otherwise)
+            # Its one build of torch, even if the lines that identify it are lost.
+            codes = [code for _, code in _details_of([process])]
+            builds = [build for code in codes if (build := self._shapes.build(code)) is not None]
+            for code in codes:
+                self._shapes.of_process.setdefault(code, builds[0] if builds else -1 - number)
 
     def cut_among(self, known: set[_Known], texts: list[Process]) -> set[_Known]:
         """The incomplete ones among these sets."""
@@ -352,12 +351,6 @@ def _required(found: dict[frozenset[int], int]) -> frozenset[int]:
             counts[field] += sets
     common = frozenset(field for field, sets in counts.items() if sets > 1)
     return common.union(*(fields for fields in found if common <= fields))
-
-
-def _whole_sets(reading: Reading) -> Iterator[_Known]:
-    yield from _details_of(process for process in reading.processes if process.kind != "text")
-    for key, code in _stored(reading):
-        yield AOTAUTOGRAD if key.startswith("a") else FXGRAPH, code
 
 
 def _stored(reading: Reading) -> Iterator[tuple[str, int]]:

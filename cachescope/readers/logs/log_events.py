@@ -8,7 +8,7 @@ from where it ended the last time: the events are the same, and so are the proce
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any, Final, Protocol
 
@@ -114,12 +114,6 @@ class EventList:
         return Process(path, kind, pid=None, lookups=self._lookups, events=events, end_state=end_state)
 
 
-def _events_of(process: Process) -> Iterator[tuple[str, list[Any]]]:
-    lookups = iter(process.lookups)
-    for word, *values in load_json((process.events or "[]").encode()):
-        yield word, [next(lookups), *values] if word in _OF_A_LOOKUP else values
-
-
 def fold_events(fold: Fold, reading: Reading, parts: Iterable[LogTables]) -> None:
     """Make the processes of a log in `reading` from its events, which one or several parts hold."""
     for part in parts:
@@ -131,8 +125,9 @@ def fold_events(fold: Fold, reading: Reading, parts: Iterable[LogTables]) -> Non
             for lookup in process.lookups:
                 if lookup.detail_set is not None:
                     lookup.detail_set = codes[lookup.detail_set]
-            for word, values in _events_of(process):
-                fold.handle(word, *values)
+            lookups = iter(process.lookups)
+            for word, *values in load_json((process.events or "[]").encode()):
+                fold.handle(word, *([next(lookups)] if word in _OF_A_LOOKUP else []), *values)
             if fold.has_failed:
                 break
     fold.finish()

@@ -11,10 +11,8 @@ from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 from cachescope.readers.json_record import MOST_NS, MOST_NS_OF_A_DURATION, Record, load_json
-from cachescope.readers.logs.byte_source import Pieces, open_bytes
 from cachescope.readers.logs.trace_compiles import NO_COMPILE
-from cachescope.readers.logs.trace_records import Records, Repeats, read_records
-from cachescope.readers.reading import Problems
+from cachescope.readers.logs.trace_records import Records, TracePass
 
 # In JSON a quote within a text is escaped, so no text can hold this.
 _EVENT: Final = b'] {"chromium_event"'
@@ -31,24 +29,16 @@ class TraceEvent(NamedTuple):
     compile_id: str | None
 
 
-class TraceEvents:
+class TraceEvents(TracePass):
     """The events of one trace, in the order of the file; and what could not be read."""
 
     def __init__(self, path: str, size: int | None = None) -> None:
-        self._path = path
-        self._size = size
-        self.problems = Problems()
+        super().__init__(path, size)
         self._last_ns: int | None = None
-        self._repeats = Repeats()
 
     def __iter__(self) -> Iterator[TraceEvent]:
-        with open_bytes(self._path) as stream:
-            pieces = Pieces(stream, self._size)
-            for offset, records in read_records(pieces):
-                if not records.is_too_long:
-                    yield from self._block(offset, records)
-            if failure := pieces.failure():
-                self._problem(offset + records.end if self._last_ns is not None else 0, *failure)
+        for offset, records in self._blocks():
+            yield from self._block(offset, records)
 
     def _block(self, offset: int, records: Records) -> Iterator[TraceEvent]:
         buffer = records.buffer
@@ -56,7 +46,7 @@ class TraceEvents:
         for start, line_end, end in records.lines():
             if buffer.find(_EVENT, start, line_end) < 0:
                 continue
-            if self._repeats.has(memoryview(buffer)[start:end]):
+            if self._is_repeated(memoryview(buffer)[start:end]):
                 continue
             try:
                 values = load_json(buffer[line_end:end])
@@ -67,7 +57,10 @@ class TraceEvents:
                 continue
             event = _plain_event(values) or self._checked_event(values, offset + start)
             if event is not None and event.is_begin is not None:
-                self._check_order(event, offset + start)
+                if self._last_ns is not None and event.time_ns - self._last_ns > MOST_NS_OF_A_DURATION:
+                    message = "chromium_event: ts is months after that of the event before"
+                    self._problem(offset + start, "bad_value", message)
+                self._last_ns = event.time_ns
                 yield event
 
     def _checked_event(self, values: object, at: int) -> TraceEvent | None:
@@ -84,14 +77,6 @@ class TraceEvents:
         if name is None or time_ns is None or kind not in _KINDS:
             return None
         return TraceEvent(name, time_ns, _KINDS[kind], None if compile_id == NO_COMPILE else compile_id)
-
-    def _check_order(self, event: TraceEvent, at: int) -> None:
-        if self._last_ns is not None and event.time_ns - self._last_ns > MOST_NS_OF_A_DURATION:
-            self._problem(at, "bad_value", "chromium_event: ts is months after that of the event before")
-        self._last_ns = event.time_ns
-
-    def _problem(self, at: int, kind: str, message: str) -> None:
-        self.problems.note(self._path, f"byte {at}", kind, message)
 
 
 _KINDS: Final = {"B": True, "E": False, "i": None}

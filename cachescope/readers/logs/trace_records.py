@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from cachescope.readers.logs.byte_source import Pieces
+from cachescope.readers.logs.byte_source import Pieces, open_bytes
 from cachescope.readers.logs.log_prefix import PREFIX
 from cachescope.readers.logs.trace_artifacts import (
     LOOKUP_ARTIFACTS,
@@ -21,6 +21,7 @@ from cachescope.readers.logs.trace_artifacts import (
     RUNNABLE_ARTIFACT,
     VERSION_ARTIFACT,
 )
+from cachescope.readers.reading import Problems
 from cachescope.terms import PREFLIGHT_ARTIFACT
 
 BLOCK_BYTES: int = 1 << 20
@@ -98,20 +99,38 @@ class Stray(NamedTuple):
     lines: int = 1
 
 
-class Repeats:
-    """The records so far: a log that was appended to itself, or shipped twice, holds records twice.
+class TracePass:
+    """One more pass over a trace, for what lookups do not need; and what could not be read."""
 
-    Each has its moment: torch writes no two that are equal.
-    """
-
-    def __init__(self) -> None:
+    def __init__(self, path: str, size: int | None = None) -> None:
+        self._path = path
+        self._size = size
         self._known: set[int] = set()
+        self.problems = Problems()
 
-    def has(self, record: memoryview) -> bool:
-        """Whether this record stood in the log before; from now on it did."""
+    def _blocks(self) -> Iterator[tuple[int, Records]]:
+        """The blocks of `read_records`, without records that are too long."""
+        with open_bytes(self._path) as stream:
+            pieces = Pieces(stream, self._size)
+            end = 0
+            for offset, records in read_records(pieces):
+                end = offset + records.end
+                if not records.is_too_long:
+                    yield offset, records
+            if failure := pieces.failure():
+                self._problem(end, *failure)
+
+    def _is_repeated(self, record: memoryview) -> bool:
+        """Whether this record stood in the log before, which was appended to itself, or shipped twice.
+
+        Each has its moment: torch writes no two that are equal.
+        """
         before = len(self._known)
         self._known.add(hash(bytes(record)))
         return len(self._known) == before
+
+    def _problem(self, at: int, kind: str, message: str) -> None:
+        self.problems.note(self._path, f"byte {at}", kind, message)
 
 
 def read_records(pieces: Pieces, offset: int = 0) -> Iterator[tuple[int, Records]]:

@@ -233,7 +233,10 @@ def follow(data: bytes, start: int = 0, *, persistent_ids: bool = False) -> Prog
         program.not_read = error.what
         return program
     except UnreadablePickle as error:
-        _note_refusal(program, error.what)
+        if error.what.startswith(("truncated", "not a pickle")):
+            program.damage = error.what
+        else:
+            program.odd.append(f"a {error.what}")
         data = _before_a_cut(data[: error.offset or 0])
     if (frames or program.damage) and _cross(data):
         program.odd.append(
@@ -285,13 +288,6 @@ def _cross(data: bytes) -> bool:
     except ValueError:
         pass  # cut
     return False
-
-
-def _note_refusal(program: Program, what: str) -> None:
-    if what.startswith(("truncated", "not a pickle")):
-        program.damage = what
-    else:
-        program.odd.append(f"a {what}")
 
 
 def computed(program: Program) -> Iterator[str]:

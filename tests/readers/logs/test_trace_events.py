@@ -225,12 +225,12 @@ def test_the_process_is_that_of_the_first_record(first: str, pid: int) -> None:
 def test_a_file_that_is_lost_half_way_is_a_problem_at_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
     def problem(data: str) -> tuple[int, str, str]:
         stream = Failing([data.encode()] if data else [], OSError(errno.EIO, "broken"))
-        monkeypatch.setattr(trace_events, "open_bytes", lambda path: stream)
+        monkeypatch.setattr(trace_records, "open_bytes", lambda path: stream)
         events = TraceEvents("/a.log")
         count = len(list(events))
         (found,) = events.problems
         return count, found.where, found.kind
 
     assert problem(event(PLAIN)) == (1, f"byte {len(event(PLAIN))}", "lost")
-    assert problem(looked_up()) == (0, "byte 0", "lost")
+    assert problem(looked_up()) == (0, f"byte {len(looked_up())}", "lost")
     assert problem("") == (0, "byte 0", "lost")
