@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from functools import cache
+from pathlib import Path
 from typing import Any, Final
 
 Check = Callable[[Any], None]
@@ -48,6 +50,12 @@ def called(value: object) -> str:
             return "a list"
         case _:
             return "an object"
+
+
+@cache
+def declared_in(schema: Path) -> Check:
+    """The check of the schema in a file."""
+    return check_of(json.loads(schema.read_text(encoding="utf-8")))
 
 
 def check_of(schema: dict[str, Any], defs: dict[str, Any] | None = None) -> Check:

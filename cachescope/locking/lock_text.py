@@ -11,11 +11,10 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, fields
-from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from cachescope.checked_json import Check, WrongValueError, check_of
+from cachescope.checked_json import WrongValueError, declared_in
 from cachescope.errors import CachescopeError, SourceError
 from cachescope.json_types import JsonObject
 from cachescope.locking.lock import (
@@ -96,15 +95,10 @@ def parse(data: bytes) -> CacheLock:
     if _HALVES.search(data):
         _whole_characters(value)
     try:
-        _declared()(value)
+        declared_in(SCHEMA)(value)
     except WrongValueError as error:
         raise LockFormatError(f"no lock: {error}") from error
     return _lock(value)
-
-
-@cache
-def _declared() -> Check:
-    return check_of(json.loads(SCHEMA.read_text(encoding="utf-8")))
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -8,37 +8,23 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Final, cast
 
+from cachescope.checked_json import WrongValueError, declared_in
 from cachescope.errors import SourceError
 from cachescope.frames.context_rows import ContextRow
 from cachescope.json_types import JsonObject
 from cachescope.keys import CONTEXT_FORMS
 from cachescope.keys.detail_hash import default_protocol, torch_detail_hash
-from cachescope.readers.json_record import MOST_NS, Record, moment_ns
-from cachescope.readers.reading import Context, Reading, Snapshot
+from cachescope.readers.json_record import Record, moment_ns
+from cachescope.readers.reading import Reading, Snapshot
 from cachescope.terms import COMPILE_FORMS, RUNTIME_FORMS, SNAPSHOT_VERSION
 
 # A context is about 100 kB; a file far beyond that is no snapshot and is not loaded.
 MAX_BYTES: Final = 64 * 1024 * 1024
 
-# Everything besides the context, and its JSON type if present.
-_FIELDS: Final[dict[str, type]] = {
-    "context_source": str,
-    "torch_version": str,
-    "python_version": str,
-    "platform": str,
-    "host": str,
-    "pid": int,
-    "time": str,
-    "environment": dict,
-    "settings": dict,
-    "device_properties": list,
-    "not_json": list,
-    "key_fields_problem": str,
-}
-# For these, missing is not the same as empty.
-_FIELD_HASHES: Final = ("key_fields", "aot_key_fields")
+# What declares a snapshot, and is what it is checked with.
+_SCHEMA: Final = Path(__file__).parent / "snapshot_schema.json"
 
 
 def read_snapshot(path: str | os.PathLike[str]) -> Snapshot:
@@ -58,16 +44,15 @@ def read_snapshot(path: str | os.PathLike[str]) -> Snapshot:
             f"snapshot format {document['cachescope_snapshot']!r}; this version of cachescope "
             f"reads format {SNAPSHOT_VERSION}: upgrade cachescope or capture again",
         )
-    context = _context(name, document.get("context"))
-    checked: JsonObject = {
-        "cachescope_snapshot": document["cachescope_snapshot"],
-        "context": context,
-        **{field: _field(name, document, field) for field in _FIELDS},
-        **{field: _texts(name, field, document.get(field)) for field in _FIELD_HASHES},
-        "torch_manifest": _manifest(name, document.get("torch_manifest")),
-    }
-    _check_texts(name, context, checked)
-    return cast("Snapshot", checked)
+    try:
+        declared_in(_SCHEMA)(document)
+    except WrongValueError as error:
+        raise SourceError(name, f"no snapshot: {error}") from error
+    empty: JsonObject = {"environment": {}, "settings": {}, "device_properties": [], "not_json": []}
+    known = empty | {field: value for field, value in document.items() if value is not None}
+    snapshot = cast("Snapshot", {field: known.get(field) for field in Snapshot.__annotations__})
+    _check_texts(name, snapshot)
+    return snapshot
 
 
 def read_context(path: str, reading: Reading) -> None:
@@ -148,55 +133,13 @@ def _load(name: str) -> object:
         raise SourceError(name, f"not readable as JSON, cut short perhaps: {error}") from error
 
 
-def _context(name: str, context: object) -> Context:
-    if not isinstance(context, dict) or set(context) != set(CONTEXT_FORMS):
-        raise SourceError(name, f"its context does not have exactly the keys {', '.join(CONTEXT_FORMS)}")
-    for section, values in context.items():
-        if values is not None and not isinstance(values, dict):
-            raise SourceError(name, f"{section} is neither null nor an object")
-    for form, value in (context["compile_context"] or {}).items():
-        if form in COMPILE_FORMS and not isinstance(value, str | None):
-            raise SourceError(name, f"{form} is {type(value).__name__}, neither null nor text")
-    return cast("Context", context)
-
-
-def _check_texts(name: str, context: Context, snapshot: JsonObject) -> None:
+def _check_texts(name: str, snapshot: Snapshot) -> None:
     """Refuse half a surrogate pair in values that become columns directly; JSON columns escape it."""
-    forms = context["compile_context"] or {}
-    texts: list[object] = [*forms, *forms.values(), *(context["runtime_context"] or {})]
-    for value in (snapshot[field] for field, kind in _FIELDS.items() if kind is not dict):
+    forms = snapshot["context"]["compile_context"] or {}
+    texts: list[object] = [*forms, *forms.values(), *(snapshot["context"]["runtime_context"] or {})]
+    for value in snapshot.values():
         texts += value if isinstance(value, list) else [value]
     try:
         "".join(text for text in texts if isinstance(text, str)).encode()
     except UnicodeEncodeError as error:
         raise SourceError(name, f"holds half of a character: {error}") from error
-
-
-def _field(name: str, document: JsonObject, field: str) -> object:
-    kind = _FIELDS[field]
-    value: Any = document.get(field)
-    if value is None:
-        return kind() if kind in (dict, list) else None
-    # In Python a bool is an int, and an int may be too large for a column.
-    if not isinstance(value, kind) or (kind is int and not (type(value) is int and 0 <= value <= MOST_NS)):
-        raise SourceError(name, f"{field} is {type(value).__name__}, not {kind.__name__}")
-    items: Any = value.values() if isinstance(value, dict) else value
-    if kind in (dict, list) and not all(isinstance(item, str) for item in items):
-        raise SourceError(name, f"{field} holds something that is not text")
-    return value
-
-
-def _texts(name: str, field: str, value: object) -> dict[str, str] | None:
-    if value is None:
-        return None
-    if not isinstance(value, dict) or not all(isinstance(item, str) for item in value.values()):
-        raise SourceError(name, f"{field} is no object of texts")
-    return value
-
-
-def _manifest(name: str, value: object) -> JsonObject | None:
-    if value is None:
-        return None
-    if not isinstance(value, dict) or _texts(name, "torch_manifest", value.get("files")) is None:
-        raise SourceError(name, "torch_manifest holds no files")
-    return value

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from cachescope.errors import SourceError
 from cachescope.frames.context_rows import ContextRow
 from cachescope.keys.detail_hash import torch_detail_hash
+from cachescope.readers import snapshot
 from cachescope.readers.json_record import MOST_NS, moment_ns
 from cachescope.readers.kinds import looks_like_snapshot
-from cachescope.readers.reading import Reading
+from cachescope.readers.reading import Reading, Snapshot
 from cachescope.readers.snapshot import context_row, read_snapshot
 from cachescope.readers.sources import read_sources
 from cachescope.terms import COMPILE_FORMS, RUNTIME_FORMS
@@ -77,17 +78,17 @@ def test_a_snapshot_of_before_key_fields_says_that_they_are_not_known(tmp_path: 
 
 
 @pytest.mark.parametrize(("field", "value", "message"), [
-    ("key_fields", {"gm": 1}, "key_fields is no object of texts"),
-    ("aot_key_fields", [], "aot_key_fields is no object of texts"),
+    ("key_fields", {"gm": 1}, "key_fields.gm is 1, not a text"),
+    ("aot_key_fields", [], "aot_key_fields is a list, not an object or null"),
     ("torch_manifest", {"files": {"a.py": None}}, "torch_manifest"),
-    ("torch_manifest", {}, "torch_manifest holds no files"),
+    ("torch_manifest", {}, "torch_manifest has no files"),
     ("host", "\ud800", "half of a character"),
     ("platform", "\ud800", "half of a character"),
     ("device_properties", ["\ud800"], "half of a character"),
     ("context", {"runtime_context": {"\ud800": 1}, "compile_context": None}, "half of a character"),
     ("context", {"runtime_context": None, "compile_context": {"\ud800": None}}, "half of a character"),
     ("context", {"runtime_context": None, "compile_context": {"runtime": "\udfff"}}, "half of a character"),
-    ("context", {"runtime_context": None, "compile_context": {"runtime": 3}}, "runtime is int"),
+    ("context", {"runtime_context": None, "compile_context": {"runtime": 3}}, "context.compile_context.runtime is 3, not a text or null"),
     *(("pid", pid, "pid is ") for pid in (-1, MOST_NS + 1, True, 1.0)),
 ])  # fmt: skip
 def test_what_a_frame_could_not_hold_is_refused(
@@ -95,6 +96,13 @@ def test_what_a_frame_could_not_hold_is_refused(
 ) -> None:
     with pytest.raises(SourceError, match=message):
         read_snapshot(written(tmp_path, {**SNAPSHOT, field: value}))
+
+
+def test_its_schema_declares_what_a_snapshot_has() -> None:
+    declared = json.loads(Path(snapshot.__file__).with_name("snapshot_schema.json").read_text())["properties"]
+    assert declared.keys() | {"cachescope_snapshot"} == Snapshot.__annotations__.keys()
+    assert tuple(declared["context"]["properties"]["compile_context"]["properties"]) == COMPILE_FORMS
+    assert declared["pid"]["maximum"] == MOST_NS
 
 
 def test_a_byte_order_mark_is_no_obstacle(tmp_path: Path) -> None:
@@ -117,13 +125,13 @@ def test_forms_of_a_newer_torch_are_kept(tmp_path: Path) -> None:
     ({}, "not a cachescope snapshot"),
     ({"system": {}, "cache": {}}, "not a cachescope snapshot"),
     ({**SNAPSHOT, "cachescope_snapshot": 2}, "format 2.*upgrade"),
-    ({**SNAPSHOT, "context": None}, "its context"),
-    ({**SNAPSHOT, "context": {"runtime_context": {}}}, "its context"),
-    ({**SNAPSHOT, "context": {**CONTEXT, "compile_context": 1}}, "compile_context is neither"),
-    ({**SNAPSHOT, "pid": "1"}, "pid is str, not int"),
-    ({**SNAPSHOT, "environment": []}, "environment is list"),
-    ({**SNAPSHOT, "environment": {"A": 1}}, "environment holds something"),
-    ({**SNAPSHOT, "not_json": [None]}, "not_json holds something"),
+    ({**SNAPSHOT, "context": None}, "context is null, not an object"),
+    ({**SNAPSHOT, "context": {"runtime_context": {}}}, "context has no compile_context"),
+    ({**SNAPSHOT, "context": {**CONTEXT, "compile_context": 1}}, "compile_context is 1, not an object or null"),
+    ({**SNAPSHOT, "pid": "1"}, "pid is the text '1', not a whole number or null"),
+    ({**SNAPSHOT, "environment": []}, "environment is a list, not an object or null"),
+    ({**SNAPSHOT, "environment": {"A": 1}}, "environment.A is 1, not a text"),
+    ({**SNAPSHOT, "not_json": [None]}, "not_json.0. is null, not a text"),
 ])  # fmt: skip
 def test_what_is_no_snapshot_is_refused_in_one_line(content: object, message: str, tmp_path: Path) -> None:
     path = written(tmp_path, content)

@@ -263,7 +263,7 @@ class _TextProcess:
         """
         if aot.cache != AOTAUTOGRAD:
             return False
-        at = next(at for at in range(len(self._lookups) - 1, -1, -1) if self._lookups[at] is aot)
+        at = self._index_of(aot)
         missed: set[str | None] = set()
         for lookup in self._lookups[at + 1 :]:
             is_inside = (lookup.compile_id, lookup.segment) == (aot.compile_id, aot.segment)
@@ -274,6 +274,14 @@ class _TextProcess:
             if lookup.detail_set is None and not lookup.is_details_cut:
                 missed.add(lookup.cache_key)
         return False
+
+    def _index_of(self, lookup: LookupRow) -> int:
+        return next(at for at in range(len(self._lookups) - 1, -1, -1) if self._lookups[at] is lookup)
+
+    def _latest(self, cache: str, compile_id: str | None) -> LookupRow | None:
+        """The latest lookup of a compile in a cache."""
+        of_it = (x for x in reversed(self._lookups) if (x.cache, x.compile_id) == (cache, compile_id))
+        return next(of_it, None)
 
     def _take_unresolved(self, cache: str, key: str, compile_id: str | None) -> LookupRow | None:
         for at in range(len(self._unresolved) - 1, -1, -1):
@@ -318,8 +326,7 @@ class _TextProcess:
         is_of_graphs = lookup.cache == FXGRAPH or state == "hit"
         if not is_of_graphs or self._lookups[-1].compile_id == lookup.compile_id:
             return False
-        at = next(at for at in range(len(self._lookups) - 1, -1, -1) if self._lookups[at] is lookup)
-        began = self._clocks[at]
+        began = self._clocks[self._index_of(lookup)]
         if began is None or message.clock_us is None:
             return False
         return abs(message.clock_us - began) > _SAME_MOMENT_US
@@ -354,14 +361,14 @@ class _TextProcess:
 
     def _missed_in_this_compile(self, cache: str, compile_id: str | None) -> LookupRow | None:
         """The miss whose result torch cannot store: then the bypass is not a second lookup. None if there is no such miss."""
-        for lookup in reversed(self._lookups):
-            if lookup.cache == cache and lookup.compile_id == compile_id:
-                if lookup.outcome == "unknown" and self._compiled_after(lookup):
-                    lookup.outcome = "full_miss"
-                stored = lookup.entry_path is not None or lookup.save_bypass is not None
-                may_have_missed = lookup.outcome in (*MISSED, "unknown")
-                return lookup if cache == AOTAUTOGRAD and may_have_missed and not stored else None
-        return None
+        lookup = self._latest(cache, compile_id)
+        if lookup is None:
+            return None
+        if lookup.outcome == "unknown" and self._compiled_after(lookup):
+            lookup.outcome = "full_miss"
+        stored = lookup.entry_path is not None or lookup.save_bypass is not None
+        may_have_missed = lookup.outcome in (*MISSED, "unknown")
+        return lookup if cache == AOTAUTOGRAD and may_have_missed and not stored else None
 
     def _note_guards(self, match: re.Match[str]) -> None:
         for lookup in reversed(self._lookups):
@@ -372,11 +379,11 @@ class _TextProcess:
     def _note_save_error(self, match: re.Match[str], message: _Message) -> None:
         """Note why a result could not be stored; the error of an FX graph is the last line of its traceback."""
         cache = AOTAUTOGRAD if match["which"] == "AOTAutograd" else FXGRAPH
-        for lookup in reversed(self._lookups):
-            if (lookup.cache, lookup.compile_id) == (cache, message.compile_id):
-                lookup.save_error = _Waiting(message, match["error"]).error
-                return
-        self._report(_Waiting(message, match["error"]), "what was compiled could not be stored")
+        waiting = _Waiting(message, match["error"])
+        if (lookup := self._latest(cache, message.compile_id)) is not None:
+            lookup.save_error = waiting.error
+        else:
+            self._report(waiting, "what was compiled could not be stored")
 
     def _report_load_error(self) -> None:
         """Tell of an entry that could not be loaded if no lookup says that it was its own."""

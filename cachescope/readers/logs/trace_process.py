@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Final
 
 from cachescope.errors import SourceError
@@ -64,9 +64,8 @@ class TraceProcess:
         self.has_failed = False
         """Whether the log could not be read to its end."""
         self._words: dict[str, Callable[..., None]] = {
-            "first": self._first, "last": self._last, "clock": self._set_clock, "rank": self._rank,
-            "torch_version": self._torch_version, "versions": self._versions, "cache_dir": self._cache_dir,
-            "gpus": self._gpus,
+            "first": self._first, "last": self._last, "clock": self._set_clock, "told": self._told,
+            "torch_version": self._torch_version,
             "string": self._compiles.note_string, "recompiles": self._compiles.note_reasons,
             "compile_began": self._compile_began, "compile_ended": self._compile_ended, "lookup": self._lookup,
             "uncached": self._uncached, "aot_code": self._aot_code, "asked": self._note_lookup_event,
@@ -128,25 +127,13 @@ class TraceProcess:
         """Year and offset that turn the clocks of prefixes into times."""
         self._clock = self._clock or LogClock(year, offset_us, known_us)
 
-    def _rank(self, rank: int) -> None:
-        if self._process.rank is None:
-            self._process.rank = rank
-
     def _torch_version(self, version: str | None) -> None:
         self._process.torch_version = version
 
-    def _versions(self, python: str | None, torch: str | None) -> None:
-        """The versions in metrics, used if nothing else has recorded them."""
-        process = self._process
-        process.python_version = process.python_version if process.python_version is not None else python
-        process.torch_version = process.torch_version if process.torch_version is not None else torch
-
-    def _gpus(self, names: Sequence[str]) -> None:
-        self._process.gpus = self._process.gpus or tuple(names)
-
-    def _cache_dir(self, folder: str) -> None:
-        if self._process.cache_dir is None:
-            self._process.cache_dir = folder
+    def _told(self, name: str, value: Any) -> None:
+        """A fact of the process, used if nothing before has told it."""
+        if getattr(self._process, name) in (None, ()):
+            setattr(self._process, name, tuple(value) if isinstance(value, list) else value)
 
     def _compile_began(
         self,

@@ -45,8 +45,10 @@ from cachescope.terms import AOTAUTOGRAD, FXGRAPH, PREFLIGHT_ARTIFACT
 # The metadata come first in the JSON object.
 _ARTIFACT_NAME: Final = re.compile(rb'\{"artifact": \{"name": "(\w+)"')
 _PAYLOAD_HASH: Final = re.compile(rb'"has_payload": "([0-9a-f]{32})"\}$')
-_TORCH_VERSION: Final = re.compile(rb'"pytorch_version": "([^"\\]{1,200})"')
-_PYTHON_VERSION: Final = re.compile(rb'"python_version": "([^" \\]{1,200})')
+_VERSIONS: Final = {
+    "python_version": re.compile(rb'"python_version": "([^" \\]{1,200})'),
+    "torch_version": re.compile(rb'"pytorch_version": "([^"\\]{1,200})"'),
+}
 # torch/_inductor/compile_fx.py logs a lookup after the missed graph was compiled and stored; other places log it before.
 _AFTER_COMPILE: Final = b"torch/_inductor/compile_fx.py:"
 _EVENT: Final = b'{"chromium_event"'
@@ -78,8 +80,7 @@ class TraceReader:
         self._has_prefix = self._has_clock = self._has_rank = False
         # The caches for which a lookup was read, or was reported missing.
         self._is_recorded: set[str] = set()
-        self._torch_version: str | None = None
-        self._python_version: str | None = None
+        self._versions: set[str] = set()
         self._last_us: int | None = None
         self._is_cut = self._has_runnable = False
         self._can_go_on = True
@@ -212,7 +213,7 @@ class TraceReader:
         match = _OUTPUT_CODE.match(self._block, span.prefix.end(), span.line_end)
         code_path = match[1].decode("utf-8", "replace") if match else ""
         if folder := os.path.dirname(os.path.dirname(code_path)):
-            self._emit("cache_dir", folder)
+            self._emit("told", "cache_dir", folder)
 
     def _clock_us(self, prefix: re.Match[bytes]) -> int | None:
         try:
@@ -235,7 +236,7 @@ class TraceReader:
         rank = envelope.whole("rank")
         if rank is not None and not self._has_rank:
             self._has_rank = True
-            self._emit("rank", rank)
+            self._emit("told", "rank", rank)
         return envelope
 
     def _emit_wrong(self, span: Span, *records: Record) -> None:
@@ -274,7 +275,7 @@ class TraceReader:
         elif name == RUNNABLE_ARTIFACT and not self._has_runnable:
             # The same in each of them.
             self._has_runnable = True
-            self._emit("gpus", gpus_in(bytes(memoryview(self._block)[span.line_end : span.end])))
+            self._emit("told", "gpus", gpus_in(bytes(memoryview(self._block)[span.line_end : span.end])))
         if name not in LOOKUP_ARTIFACTS and name != VERSION_ARTIFACT:
             return
         envelope = self._envelope(span)
@@ -288,8 +289,9 @@ class TraceReader:
             if record is None:
                 return
             if name == VERSION_ARTIFACT:
-                self._torch_version = record.version("pytorch_version")
-                self._emit("torch_version", self._torch_version)
+                version = record.version("pytorch_version")
+                self._versions |= set() if version is None else {"torch_version"}
+                self._emit("torch_version", version)
                 self._emit_wrong(span, envelope, record)
                 return
             read = record.values, self._add_details(at, record)
@@ -353,12 +355,10 @@ class TraceReader:
         clock, compile_id = self._clock_us(span.prefix), id_of_metrics(line)
         self._emit("compile_ended", self._line_sum(span), clock, compile_id, error_of_metrics(line))
         # Metrics are large, and all contain the same versions.
-        python = _PYTHON_VERSION.search(line) if self._python_version is None else None
-        torch = _TORCH_VERSION.search(line) if self._torch_version is None else None
-        if python or torch:
-            self._python_version = python[1].decode("utf-8", "replace") if python else self._python_version
-            self._torch_version = torch[1].decode("utf-8", "replace") if torch else self._torch_version
-            self._emit("versions", self._python_version, self._torch_version)
+        for name, pattern in _VERSIONS.items():
+            if name not in self._versions and (match := pattern.search(line)):
+                self._versions.add(name)
+                self._emit("told", name, match[1].decode("utf-8", "replace"))
 
     def _line(self, span: Span) -> bytes:
         """The JSON object of a record as bytes."""
