@@ -1,4 +1,4 @@
-"""The command line: one command a module, whose docstring is its help. Its function `run` loads what it runs."""
+"""The command line: one command a module, whose docstring is its help. Its function `run` loads what it runs, and returns the exit status."""
 
 from __future__ import annotations
 

@@ -125,6 +125,12 @@ def add_reading_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_source_arguments(parser: argparse.ArgumentParser) -> None:
+    """How PATHs are read, and how the answer is printed."""
+    add_reading_arguments(parser)
+    add_output_arguments(parser)
+
+
 def command_after(args: argparse.Namespace, words: list[str], sign: str = "--") -> list[str]:
     """The command to run among what follows such a sign; there has to be one."""
     command = words[1:] if words[:1] == ["--"] else words

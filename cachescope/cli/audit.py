@@ -33,7 +33,6 @@ _OWNERS: Final = re.compile(r"\b(?:belongs to|the group) (\S+) \(")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
     parser.add_argument("paths", nargs="+", metavar="DIR|FILE", help="what to audit")
     parser.add_argument(
         "--fail-on",
@@ -52,7 +51,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Look, and print."""
     from cachescope.auditing.audit import Audit, run_audit
     from cachescope.frames.audit_rules import UNPROVEN
 

@@ -22,13 +22,11 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
     parser.add_argument("--clear", action="store_true", help="remove all kept logs")
     add_output_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """List what is kept, and remove it where that is asked."""
     from cachescope.readers.index.kept_logs import Index
     from cachescope.report.redact import Identities
 

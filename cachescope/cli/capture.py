@@ -13,7 +13,6 @@ from cachescope.errors import CachescopeError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
     parser.add_argument("-o", "--output", metavar="FILE", help="write to FILE instead of standard output")
     parser.add_argument(
         "--torch-manifest",
@@ -24,7 +23,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Ask torch, and print or write the snapshot."""
     from cachescope.capture.contexts import capture, write_snapshot
 
     if args.output is not None:

@@ -36,7 +36,6 @@ _TIME: Final = re.compile(r"(?P<number>\d+(?:\.\d*)?|\.\d+)\s*(?P<unit>|s|ms|min
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
     parser.add_argument("paths", nargs="+", metavar="PATH", help="what to read; all lookups in it count")
     parser.add_argument(
         "--min-hit-rate",
@@ -73,7 +72,6 @@ def _nanoseconds(text: str) -> int:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Read, check and print."""
     from cachescope.cli.sources import read_given
 
     if args.no_new_cause != (args.baseline is not None):

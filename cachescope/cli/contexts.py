@@ -8,24 +8,21 @@ from __future__ import annotations
 
 import argparse
 
-from cachescope.cli.arguments import add_output_arguments, add_reading_arguments
+from cachescope.cli.arguments import add_source_arguments
 from cachescope.cli.output import write_answer
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
     parser.add_argument("paths", nargs="+", metavar="PATH", help="a snapshot, or what explain reads")
     parser.add_argument(
         "--schema",
         metavar="FILE",
         help='which forms count, as JSON: {"runtime_context": true, "compile_context": {"runtime": true}}',
     )
-    add_reading_arguments(parser)
-    add_output_arguments(parser)
+    add_source_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Read, and print."""
     from cachescope.answers.sharing import Sharing
     from cachescope.cli.sources import read_given, read_schema
     from cachescope.keys import IsolationSchema

@@ -9,7 +9,6 @@ from cachescope.cli.output import redaction_of, write_answer
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
     from cachescope.samples import sample_names
 
     names = ", ".join(sample_names())
@@ -18,7 +17,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Explain one sample, and say where to go on."""
     from cachescope.answers.why import Why
     from cachescope.cli.sources import read_scope
     from cachescope.report.as_json import explain_object

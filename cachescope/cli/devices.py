@@ -8,25 +8,22 @@ from __future__ import annotations
 
 import argparse
 
-from cachescope.cli.arguments import add_output_arguments, add_reading_arguments
+from cachescope.cli.arguments import add_source_arguments
 from cachescope.cli.output import write_answer
 from cachescope.errors import NotFoundError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
     parser.add_argument("paths", nargs="*", metavar="PATH", help="a snapshot, or what explain reads")
     parser.add_argument(
         "--measure",
         action="store_true",
         help="measure copy bandwidth and matmul rates of this machine's GPUs with torch's own benchmarking",
     )
-    add_reading_arguments(parser)
-    add_output_arguments(parser)
+    add_source_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Read or ask, and print."""
     if args.paths and args.measure:
         raise NotFoundError("--measure is for this machine: leave PATH out")
     from cachescope.report.devices import device_lines, devices_object

@@ -14,21 +14,18 @@ from __future__ import annotations
 
 import argparse
 
-from cachescope.cli.arguments import add_output_arguments, add_reading_arguments
+from cachescope.cli.arguments import add_source_arguments
 from cachescope.cli.output import write_answer
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
     parser.add_argument("before", metavar="A", help="a path; with PATHs: a key, a lookup, or run:N")
     parser.add_argument("after", metavar="B", help="the same")
     parser.add_argument("paths", nargs="*", default=[], metavar="PATH", help="where to look A and B up")
-    add_reading_arguments(parser)
-    add_output_arguments(parser)
+    add_source_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Read, pair and print."""
     from cachescope.answers.comparison import Comparison
     from cachescope.answers.difference import side_below, side_named
     from cachescope.cli.sources import read_given

@@ -18,7 +18,7 @@ import glob
 import os
 from typing import TYPE_CHECKING
 
-from cachescope.cli.arguments import add_output_arguments, add_reading_arguments, how_many
+from cachescope.cli.arguments import add_source_arguments, how_many
 from cachescope.cli.output import redaction_of, say, write_answer, write_plain, write_source
 from cachescope.errors import NotFoundError, SourceError
 from cachescope.wording import harmless_line, plural
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
     parser.add_argument("names", nargs="*", metavar="DIR|KEY", help="cache directories; or a key in them")
     parser.add_argument(
         "--all",
@@ -49,12 +48,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="print only the paths that can go, one per line, for: xargs -d '\\n' rm --",
     )
-    add_reading_arguments(parser)
-    add_output_arguments(parser)
+    add_source_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Read, and print the table or the one entry."""
     from cachescope.cli.sources import read_given
 
     if bool(args.names) == args.all or (args.all and (args.locks or args.prune_list)):

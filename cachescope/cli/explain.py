@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 from cachescope.cli.arguments import (
     add_baseline_argument,
-    add_output_arguments,
-    add_reading_arguments,
+    add_source_arguments,
     how_many,
 )
 from cachescope.cli.output import write_answer
@@ -25,19 +24,16 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
     parser.add_argument("paths", nargs="+", metavar="PATH", help="what to read")
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--key", help="only the last miss of this key (its beginning is enough)")
     which.add_argument("--lookup", type=int, metavar="N", help="only this lookup")
     parser.add_argument("--causes", type=how_many, default=10, metavar="N", help="causes to show (10)")
     add_baseline_argument(parser)
-    add_reading_arguments(parser)
-    add_output_arguments(parser)
+    add_source_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Read, and print the answer."""
     from cachescope.answers.why import Why
     from cachescope.cli.sources import read_given
     from cachescope.report.explanation import explanation_lines

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
     parser.add_argument(
         "--write",
         metavar="FILE",
@@ -45,7 +44,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Try, and print what helps."""
     from cachescope.report.fix import fix_lines, fix_object
     from cachescope.scope.fix import fix
 

@@ -13,12 +13,11 @@ from __future__ import annotations
 
 import argparse
 
-from cachescope.cli.arguments import add_output_arguments, add_reading_arguments
+from cachescope.cli.arguments import add_source_arguments
 from cachescope.cli.output import redaction_of, write_answer
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
     parser.add_argument("directory", metavar="DIR", help="a cache directory")
     parser.add_argument(
         "-o",
@@ -35,12 +34,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="RECORDING",
         help="traces or logs of runs that should find their entries in DIR",
     )
-    add_reading_arguments(parser)
-    add_output_arguments(parser)
+    add_source_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Read, lock, write and print."""
     from cachescope.answers.locked import lock_of
     from cachescope.cli.sources import read_given
     from cachescope.locking.lock_text import write_lock

@@ -45,7 +45,6 @@ _NOTHING: Final = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
     parser.add_argument(
         "--against",
         action="append",
@@ -73,7 +72,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the command as a pre-flight, and print the predictions."""
     import tempfile
 
     from cachescope.capture.preflight_command import preflight

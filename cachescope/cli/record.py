@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
     parser.add_argument(
         "-o",
         "--output",
@@ -38,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run it, then explain. No package is needed to record."""
+    """No package is needed to record."""
     try:
         from cachescope.capture.recording import record
     except ModuleNotFoundError as missing:

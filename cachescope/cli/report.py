@@ -10,24 +10,21 @@ from __future__ import annotations
 
 import argparse
 
-from cachescope.cli.arguments import add_baseline_argument, add_output_arguments, add_reading_arguments
+from cachescope.cli.arguments import add_baseline_argument, add_source_arguments
 from cachescope.cli.output import redaction_of, write_json, write_lines
 from cachescope.wording import file_size, harmless
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
     parser.add_argument("paths", nargs="+", metavar="PATH", help="what to read")
     how = parser.add_mutually_exclusive_group(required=True)
     how.add_argument("-o", "--output", metavar="FILE.html", help="where to write it")
     how.add_argument("--markdown", action="store_true", help="print the answer as Markdown")
     add_baseline_argument(parser)
-    add_reading_arguments(parser)
-    add_output_arguments(parser)
+    add_source_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Read, write the file, and say where it is."""
     from cachescope.answers.chosen import Chosen
     from cachescope.answers.costs import headline
     from cachescope.cli.sources import read_given

@@ -9,19 +9,16 @@ from __future__ import annotations
 
 import argparse
 
-from cachescope.cli.arguments import add_output_arguments, add_reading_arguments
+from cachescope.cli.arguments import add_source_arguments
 from cachescope.cli.output import write_answer
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
     parser.add_argument("paths", nargs="+", metavar="PATH", help="what to read")
-    add_reading_arguments(parser)
-    add_output_arguments(parser)
+    add_source_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Read, and print the table."""
     from cachescope.answers.time_spent import TimeSpent
     from cachescope.cli.sources import read_given
     from cachescope.report.as_json import time_object

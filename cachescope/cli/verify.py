@@ -32,7 +32,6 @@ _NOT_AS_LOCKED: Final = 3
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
     parser.add_argument("lock", metavar="LOCK", help="what cachescope lock wrote")
     parser.add_argument("directory", nargs="?", metavar="DIR", help="the cache directory")
     add_output_arguments(parser)
@@ -45,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Compare, and print. Loads no pandas, but to hide, and for a pre-flight."""
+    """Loads no pandas, but to hide, and for a pre-flight."""
     from cachescope.collector import all_is_kept
     from cachescope.report.verification import verification_lines, verification_object, verify
 

@@ -17,14 +17,13 @@ import os
 from dataclasses import asdict
 from typing import Final
 
-from cachescope.cli.arguments import add_output_arguments, add_reading_arguments
+from cachescope.cli.arguments import add_source_arguments
 from cachescope.cli.output import write_answer
 
 _NO_FOLDER: Final = 3
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
     parser.add_argument(
         "paths", nargs="+", metavar="PATH", help="a VLLM_CACHE_ROOT, torch_compile_cache, or a folder of it"
     )
@@ -33,12 +32,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="the environment of the start, as NAME=VALUE lines; by default that of this process",
     )
-    add_reading_arguments(parser)
-    add_output_arguments(parser)
+    add_source_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Read, compare and print."""
     from cachescope.answers.vllm_start import VllmStart
     from cachescope.cli.sources import read_given
     from cachescope.report.vllm import prospect_lines

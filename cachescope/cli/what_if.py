@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import argparse
 
-from cachescope.cli.arguments import add_output_arguments, add_reading_arguments
+from cachescope.cli.arguments import add_source_arguments
 from cachescope.cli.output import write_answer
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
     parser.add_argument("paths", nargs="+", metavar="PATH", help="what to read")
     parser.add_argument(
         "--without",
@@ -27,12 +26,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--schema", metavar="FILE.json", help='{"runtime_context": …, "compile_context": …, "without": […]}'
     )
     parser.add_argument("--sensitivity", action="store_true", help="also rank the fields")
-    add_reading_arguments(parser)
-    add_output_arguments(parser)
+    add_source_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Read, replay, and print the answer."""
     from cachescope.cli.sources import read_given, read_schema
     from cachescope.keys.key_schema import KeySchema, key_schema
     from cachescope.report.as_json import frames_object

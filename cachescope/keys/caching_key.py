@@ -7,21 +7,17 @@ of the parameters do not show which they were in the process, so several names m
 from __future__ import annotations
 
 import hashlib
-import io
 import itertools
-import pickle
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from cachescope.errors import CachescopeError
-from cachescope.keys.json_values import UnsupportedValueError
+from cachescope.keys.detail_hash import plain_pickle
 
 # How a pickled key ends (protocols 4 and 5): the isolation key, then its pair with what precedes it.
 _END: Final = re.compile(rb"\x8c\x20(?P<isolation_key>[0-9a-f]{32})\x94\x86\x94\.\Z")
-# A subclass pickles as a class reference; the order of a set differs from process to process.
-_PLAIN: Final = frozenset({type(None), bool, int, float, complex, str, bytes, list, tuple, dict})
 _NUMBERS: Final = (bool, int, float, complex)
 Number = bool | int | float | complex
 
@@ -77,8 +73,7 @@ def with_isolation_key(pickled_key: bytes, isolation_key: str) -> bytes:
 
     Examples
     --------
-    >>> import pickle
-    >>> old, new = (pickle.dumps((("fn", ((1,), {})), digit * 32), 4) for digit in "01")
+    >>>     >>> old, new = (pickle.dumps((("fn", ((1,), {})), digit * 32), 4) for digit in "01")
     >>> with_isolation_key(old, "1" * 32) == new
     True
     """
@@ -114,20 +109,7 @@ def memoizer_keys(encoded_params: object, protocol: int = 4) -> tuple[str, ...]:
 
 
 def _name(key: object, protocol: int) -> str:
-    stream = io.BytesIO()
-    try:
-        _PlainPickler(stream, protocol).dump(key)
-    except (ValueError, RecursionError) as error:
-        raise UnsupportedValueError(f"cannot pickle the parameters: {error}") from error
-    return pickled_name(stream.getvalue())
-
-
-class _PlainPickler(pickle.Pickler):
-    def persistent_id(self, obj: object) -> None:
-        # A complex number is pickled as a call of its class.
-        if type(obj) not in _PLAIN and obj is not complex:
-            kind = f"{type(obj).__module__}.{type(obj).__qualname__}"
-            raise UnsupportedValueError(f"cannot pickle a {kind} as torch would: only plain values")
+    return pickled_name(plain_pickle(key, protocol, with_complex=True))
 
 
 def _shared(callee: str, params: object) -> tuple[str, object]:

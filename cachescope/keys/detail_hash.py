@@ -59,15 +59,8 @@ def detail_hash(value: object, protocol: int = 4) -> str:
             f"no torch pickles hash details with protocol {protocol}: "
             "give 4 (through Python 3.13) or 5 (from 3.14)"
         )
-    stream = io.BytesIO()
-    pickler = _PlainPickler(stream, protocol)
     # Without a memo, equal values give equal bytes, whether or not they are one object.
-    pickler.fast = True
-    try:
-        pickler.dump(value)
-    except (ValueError, RecursionError) as error:
-        raise UnsupportedValueError(f"cannot hash the value: {error}") from error
-    return sha256_hash(stream.getvalue())
+    return sha256_hash(plain_pickle(value, protocol, without_memo=True))
 
 
 def detail_hashes(value: object) -> frozenset[str]:
@@ -108,13 +101,28 @@ def torch_detail_hashes(torch_version_hash: str | None) -> frozenset[str]:
     return frozenset(one for one in found if one is not None)
 
 
+def plain_pickle(
+    value: object, protocol: int, *, without_memo: bool = False, with_complex: bool = False
+) -> bytes:
+    """The pickle of plain values; raises `UnsupportedValueError` for any other, which torch may pickle in its own way."""
+    stream = io.BytesIO()
+    pickler = _PlainPickler(stream, protocol)
+    pickler.fast = without_memo
+    pickler.with_complex = with_complex
+    try:
+        pickler.dump(value)
+    except (ValueError, RecursionError) as error:
+        raise UnsupportedValueError(f"cannot pickle the value: {error}") from error
+    return stream.getvalue()
+
+
 class _PlainPickler(pickle.Pickler):
+    with_complex = False
+
     def persistent_id(self, obj: object) -> None:
-        # pickle calls this for each object, including items of containers; returning
-        # None leaves the bytes unchanged.
-        if type(obj) not in _PLAIN_TYPES:
+        # pickle calls this for each object, including items of containers; returning None leaves the bytes unchanged.
+        # A complex number is pickled as a call of its class.
+        is_complex = self.with_complex and (type(obj) is complex or obj is complex)
+        if type(obj) not in _PLAIN_TYPES and not is_complex:
             kind = f"{type(obj).__module__}.{type(obj).__qualname__}"
-            raise UnsupportedValueError(
-                f"cannot hash a {kind} without torch: only None, bool, int, float, str, bytes "
-                "and lists, tuples and dicts of these"
-            )
+            raise UnsupportedValueError(f"cannot pickle a {kind} as torch would: only plain values")

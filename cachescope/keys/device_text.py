@@ -79,23 +79,21 @@ def kernel_device_parts(source: str) -> list[dict[str, str]]:
 def _keywords(text: str) -> tuple[tuple[str, str], ...]:
     """The keyword arguments at the start of `text`, up to the closing bracket; empty if there is none."""
     parts: dict[str, str] = {}
-    start = 0
-    for end, is_last in _commas(text):
+    for argument, is_last in arguments(text):
         # Inside a string of generated C++ the quotes have backslashes.
-        argument = text[start:end].strip().replace("\\'", "'")
+        argument = argument.replace("\\'", "'")
         if match := _KEYWORD.match(argument):
             value = argument[match.end() :].strip("'\"")
             if value not in ("", "None"):
                 parts[match[1]] = value
         if is_last:
             return tuple(parts.items()) if "type" in parts else ()
-        start = end + 1
     return ()
 
 
-def _commas(text: str) -> Iterator[tuple[int, bool]]:
-    """The end of each argument, and whether it is the last one; commas in quotes and brackets do not count."""
-    depth, quote = 0, ""
+def arguments(text: str) -> Iterator[tuple[str, bool]]:
+    """Each argument of a call, and whether the closing bracket follows; commas in quotes and brackets do not divide them."""
+    start, depth, quote = 0, 0, ""
     for at, letter in enumerate(text):
         if quote:
             quote = "" if letter == quote else quote
@@ -105,11 +103,13 @@ def _commas(text: str) -> Iterator[tuple[int, bool]]:
             depth += 1
         elif letter in ")]}":
             if depth == 0:
-                yield at, True
+                yield text[start:at].strip(), True
                 return
             depth -= 1
         elif letter == "," and depth == 0:
-            yield at, False
+            yield text[start:at].strip(), False
+            start = at + 1
+    yield text[start:].strip(), False
 
 
 def device_difference(before: str, after: str) -> str | None:

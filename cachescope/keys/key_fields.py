@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Final
 
 from cachescope.errors import NotFoundError
+from cachescope.keys.device_text import arguments
 from cachescope.keys.printed_values import literal_value
 
 # The fields of an FX key that depend on the program (the graph, its inputs, the call) and not on the process:
@@ -203,7 +204,7 @@ def without_parts(text: str, parts: Iterable[str]) -> str:
     wanted = set(parts)
     if is_tensor_text(text):
         head, _, rest = text.partition("Metadata(")
-        kept = [a for a in _arguments(rest) if a.partition("=")[0].strip() not in wanted]
+        kept = [a for a, _ in arguments(rest) if a.partition("=")[0].strip() not in wanted]
         return f"{head}Metadata({', '.join(kept)})"
     return _without_versions(text, wanted)
 
@@ -222,20 +223,3 @@ def _without_versions(text: str, parts: set[str]) -> str:
         del versions[key]
         versions["runtime" if "runtime" in parts else key] = None if "runtime_version" in parts else value
     return repr(versions)
-
-
-def _arguments(text: str) -> list[str]:
-    """The arguments of a call, up to the closing bracket."""
-    arguments: list[str] = []
-    start = depth = 0
-    for at, character in enumerate(text):
-        if character in "([{":
-            depth += 1
-        elif character in ")]}":
-            depth -= 1
-            if depth < 0:
-                return [*arguments, text[start:at].strip()]
-        elif character == "," and depth == 0:
-            arguments.append(text[start:at].strip())
-            start = at + 1
-    return [*arguments, text[start:].strip()]
