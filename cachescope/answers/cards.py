@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Self
 
 from cachescope.analysis.differences import FieldChange
-from cachescope.analysis.fixes import ways_to_set
+from cachescope.analysis.fixes import VARIABLE, ways_to_set
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.costs import cost_of
 from cachescope.answers.explanation import Explanation, guard_miss
@@ -282,8 +282,9 @@ def _settings(
     for before, after in read.changed_details(lookup):
         if before is None or after is None or before.field not in fields or len(set_back) == _FIELDS:
             continue
-        # Which variables were set is in no log.
-        for way in ways_to_set(before, after, {})[:1]:
+        # Which variables were set is in no log, and a program may set in Python what they set: what it does last decides.
+        ways = sorted(ways_to_set(before, after, {}), key=lambda way: way[0].kind == VARIABLE)
+        for way in ways[:1]:
             found += ((way[0].where, setting.code) for setting in way)
             set_back.add(before.field)
     lines = {where: tuple(dict.fromkeys(codes)) for where, codes in by_key(found).items()}

@@ -82,7 +82,7 @@ def test_the_first_screen_is_the_answer(browser: Any, tour: Path) -> None:
             page.get_by_text("torch._inductor.config.epilogue_fusion = True"),
         ]
         seen += [
-            page.get_by_text("export OMP_NUM_THREADS=2"),
+            page.get_by_text("torch.set_num_threads(2)"),
             page.get_by_text("992 ms edited · 2 misses", exact=True),
         ]
         for one in seen:
