@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Self
 
 from cachescope.analysis.differences import FieldChange
-from cachescope.analysis.fixes import VARIABLE, ways_to_set
+from cachescope.analysis.fixes import OPTION, VARIABLE, ways_to_set
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.costs import cost_of
 from cachescope.answers.explanation import Explanation, guard_miss
@@ -39,6 +39,7 @@ MOST: Final = 20
 _ROOTS_TRIED: Final = 20
 _OTHER_VALUES: Final = 3
 _FIELDS: Final = 4
+_OF_COMPILE: Final = " (or in mode or options of torch.compile, if set there)"
 _PLAIN: Final = re.compile(r"[\w ./-]{1,200}")
 _PLACES_NAMED: Final = 2
 _LONGEST_NAME: Final = 80
@@ -285,7 +286,9 @@ def _settings(
         # Which variables were set is in no log, and a program may set in Python what they set: what it does last decides.
         ways = sorted(ways_to_set(before, after, {}), key=lambda way: way[0].kind == VARIABLE)
         for way in ways[:1]:
-            found += ((way[0].where, setting.code) for setting in way)
+            # An option that torch.compile was given counts, whatever the module says.
+            more = _OF_COMPILE if any(other[0].kind == OPTION for other in ways) else ""
+            found += ((way[0].where + more, setting.code) for setting in way)
             set_back.add(before.field)
     lines = {where: tuple(dict.fromkeys(codes)) for where, codes in by_key(found).items()}
     return lines, len(set_back) == len(changes)

@@ -63,13 +63,17 @@ def test_lines_give_the_changed_fields_their_earlier_values(recording: Recording
     """As recording_scenarios.py changed them; no line gives one process the value of another."""
     both, one = Cards.of(cachescope.read(recording("2.13.0", "three_changes"))).works
     assert one.settings == {
-        "just before the first compile": ("torch._inductor.config.epilogue_fusion = True",)
+        "just before the first compile (or in mode or options of torch.compile, if set there)": (
+            "torch._inductor.config.epilogue_fusion = True",
+        )
     }
     # That says what sets it.
     said = CardText.of(one)
     assert one.advice is None and said.changes == ()
     assert said.title == "epilogue_fusion: True -> False"
-    assert said.lines == ("do, just before the first compile: torch._inductor.config.epilogue_fusion = True",)
+    assert said.lines == (
+        "do, just before the first compile (or in mode or options of torch.compile, if set there): torch._inductor.config.epilogue_fusion = True",
+    )
     assert set().union(*both.settings.values()) == {
         "torch.use_deterministic_algorithms(False)",
         "torch._inductor.config.deterministic = False",
