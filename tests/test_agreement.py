@@ -11,8 +11,8 @@ from cachescope.answers.cards import Cards
 from cachescope.cli import main
 from cachescope.columns import rows_of
 from cachescope.frames.replay_rows import CauseSaving, SensitivityRow, WhatIfCause
+from cachescope.report.blocks import Group, Replayable
 from cachescope.report.cards import cost_text
-from cachescope.report.page.parts import Group, Replayable
 from cachescope.report.page.replay import replay_parts
 from cachescope.report.what_if_forms import cause_lines, warning_lines
 from cachescope.scope import Scope
@@ -91,18 +91,18 @@ def report_agrees(scope: Scope) -> None:
     if not (parts := replay_parts(scope)):
         return
     (group,) = parts
-    assert isinstance(group, Group) and isinstance(group.parts[0], Replayable)
+    assert isinstance(group, Group) and isinstance(group.blocks[0], Replayable)
     beside = {
         i["name"]: i["saves"] for form in WhatIfView(scope).tree.groups for i in (form, *form["fields"])
     }
-    for form in group.parts[0].forms:
+    for form in group.blocks[0].forms:
         for toggle in (form, *form.fields):
             if toggle.place is None:
                 continue
             assert toggle.saves == beside[toggle.name]
             found = scope.what_if(without=toggle.name)
-            assert toggle.told.warnings == tuple(line.text for line in warning_lines(found))
-            assert toggle.told.causes == tuple(line.text for line in cause_lines(found))
+            assert toggle.warnings == tuple(line.text for line in warning_lines(found))
+            assert toggle.causes == tuple(line.text for line in cause_lines(found))
 
 
 def agrees(folder: Path) -> None:

@@ -12,6 +12,7 @@ from cachescope.answers.cards import MOST, Card, Cards, Place, nothing_to_fix
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.costs import WORDS
 from cachescope.answers.names import lookups_of_cause, short_field
+from cachescope.report.blocks import CardText
 from cachescope.report.explanation import change_lines, code_lines
 from cachescope.report.layout import Line
 from cachescope.verdict_kinds import kind_of
@@ -23,34 +24,6 @@ _CHANGES: Final = 4
 _FIRST: Final = 3
 _FOLLOWERS_SHOWN: Final = 3
 NEVER_ASKED: Final = "Never reached the cache: bypassed, or with caching switched off"
-
-
-@dataclass(frozen=True, slots=True)
-class CardText:
-    """A card in words; each form escapes them in its own way."""
-
-    cause: int
-    lookup: int  # the first of its misses
-    title: str  # what is to be looked at, and how it changed where that is one thing
-    cost: str  # seconds, what they were spent on, and misses
-    where: str
-    changes: tuple[tuple[str, str], ...]  # the fields that changed, and how, where the title does not say it
-    lines: tuple[str, ...]  # what gives them their earlier values, to copy
-    advice: str | None
-
-    @classmethod
-    def of(cls, card: Card) -> Self:
-        """The words of a card."""
-        return cls(
-            cause=card.row.cause,
-            lookup=card.first.lookup,
-            title=title_of(card),
-            cost=cost_text(card),
-            where=card.where,
-            changes=tuple(_changes_of(card)),
-            lines=tuple(_what_to_do(card)),
-            advice=card.advice,
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +47,25 @@ class FirstCards:
             causes = plural(found.more, "more cause", "more causes")
             notes.append(f"{causes} with {plural(found.more_misses, 'miss', 'misses')}: see scope.causes.")
         return cls(
-            first=tuple(map(CardText.of, first)),
-            later=tuple(map(CardText.of, later)),
+            first=tuple(map(_text_of, first)),
+            later=tuple(map(_text_of, later)),
             later_title=f"{len(later)} more" + ("" if time is None else f", {duration(time)} together"),
-            apart=tuple(map(CardText.of, found.apart)),
+            apart=tuple(map(_text_of, found.apart)),
             notes=(*notes, found.rest.replace("    ", " · ")),
         )
+
+
+def _text_of(card: Card) -> CardText:
+    return CardText(
+        cause=card.row.cause,
+        lookup=card.first.lookup,
+        title=title_of(card),
+        cost=cost_text(card),
+        where=card.where,
+        changes=tuple(_changes_of(card)),
+        lines=tuple(_what_to_do(card)),
+        advice=card.advice,
+    )
 
 
 def title_of(card: Card) -> str:

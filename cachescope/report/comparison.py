@@ -11,6 +11,7 @@ from cachescope.answers import comparison as answer
 from cachescope.answers.difference import Difference, Pair, SeenKey
 from cachescope.answers.names import lookup_name
 from cachescope.answers.predictions import PredictionSummary, Reason
+from cachescope.answers.recording import Recording
 from cachescope.frames.compared import Built, CoverageRow
 from cachescope.frames.sharing_rows import FormDifference
 from cachescope.grouping import by_key
@@ -187,7 +188,7 @@ def comparison_lines(found: answer.Comparison) -> list[Line]:
     if found.covered is not None:
         parts.append(coverage_lines(found.covered))
     if found.predicted is not None:
-        parts.append(_prediction_lines(PredictionSummary.of(found.predicted)))
+        parts.append(prediction_lines(PredictionSummary.of(found.predicted)))
     if found.form_differences is not None:
         parts.append(_context_lines(found.form_differences))
     if found.graphs is not None:
@@ -205,7 +206,19 @@ def comparison_object(found: answer.Comparison) -> JsonObject:
     return {**sides, **{name: frame_rows(frame) for name, frame in frames.items() if frame is not None}}
 
 
-def _prediction_lines(found: PredictionSummary) -> Iterator[Line]:
+def unpredicted(read: Recording) -> str:
+    """What has to be read as well to say whether a recorded run would find each entry; empty if nothing."""
+    if read.asked_torch and read.facts.entries:
+        return ""
+    lacks = "a cache directory" if read.asked_torch else "the trace or log of a run"
+    return (
+        f"Read {lacks} as well, and every entry is compared with the process; cachescope diff DIR SNAPSHOT, or"
+        " cachescope.will_hit, does it for one that was captured on another machine."
+    )
+
+
+def prediction_lines(found: PredictionSummary) -> Iterator[Line]:
+    """What a process would find, each reason with the first of its entries."""
     entries = plural(len(found.rows), "entry", "entries")
     if found.unsafe:
         unsafe = plural(found.unsafe_count, "entry", "entries")

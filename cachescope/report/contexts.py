@@ -1,26 +1,33 @@
-"""Isolation contexts as lines: each with its key, which ones share it, and what differs between the others."""
+"""Isolation contexts: each with its key, which ones share it, and what differs between the others."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from cachescope.analysis.contexts.keys import isolation_keys
 from cachescope.analysis.differences import short
 from cachescope.answers.read import Read
-from cachescope.answers.sharing import Pair, Sharing, SideBySide
+from cachescope.answers.sharing import Form, Pair, Sharing, SideBySide
 from cachescope.frames.context_rows import ContextRow
 from cachescope.frames.sharing_rows import FormDifference, GroupRow, IsolationKeyRow
 from cachescope.json_types import JsonObject
 from cachescope.keys import IsolationSchema
 from cachescope.report.as_json import frames_object
+from cachescope.report.blocks import Block, table
 from cachescope.report.layout import Line, parted, rest
-from cachescope.wording import clock, date, harmless, listed, plural
+from cachescope.report.tables import Column
+from cachescope.wording import clock, date, harmless, listed, plural, rank_names
 
+NO_CONTEXT: Final = "No context was read: neither a snapshot (cachescope capture) nor a run whose hash details say what it was keyed by."
 _CONTEXTS_SHOWN: Final = 20
 _FIELDS_SHOWN: Final = 8
 _ALONE_SHOWN: Final = 5
 _ALONE_NAMED: Final = 8
+_NAMED: Final = 4
+_BESIDE_EACH_OTHER: Final = 8
+# Letters need little room, values may be long.
+_SHORT: Final = 12
 _KNOWN_FROM: Final = {
     "torch": "captured",
     "rebuilt": "rebuilt: this torch makes no isolation key itself",
@@ -28,6 +35,13 @@ _KNOWN_FROM: Final = {
     "entries": "reconstructed from entries",
     None: "a bare context",
 }
+_DIFFERENCE: Final = (
+    Column("Form", "code", "form"),
+    Column("Field", "code", "field", is_optional=True),
+    Column("Before", "long", lambda row: _value(row, row.before)),
+    Column("After", "long", lambda row: _value(row, row.after)),
+    Column("Note", "text", "note", is_optional=True),
+)
 
 
 def contexts_object(scope: Read, schema: IsolationSchema) -> JsonObject:
@@ -113,6 +127,71 @@ def _pair(found: Pair) -> Iterator[Line]:
     yield from rest(len(changed) - _FIELDS_SHOWN)
     for text in folded:
         yield Line(harmless(text), 3)
+
+
+def side_by_side_blocks(
+    found: SideBySide, names: Mapping[int, str], keys: Mapping[int, IsolationKeyRow]
+) -> Iterator[Block]:
+    """Who is alike, in which forms they differ, and a line on the others."""
+    columns = (
+        Column("Context", "word", _numbers),
+        Column("From", "text", lambda alike: listed((names[one.context] for one in alike), _NAMED)),
+        Column("Known from", "text", lambda alike: known_from(alike[0])),
+        Column("torch", "word", lambda alike: alike[0].torch_version),
+        Column("Python", "word", lambda alike: alike[0].python_version),
+        Column("Host", "word", _hosts, is_optional=True),
+        Column("Isolation key", "code", lambda alike: keys[alike[0].context].isolation_key, is_optional=True),
+    )
+    yield table("Contexts", columns, found.columns, "contexts", "scope.contexts")
+    if found.forms:
+        shown = found.columns[:_BESIDE_EACH_OTHER]
+        is_short = all(len(cell) <= _SHORT for one in found.forms for cell in one.cells)
+        forms = (
+            Column("Form", "code", "form"),
+            Column(
+                "Settings that differ", "code", lambda one: listed(one.settings, _NAMED), is_optional=True
+            ),
+            *(
+                Column(f"Context {_numbers(alike)}", "word" if is_short else "text", _cell(at))
+                for at, alike in enumerate(shown)
+            ),
+        )
+        caption = "Forms that are not the same everywhere: equal letters are equal values, ? is not known"
+        yield table(caption, forms, found.forms, "forms", "scope.contexts")
+        yield from rest(len(found.columns) - len(shown), "context", "scope.contexts has all", 0)
+    yield from (Line(text, style="dim") for text in shared_lines(found))
+
+
+def _numbers(alike: Sequence[ContextRow]) -> str:
+    return rank_names([row.context for row in alike])
+
+
+def _hosts(alike: Sequence[ContextRow]) -> str | None:
+    return listed(dict.fromkeys(one.host for one in alike if one.host), _NAMED) or None
+
+
+def _cell(at: int) -> Callable[[Form], str]:
+    return lambda form: form.cells[at]
+
+
+def difference_blocks(
+    rows: Sequence[FormDifference], undecided: Sequence[str], source: str
+) -> Iterator[Block]:
+    """What is known to differ between two contexts, field by field, and the forms of which it is not known."""
+    changed, folded = folded_differences(rows)
+    if changed:
+        yield table("What differs, field by field", _DIFFERENCE, changed, "fields", source)
+    if not rows:
+        yield Line("Nothing that is known of the two differs.")
+    yield from map(Line, folded)
+    if undecided:
+        yield Line(f"Not known whether these differ: {', '.join(undecided)}.", style="dim")
+
+
+def _value(row: FormDifference, text: str | None) -> str:
+    if text is None:
+        return "known by its hash" if row.status == "changed" else "(not there)"
+    return text
 
 
 def shared_lines(found: SideBySide) -> list[str]:

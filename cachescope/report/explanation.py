@@ -1,16 +1,19 @@
-"""One explanation, worded once: its sentences in order, and the lines made from them."""
+"""One explanation: its sentences in order, and the blocks made from them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from os.path import commonprefix
 from typing import Final, Literal
 
 from cachescope.analysis.differences import FieldChange
 from cachescope.answers import explanation as answer
+from cachescope.grouping import by_key
+from cachescope.report.blocks import Block, Diff, bounded, diff_lines, table
 from cachescope.report.html import Reprs
 from cachescope.report.layout import Line, rest, unwrapped
+from cachescope.report.tables import Column
 from cachescope.wording import harmless, listed
 
 _FIELDS_SHOWN: Final = 8
@@ -19,6 +22,13 @@ _DIFF_LINES: Final = 10
 _ALL_FIELDS: Final = 200
 _ALL_DIFF_LINES: Final = 400
 _SAME_CAUSE_SHOWN: Final = 4
+_FIELDS_NAMED: Final = 3
+# Of the sentences that say why, for which there is no table.
+_STYLES: Final = {
+    **dict.fromkeys(("title", "evidence", "baseline"), "dim"),
+    "verdict": "bold",
+    "sizes": "",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +84,63 @@ def explanation_lines(explained: answer.Explanation) -> list[Line]:
             lines += changes
             changes = []
     return lines
+
+
+def told_lines(explained: answer.Explanation) -> list[Line]:
+    """Why one lookup missed, where its fields and the others of its cause have tables."""
+    told = [sentence for sentence in sentences(explained) if sentence.kind in _STYLES]
+    return [Line(sentence.text, style=_STYLES[sentence.kind]) for sentence in told]
+
+
+def change_blocks(
+    changes: Sequence[FieldChange],
+    source: str,
+    name: str = "Changed fields of the key",
+    sides: tuple[str, str] = ("Before", "After"),
+    most: int = 40,
+    diffs: int = 3,
+    most_lines: int = _ALL_DIFF_LINES,
+) -> Iterator[Block]:
+    """The fields with both values in full, and the differences of changed code; nothing where no field differs."""
+    columns = (
+        Column("Field", "code", lambda alike: listed((one.field for one in alike), _FIELDS_NAMED)),
+        Column("Differs by", "text", lambda alike: _differs_by(alike[0]), is_optional=True),
+        Column(sides[0], "long", lambda alike: _sides(alike[0])[0]),
+        Column(sides[1], "long", lambda alike: _sides(alike[0])[1]),
+    )
+    if changes:
+        yield table(name, columns, _alike_changes(changes), "changed fields", source, most)
+    for change in [change for change in changes if change.diff][:diffs]:
+        yield Diff(f"Changed code of {change.field}", *diff_lines(change.diff, most_lines))
+
+
+def _alike_changes(changes: Sequence[FieldChange]) -> list[list[FieldChange]]:
+    """Changes that look the same, as the type of all inputs, in one row; those with code or a value of a process each in its own."""
+
+    def likeness(change: FieldChange) -> Hashable:
+        is_alone = change.kind == "opaque" or change.diff or change.process_values is not None
+        return change.field if is_alone else (change.before, change.after, change.parts)
+
+    return list(by_key((likeness(change), change) for change in changes).values())
+
+
+def _differs_by(change: FieldChange) -> str | None:
+    return None if change.process_values is None else change.process_values.words
+
+
+def _sides(change: FieldChange) -> tuple[str | None, str | None]:
+    """Before and after: the parts that differ, or the whole."""
+    if change.kind == "opaque":
+        return change.summary, bounded(change.after)
+    if change.parts:
+        before = ", ".join(f"{name} = {side}" for name, side, _ in change.parts)
+        after = ", ".join(f"{name} = {side}" for name, _, side in change.parts)
+        return bounded(before), bounded(after)
+    return _value(change.before), _value(change.after)
+
+
+def _value(text: str | None) -> str | None:
+    return "(not there)" if text is None else bounded(text) or "(empty)"
 
 
 def change_lines(

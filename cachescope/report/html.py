@@ -1,15 +1,18 @@
-"""Answers as HTML, for notebooks and pages: texts are escaped, long ones cut or opened on demand; nothing is loaded from elsewhere."""
+"""Blocks as HTML, for notebooks, panes and pages: texts are escaped, long ones cut or opened on demand; nothing is loaded from elsewhere."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable
 from html import escape
 from itertools import groupby
 from operator import attrgetter
 from typing import Final
 
+from cachescope.report.blocks import LONGEST, Block, Diff, Fold, Group, Head, Numbers, Table, shortened
 from cachescope.report.layout import Line, wrapped
+from cachescope.report.tables import Cell, Sorted
 from cachescope.wording import file_size, harmless_cut
 
 STYLE = "font-family: var(--jp-ui-font-family, sans-serif); line-height: 1.5; max-width: 60em"
@@ -18,11 +21,18 @@ CODE_STYLE = (
     "background: var(--jp-layout-color2, rgba(128,128,128,.12)); color: inherit"
 )
 FAINT_STYLE = "opacity: .75"
+_WARNING: Final = "; border-left: 4px solid #d55e00; padding-left: .6em"
 _WRAPPED: Final = "white-space: pre-wrap; overflow-wrap: anywhere"
 # Text that would end a script, or begin a comment in it.
 _ESCAPED: Final = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
-
-_LINE: Final = 240
+# Neither sign of an arrow begins a line.
+_ARROW: Final = ("-&gt;", "<span class='cs-keep'>-&gt;</span>")
+# Places where a long name or path may wrap; no character of an escape.
+_BREAKABLE: Final = re.compile(r"[\[/_](?=\w)|\.(?=[a-zA-Z_])")
+_DIFF_LINE: Final = 240
+_SENTENCE: Final = 1200
+_CELL: Final = 300
+_LONG_CELL: Final = 120
 
 
 def safe(text: object) -> str:
@@ -38,12 +48,120 @@ def json_html(value: object) -> str:
     return text
 
 
-def value_html(text: str, short: int, most: int) -> str:
+def prose_html(text: str, limit: int = _CELL) -> str:
+    """A sentence."""
+    return safe(shortened(text, limit)).replace(*_ARROW)
+
+
+def heading_html(level: int, title: str, anchor: str) -> str:
+    """A heading; with an anchor it can be linked to."""
+    if not anchor:
+        return f"<h{level} class='cs-title'>{prose_html(title)}</h{level}>"
+    link = f"<a class='anchor' href='#{safe(anchor)}' aria-label='Link to this place'>#</a>"
+    return f"<h{level} id='{safe(anchor)}'>{prose_html(title)} {link}</h{level}>"
+
+
+def blocks_html(blocks: Iterable[Block], longest: int = LONGEST, other: Callable[[Block], str] = repr) -> str:
+    """Blocks below each other, of values so many characters; what only a page has is made by `other`."""
+    made = []
+    for kind, group in groupby(blocks, type):
+        if kind is Line:
+            made.append(f"<div class='lines'>{lines_html(map(_shortened, group))}</div>")  # type: ignore[arg-type]
+            continue
+        for block in group:
+            match block:
+                case Group():
+                    head = heading_html(3, block.title, block.anchor)
+                    made.append(f"<div class='group'>{head}{blocks_html(block.blocks, longest, other)}</div>")
+                case Fold():
+                    inner = blocks_html(block.blocks, longest, other)
+                    made.append(
+                        f"<details class='fold'><summary>{prose_html(block.title)}</summary>{inner}</details>"
+                    )
+                case Numbers():
+                    made.append(_numbers_html(block))
+                case Diff():
+                    made.append(_diff_html(block))
+                case Table():
+                    made.append(_table_html(block, longest))
+                case _:
+                    made.append(other(block))
+    return "".join(made)
+
+
+def _shortened(line: Line) -> Line:
+    if line.verbatim:
+        return line
+    # Two spaces separate a number from its title.
+    text = "\u2002".join(shortened(part, _SENTENCE) for part in line.text.split("  "))
+    return line.with_texts(text, shortened(line.right, _CELL))
+
+
+def _numbers_html(numbers: Numbers) -> str:
+    cells = "".join(
+        f"<div><dt>{prose_html(label)}</dt><dd><b>{prose_html(value)}</b> <span>{prose_html(note)}</span></dd></div>"
+        for label, value, note in numbers.cells
+    )
+    return f"<dl class='cs-numbers'>{cells}</dl>"
+
+
+def _diff_html(diff: Diff) -> str:
+    """The lines of a unified diff; their signs are in the text: no colour is needed to read it."""
+    name = safe(shortened(diff.name, _CELL))
+    body = "".join(map(_diff_line, diff.lines))
+    return f"<p>{name}</p><pre class='cs-diff' tabindex='0' role='region' aria-label='{name}'>{body}</pre>{_note(diff.note)}"
+
+
+def _diff_line(line: str) -> str:
+    kind = {"+": "cs-new", "-": "cs-old", "@": "cs-faint"}.get(line[:1], "cs-same")
+    cut = line if len(line) <= _DIFF_LINE else f"{line[: _DIFF_LINE - 1]}…"
+    return f"<span class='{kind}'>{safe(cut)}\n</span>"
+
+
+def _note(text: str) -> str:
+    return f"<p class='cs-faint'>{prose_html(text)}</p>" if text else ""
+
+
+def _table_html(table: Table, longest: int) -> str:
+    heads = "".join(
+        f"<th scope='col' class='{head.kind}'>{prose_html(head.title)}</th>" for head in table.heads
+    )
+    cells = (map(_cell, table.heads, row, [longest] * len(row)) for row in table.rows)
+    rows = "".join(f"<tr>{''.join(row)}</tr>" for row in cells)
+    name = safe(shortened(table.name, _CELL))
+    return (
+        f"<div class='cs-tabled'><div class='cs-bar'><p class='cs-caption'>{name}</p></div><div class='cs-scroll' tabindex='0'"
+        f" role='region' aria-label='{name}'><table class='cs-table' aria-label='{name}'><thead><tr>{heads}</tr></thead>"
+        f"<tbody>{rows}</tbody></table></div>{_note(table.note)}</div>"
+    )
+
+
+def _cell(head: Head, cell: Cell, longest: int) -> str:
+    order = ""
+    if isinstance(cell, Sorted):
+        order, cell = f" data-order='{cell.value}'", cell.text
+    if cell is None:
+        return f"<td class='{head.kind} none'>–</td>"
+    text = f"{cell:,}" if isinstance(cell, int) and head.kind == "number" else str(cell)
+    if isinstance(cell, int | float):
+        order = f" data-order='{cell}'"
+    if head.kind == "long":
+        return f"<td class='long'>{_value_html(text, longest)}</td>"
+    shown = safe(shortened(text, _CELL))
+    if head.kind in ("text", "code"):
+        shown = _BREAKABLE.sub(r"\g<0><wbr>", shown)
+    shown = shown.replace(*_ARROW)
+    if head.kind == "code":
+        shown = f"<code>{shown}</code>"
+    return f"<td class='{head.kind}'{order}>{shown}</td>"
+
+
+def _value_html(text: str, most: int, short: int = _LONG_CELL) -> str:
     """A value; if it is long, its beginning and size, which open to as much as is kept.
 
     Examples
     --------
-    >>> value_html("a < b", 20, 100)
+    >>> _value_html("a < b", 100)
     '<code>a &lt; b</code>'
     """
     if len(text) <= short and "\n" not in text:
@@ -56,18 +174,6 @@ def value_html(text: str, short: int, most: int) -> str:
         f" <span class='cs-faint'>({size})</span></summary>"
         f"<pre tabindex='0'>{safe(text[:most])}{beyond}</pre></details>"
     )
-
-
-def diff_html(lines: Iterable[str], name: str) -> str:
-    r"""The lines of a unified diff; their signs are in the text: no colour is needed to read it.
-
-    Examples
-    --------
-    >>> diff_html(["+a"], "code")
-    "<pre class='cs-diff' tabindex='0' role='region' aria-label='code'><span class='cs-new'>+a\n</span></pre>"
-    """
-    body = "".join(_diff_line(line) for line in lines)
-    return f"<pre class='cs-diff' tabindex='0' role='region' aria-label='{safe(name)}'>{body}</pre>"
 
 
 class Reprs:
@@ -116,12 +222,6 @@ def _line_html(line: Line) -> str:
         text = f"{label}<span>{text}</span>"
     if line.right:
         text += f"<span style='{FAINT_STYLE}; margin-left: 1em'>{safe(line.right)}</span>"
-    shade = f"; {FAINT_STYLE}" if line.style == "dim" else ""
+    shade = f"; {FAINT_STYLE}" if line.style == "dim" else _WARNING if "red" in line.style else ""
     flex = "; display: flex" if line.label else ""
     return f"<div style='margin-left: {line.indent / 2}em; {_WRAPPED}{flex}{shade}'>{text}</div>"
-
-
-def _diff_line(line: str) -> str:
-    kind = {"+": "cs-new", "-": "cs-old", "@": "cs-faint"}.get(line[:1], "cs-same")
-    cut = line if len(line) <= _LINE else f"{line[: _LINE - 1]}…"
-    return f"<span class='{kind}'>{safe(cut)}\n</span>"

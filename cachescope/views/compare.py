@@ -14,8 +14,16 @@ from cachescope.answers.compared_runs import ComparedRuns, ComparedTimes
 from cachescope.answers.names import cache_name, short_fields
 from cachescope.answers.read import Read
 from cachescope.answers.starts import Sides, first_sides, starts_of
+from cachescope.report.compared_runs import (
+    change_names,
+    differences,
+    headline,
+    side_by_side,
+    side_lines,
+    went,
+)
+from cachescope.report.layout import Line
 from cachescope.report.tables import Column, Sorted, timed
-from cachescope.views import compare_text, html
 from cachescope.views.controls import Pane, button, heading, markup, row, sentence, toggle_buttons
 from cachescope.views.lookups import NOTHING
 from cachescope.views.run_picker import RunPicker
@@ -131,14 +139,14 @@ class Compare(Pane):
         assert self.whole is not None
         self.found = found = self.whole.among(self._chosen)
         times = self._times
-        self.said.value = compare_text.sides(self._scope, found)
-        self.headline.value = compare_text.headline(found, times)
+        self.said.show(*side_lines(self._scope, found))
+        self.headline.show(headline(found, times))
         is_any = found.aligned or not self.whole.aligned
-        self.differences.value = compare_text.differences(found) if is_any else html.paragraph(_NONE)
-        self.side_by_side.value = compare_text.side_by_side(self._scope, found, times)
+        self.differences.show(differences(found) if is_any else Line(_NONE))
+        self.side_by_side.show(side_by_side(self._scope, found, times))
         # The change that was chosen stays if it is among them.
         counts = {change: count for change, count in found.counts.items() if count}
-        names = compare_text.change_names(found)
+        names = change_names(found)
         wanted = self._state.change
         self.changes.options = [
             (f"All {len(found.aligned):,}", _ALL),
@@ -156,7 +164,7 @@ class Compare(Pane):
         order = list(self.found.counts)
         rows = [row for row in enumerate(self.found.aligned) if wanted in (None, row[1].change)]
         rows.sort(key=lambda row: order.index(row[1].change))
-        self.table.show(ListedRows(self._heads(compare_text.change_names(self.found)), rows))
+        self.table.show(ListedRows(self._heads(change_names(self.found)), rows))
 
     def _heads(self, names: Mapping[Change, str]) -> tuple[Column, ...]:
         return (
@@ -165,8 +173,8 @@ class Compare(Pane):
             Column("Cache", "word", lambda row: cache_name(row.one)),
             Column("Compile", "word", "one.compile_id"),
             Column("Function", "word", "one.function", is_optional=True),
-            Column("A", "word", lambda row: compare_text.went(row.before)),
-            Column("B", "word", lambda row: compare_text.went(row.after)),
+            Column("A", "word", lambda row: went(row.before)),
+            Column("B", "word", lambda row: went(row.after)),
             Column("Time A", "number", lambda row: _time(row.before)),
             Column("Time B", "number", lambda row: _time(row.after)),
             Column("Fields that differ", "text", _fields),

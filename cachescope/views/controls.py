@@ -8,7 +8,9 @@ from typing import Any, Final
 import ipywidgets
 from traitlets.utils.bunch import Bunch
 
-from cachescope.views import html
+from cachescope.report.blocks import Block, Group
+from cachescope.report.html import blocks_html
+from cachescope.report.layout import Line
 from cachescope.views.state import State
 from cachescope.views.widget_base import bare
 from cachescope.wording import harmless
@@ -42,15 +44,19 @@ def close_all(widget: ipywidgets.Widget) -> None:
 
 
 class Markup(ipywidgets.HTML):
-    """A place for HTML."""
+    """A place for blocks."""
 
     layout = bare(ipywidgets.Layout)
     style = bare(ipywidgets.widgets.widget_string.HTMLStyle)
 
+    def show(self, *blocks: Block) -> None:
+        """Show other blocks."""
+        self.value = blocks_html(blocks)
 
-def markup(text: str = "", layout: ipywidgets.Layout | None = None) -> Markup:
-    """A place for HTML."""
-    return Markup(text, layout=layout, _dom_classes=("cs",))
+
+def markup(*blocks: Block, layout: ipywidgets.Layout | None = None) -> Markup:
+    """Blocks, and a place for others."""
+    return Markup(blocks_html(blocks), layout=layout, _dom_classes=("cs",))
 
 
 class SideBySide(ipywidgets.HBox):
@@ -73,12 +79,12 @@ def columns(*widgets: ipywidgets.Widget, widths: tuple[int, ...] = (420, 420)) -
 
 def heading(text: str, note: str = "") -> Markup:
     """The heading of a part of a pane, and a sentence below it."""
-    return markup(html.title(text, note))
+    return markup(Group("", text, (Line(note, style="dim"),) if note else ()))
 
 
-def sentence(text: str, kind: str = "") -> Markup:
-    """A sentence; `kind` is faint, strong, warn or empty."""
-    return markup(html.paragraph(text, kind))
+def sentence(text: str, style: str = "") -> Markup:
+    """A sentence."""
+    return markup(Line(text, style=style))
 
 
 def dropdown(

@@ -23,11 +23,12 @@ from cachescope.figures.links import link_layers
 from cachescope.figures.picture import Picture
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.json_types import JsonObject
-from cachescope.report.html import lines_html, safe
+from cachescope.report.blocks import Numbers
+from cachescope.report.html import blocks_html, safe
+from cachescope.report.layout import Line, rest
 from cachescope.report.one_entry_forms import one_entry_lines
 from cachescope.report.tables import Column, sized, timed, written
 from cachescope.terms import UNREADABLE
-from cachescope.views import html
 from cachescope.views.coded_columns import within
 from cachescope.views.controls import Pane, choice, columns, heading, markup, row, sentence
 from cachescope.views.plot import Plot, Tabled, first_number
@@ -57,16 +58,16 @@ _NOTHING: Final = (
 def entry_html(one: OneEntry) -> str:
     """All that is known about an entry: guards, links, kernels, and the source folded away."""
     source = one.source
-    lines = lines_html(one_entry_lines(one))
+    lines = blocks_html(one_entry_lines(one))
     if source.text is None:
-        return lines + html.faint(f"no source: {source.why_not}")
+        return lines + blocks_html([Line(f"no source: {source.why_not}", style="dim")])
     count = plural(len(source.text.splitlines()), "line")
     return f"{lines}<details><summary>Generated source ({count})</summary>{_source(source.text, source.language)}</details>"
 
 
 def _source(text: str, language: str | None) -> str:
     shown = harmless(text[:_MOST_SHOWN])
-    more = html.faint(f"… and {len(text) - _MOST_SHOWN:,} more characters") if len(text) > _MOST_SHOWN else ""
+    more = blocks_html(rest(len(text) - _MOST_SHOWN, "character", indent=0))
     return f"<pre class='cs-code' tabindex='0' aria-label='generated source'>{_coloured(shown, language)}</pre>{more}"
 
 
@@ -143,7 +144,7 @@ class Entries(Pane):
             return
         self._entries = _entries_of(chosen, self._state.span)
         self._rows = rows_of(self._entries, EntryRow)
-        self.summary.value = _summary(self._scope, self._entries)
+        self.summary.show(_summary(self._scope, self._entries))
         self.sizes_plot.redraw()
         self.ages_plot.redraw()
         self._filter()
@@ -200,7 +201,7 @@ def _entries_of(chosen: Chosen, span: Span | None) -> pd.DataFrame:
     return entries[of_keys | within(entries["modified_time"], span)]
 
 
-def _summary(scope: Read, frame: pd.DataFrame) -> str:
+def _summary(scope: Read, frame: pd.DataFrame) -> Numbers:
     entries = rows_of(frame, EntryRow)
     damaged = sum(entry.status == "damaged" for entry in entries)
     unread = sum(entry.status == UNREADABLE for entry in entries)
@@ -208,12 +209,12 @@ def _summary(scope: Read, frame: pd.DataFrame) -> str:
         found[found["entry"].isin(frame["entry"])] for found in (scope.removable, scope.orphans)
     )
     freed = int(removable["size_bytes"].sum()) if "size_bytes" in removable else 0
-    return html.numbers(
-        [
+    return Numbers(
+        (
             ("Entries", f"{len(entries):,}", file_size(sum(entry.size_bytes or 0 for entry in entries))),
             ("Damaged", str(damaged), "their content is not what it should be"),
             *([("Unreadable", str(unread), "what they hold is not known")] if unread else []),
             ("Left alone", str(len(orphans)), "their other side is gone"),
             ("Can go", str(len(removable)), f"{file_size(freed)}; nothing is removed here"),
-        ]
+        )
     )

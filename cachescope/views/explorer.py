@@ -12,9 +12,9 @@ from traitlets.utils.bunch import Bunch
 
 from cachescope.answers.chosen import Chosen, Span
 from cachescope.answers.read import Read
-from cachescope.report.html import safe
+from cachescope.report.html import lines_html, safe
+from cachescope.report.layout import Line
 from cachescope.report.why_missed import summary_html
-from cachescope.views import html
 from cachescope.views.controls import Pane, button, close_all, markup, row, sentence
 from cachescope.views.restored_selection import carried
 from cachescope.views.state import (
@@ -56,8 +56,8 @@ class SpanChip(Pane):
             return
         if not self.children:
             self._make()
-        self.said.value = html.paragraph(_text(chosen, span), "strong")
-        self.beyond.value = html.faint(beyond) if beyond else ""
+        self.said.show(Line(_text(chosen, span), style="bold"))
+        self.beyond.show(*([Line(beyond, style="dim")] if beyond else []))
         self.layout.display = ""
 
     def _make(self) -> None:
@@ -98,7 +98,7 @@ class Failed(Pane):
 
     def __init__(self, error: Exception) -> None:
         self._reason = f"{type(error).__name__}: {error}"
-        super().__init__(sentence(f"This pane could not be made: {self._reason}", "error"))
+        super().__init__(sentence(f"This pane could not be made: {self._reason}", "red"))
 
     def frame(self) -> pd.DataFrame:
         """An empty frame, because there is no data behind it."""
@@ -164,7 +164,7 @@ class Explorer(Pane):
         self._error = markup(layout=ipywidgets.Layout(display="none"))
         self._line = markup()
         # The tabs stay: if their children changed, the page might go back to the first.
-        self._waiting = sentence("One moment …", "faint")
+        self._waiting = sentence("One moment …", "dim")
         self._places = {name: Pane(self._waiting) for name in PANES}
         self.tabs = ipywidgets.Tab(
             list(self._places.values()), titles=PANES, layout=ipywidgets.Layout(width="auto")
@@ -277,7 +277,7 @@ class Explorer(Pane):
 
     def _tell(self, change: Bunch) -> None:
         said = change["new"]
-        self._error.value = f"<div role='alert'>{html.paragraph(said, 'error')}</div>" if said else ""
+        self._error.value = f"<div role='alert'>{lines_html([Line(said, style='red')])}</div>" if said else ""
         self._error.layout.display = "" if said else "none"
 
     def _say(self) -> None:

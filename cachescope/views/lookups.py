@@ -9,8 +9,8 @@ from cachescope.answers.cards import cause_names
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.names import run_name
 from cachescope.answers.read import Read
+from cachescope.report.layout import Line
 from cachescope.report.page.lookups import lookups_frame
-from cachescope.views import html
 from cachescope.views.controls import Pane, button, choice, markup, row, sentence, text_box
 from cachescope.views.lookup_rows import LookupRows, query
 from cachescope.views.state import FILTERS, State
@@ -47,7 +47,10 @@ class Lookups(Pane):
         state.observe(lambda change: setattr(self.table, "selected", change["new"]), "lookup")
         self.clear = button("Clear filters", state.show_lookups)
         super().__init__(
-            row(*self._choices(scope), self.text), row(self.summary, self.clear), markup(_HINT), self.table
+            row(*self._choices(scope), self.text),
+            row(self.summary, self.clear),
+            sentence(_HINT, "dim"),
+            self.table,
         )
         self._say()
 
@@ -86,13 +89,11 @@ class Lookups(Pane):
         count, all_of_them = len(self.rows.at), len(self.rows.frame)
         of = f"{count:,} of {all_of_them:,} lookups" if count < all_of_them else f"{count:,} lookups"
         self.clear.disabled = not self._state.filters.keys() - {"span"}
-        self.summary.value = html.paragraph(of)
+        self.summary.show(Line(of))
 
 
 NOTHING = (
     "No lookups were read, so there is none to list. A trace (TORCH_TRACE) or a text log of the cache loggers holds"
     " them; cachescope record sets both."
 )
-_HINT = html.faint(
-    "Open a row to see why; Compile time is what a miss cost. ▸ shows the FX lookups below one of AOTAutograd."
-)
+_HINT = "Open a row to see why; Compile time is what a miss cost. ▸ shows the FX lookups below one of AOTAutograd."

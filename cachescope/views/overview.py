@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from functools import partial
 from typing import Any
@@ -25,13 +25,13 @@ from cachescope.figures.rates import outcomes
 from cachescope.frames.answer_rows import RateRow
 from cachescope.frames.checks import FalseHit
 from cachescope.json_types import JsonObject
+from cachescope.report.blocks import Group
 from cachescope.report.cards import NEVER_ASKED, FirstCards
-from cachescope.report.html import lines_html
+from cachescope.report.layout import Line
 from cachescope.report.page.outcomes import rate_numbers
 from cachescope.report.tables import FALSE_HITS, PROBLEMS
 from cachescope.report.vllm import vllm_lines
 from cachescope.report.why_missed import answer_lines
-from cachescope.views import html
 from cachescope.views.controls import Pane, columns, heading, markup, sentence
 from cachescope.views.lookup_rows import between
 from cachescope.views.over_time import OverTime
@@ -86,7 +86,7 @@ def vllm(scope: Read) -> list[Any]:
     found = VllmFolders.of(scope)
     if found is None:
         return []
-    return [markup(html.title("vLLM's torch_compile_cache") + lines_html(vllm_lines(found)))]
+    return [markup(Group("", "vLLM's torch_compile_cache", tuple(vllm_lines(found))))]
 
 
 def wrong(scope: Read) -> list[Any]:
@@ -96,16 +96,16 @@ def wrong(scope: Read) -> list[Any]:
     if false_hits:
         note = "Keys that seem to stand for more than one thing: warnings with their evidence."
         rows = ListedRows(FALSE_HITS, list(enumerate(false_hits)))
-        title = heading(f"Possible false hits: {len(false_hits)}", note)
-        parts += [title, Table(rows, "possible false hits", page_size=10)]
+        head = heading(f"Possible false hits: {len(false_hits)}", note)
+        parts += [head, Table(rows, "possible false hits", page_size=10)]
     if problems:
         rows = ListedRows(PROBLEMS, list(enumerate(problems)))
-        title = heading(
+        head = heading(
             f"Problems: {sum(row.count for row in problems):,}", "What could not be read; the rest was."
         )
-        parts += [title, Table(rows, "problems", page_size=10)]
+        parts += [head, Table(rows, "problems", page_size=10)]
     nothing = "No problems while reading, and no key that seems to stand for two things."
-    return parts or [sentence(nothing, "faint")]
+    return parts or [sentence(nothing, "dim")]
 
 
 class Overview(Pane):
@@ -116,8 +116,8 @@ class Overview(Pane):
     def __init__(self, scope: Read, state: State) -> None:
         self._scope, self._state, self._chosen = scope, state, Chosen(scope)
         if not scope.facts.lookups:
-            said = lines_html(answer_lines(Why.of(scope))) + _what_now(scope)
-            super().__init__(markup(said), *wrong(scope))
+            said = [*answer_lines(Why.of(scope)), *_what_now(scope)]
+            super().__init__(markup(*said), *wrong(scope))
             return
         guarded = state.guarded
         self.numbers = markup()
@@ -171,9 +171,9 @@ class Overview(Pane):
         self.graphs.redraw()
 
     def _count(self) -> None:
-        said = html.paragraph(headline(self._chosen), "strong")
         rates = (f"{label}: {number} ({of})" for label, number, of in rate_numbers(self._chosen)[:3])
-        self.numbers.value = said + html.faint(" · ".join(rates))
+        said = [Line(headline(self._chosen), style="bold"), Line(" · ".join(rates), style="dim")]
+        self.numbers.show(*said)
 
     def _rates(self) -> pd.DataFrame:
         groups = grouped(self._chosen.rows, lambda row: (row.run, row.cache))
@@ -205,14 +205,12 @@ class Overview(Pane):
             self._state.show_why(lookup)
 
 
-def _what_now(scope: Read) -> str:
-    parts = []
+def _what_now(scope: Read) -> Iterator[Line]:
     if scope.facts.entries:
-        parts.append("The pane Entries shows what is in the cache directory.")
+        yield Line("The pane Entries shows what is in the cache directory.")
     if scope.facts.contexts:
-        parts.append("The pane Machines shows the contexts that were captured.")
-    parts.append(
+        yield Line("The pane Machines shows the contexts that were captured.")
+    yield Line(
         "To record lookups: cachescope record -- python train.py, or TORCH_TRACE=runs and"
         ' TORCH_LOGS="+torch._inductor.codecache,+torch._functorch._aot_autograd.autograd_cache".'
     )
-    return "".join(html.paragraph(part) for part in parts)

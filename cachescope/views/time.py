@@ -12,15 +12,15 @@ from cachescope.answers.read import Read
 from cachescope.answers.time_spent import TimeSpent
 from cachescope.figures.compile_time import compiles, phases
 from cachescope.json_types import JsonObject
+from cachescope.report.layout import Line, rest
 from cachescope.report.tables import TIMES, Column, Sorted, shared, timed
 from cachescope.report.time_spent import besides_text, said_texts
-from cachescope.views import html
 from cachescope.views.coded_columns import within
-from cachescope.views.controls import Pane, choice, heading, markup, row, sentence
+from cachescope.views.controls import Markup, Pane, choice, heading, markup, row, sentence
 from cachescope.views.plot import Plot, Tabled, first_number
 from cachescope.views.state import State
 from cachescope.views.table import ListedRows, Table
-from cachescope.wording import and_more, harmless
+from cachescope.wording import harmless
 
 _NOTHING: Final = (
     "No trace with events was read: they are in the files that torch writes to the folder TORCH_TRACE names."
@@ -48,7 +48,7 @@ class Time(Pane):
         self._scope, self._state = scope, state
         self.spent = TimeSpent.of(scope)
         if not self.spent.runs:
-            super().__init__(sentence(_NOTHING), markup(self._problems()))
+            super().__init__(sentence(_NOTHING), self._problems())
             return
         runs = [(run_name(row), run) for run, row in scope.facts.runs.items()]
         guarded = state.guarded
@@ -84,7 +84,7 @@ class Time(Pane):
             self.compiles,
             heading("Phases and their events"),
             self.phases,
-            markup(self._problems()),
+            self._problems(),
         )
         self._show()
 
@@ -127,7 +127,7 @@ class Time(Pane):
 
     def _show(self, change: object = None) -> None:
         self.phases.show(ListedRows(_PHASES, list(enumerate(_phase_rows(self.frame())))))
-        self.said.value = "".join(map(html.paragraph, self._sentences()))
+        self.said.show(*map(Line, self._sentences()))
         self.phases_plot.redraw()
         self.compiles.redraw()
 
@@ -141,15 +141,13 @@ class Time(Pane):
             return [f"{besides[:1].upper()}{besides[1:]}."] if besides else []
         return said_texts(spent)
 
-    def _problems(self) -> str:
+    def _problems(self) -> Markup:
         problems = self._scope.phase_problems
         texts = zip(problems["source"].tolist(), problems["message"].tolist(), strict=True)
         # One file may be the source of many processes.
         every = list(dict.fromkeys(f"{source}: {message}" for source, message in texts))
-        shown = [html.paragraph(harmless(text), "error") for text in every[:_MOST_PROBLEMS]]
-        if left := len(every) - len(shown):
-            shown.append(html.faint(and_more(left)))
-        return "".join(shown)
+        shown = [Line(harmless(text), style="red") for text in every[:_MOST_PROBLEMS]]
+        return markup(*shown, *rest(len(every) - _MOST_PROBLEMS, indent=0))
 
 
 def _phase_rows(phases: pd.DataFrame) -> list[tuple[str, str, int, int, float | None]]:

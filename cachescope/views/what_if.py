@@ -16,10 +16,10 @@ from cachescope.figures.rates import what_if_rates
 from cachescope.figures.texts import run_labels
 from cachescope.frames.replay_rows import CauseSaving
 from cachescope.keys.key_schema import KeySchema
+from cachescope.report.blocks import Numbers
 from cachescope.report.page.toggle_texts import forms_of, savings_of
-from cachescope.report.what_if_forms import BY_CAUSE, CAUSE_SAVINGS, time_won, warning_lines, what_if_lines
-from cachescope.views import html
-from cachescope.views.controls import Pane, button, columns, heading, markup, row
+from cachescope.report.what_if_forms import BY_CAUSE, CAUSE_SAVINGS, time_won, what_if_lines
+from cachescope.views.controls import Pane, button, columns, heading, markup, row, sentence
 from cachescope.views.lookup_rows import between
 from cachescope.views.lookups import NOTHING
 from cachescope.views.plot import Plot, Tabled
@@ -41,32 +41,19 @@ _HEADS: Final = (
 )
 
 
-def numbers(found: WhatIf, chosen: Chosen) -> str:
+def numbers(found: WhatIf, chosen: Chosen) -> Numbers:
     """Hit rates, keys and groups of some lookups, before and after."""
     before, after = found.rates_of(chosen).rows
     keys, then, groups = found.key_counts(chosen)
     hits = f"{before.hits:,} → {after.hits:,} of {plural(before.lookups, 'lookup')}"
     times = _moved(before.time_hit_rate, after.time_hit_rate)
-    cells = [
-        ("Hit rate by count", _moved(before.hit_rate, after.hit_rate), hits),
-        ("By compile time", times, time_won(before, after)),
-        ("Keys", f"{keys:,} → {then:,}", f"{plural(groups, 'group')} of keys that become one"),
-    ]
-    return html.numbers(cells)
-
-
-def warnings(found: WhatIf) -> str:
-    """That keys would become one which hold different code."""
-    said = [line for line in warning_lines(found) if line.style == _WARNING]
-    return "".join(html.paragraph(line.text, "warn") for line in said)
-
-
-def remarks(found: WhatIf) -> str:
-    """What else is to be said of it."""
-    # The first bold line is the headline, which the numbers show already.
-    lines = what_if_lines(found) if found.removed else []
-    said = [line for line in lines if line.style not in ("bold", _WARNING)]
-    return "".join(html.paragraph(line.text, "faint" if line.style == "dim" else "") for line in said)
+    return Numbers(
+        (
+            ("Hit rate by count", _moved(before.hit_rate, after.hit_rate), hits),
+            ("By compile time", times, time_won(before, after)),
+            ("Keys", f"{keys:,} → {then:,}", f"{plural(groups, 'group')} of keys that become one"),
+        )
+    )
 
 
 def by_cause(scope: Read) -> ListedRows:
@@ -99,7 +86,7 @@ class WhatIfView(Pane):
         self._past: list[tuple[str, ...]] = []
         self.found: WhatIf = WhatIf.of(scope, KeySchema())
         if not scope.facts.lookups:
-            super().__init__(markup(html.paragraph(NOTHING)))
+            super().__init__(sentence(NOTHING))
             return
         guarded = self._state.guarded
         self._labels = run_labels(scope.runs)
@@ -150,7 +137,7 @@ class WhatIfView(Pane):
             self.tree,
         )
         super().__init__(
-            self.numbers, self.warnings, columns(most, every, widths=(520, 380)), markup(html.faint(_WHAT))
+            self.numbers, self.warnings, columns(most, every, widths=(520, 380)), sentence(_WHAT, "dim")
         )
         self._state.observe(guarded(self._replay), "without")
         self._replay()
@@ -188,11 +175,14 @@ class WhatIfView(Pane):
         self.found = WhatIf.of(self._scope, KeySchema(without=without))
         self.tree.off = self.ranking.off = list(without)
         self.undo.disabled, self.reset.disabled = not self._past, not without
-        self.warnings.value, self.remarks.value = warnings(self.found), remarks(self.found)
+        # The first bold line is the headline, which the numbers show already.
+        lines = what_if_lines(self.found) if self.found.removed else []
+        self.warnings.show(*(line for line in lines if line.style == _WARNING))
+        self.remarks.show(*(line for line in lines if line.style not in ("bold", _WARNING)))
         self._count()
 
     def _count(self) -> None:
-        self.numbers.value = numbers(self.found, self._chosen)
+        self.numbers.show(numbers(self.found, self._chosen))
         self.changed.show(self._changed_rows())
         self.rates.redraw()
 

@@ -25,11 +25,11 @@ from cachescope.errors import NotFoundError
 from cachescope.figures.key_strip import key_difference
 from cachescope.figures.picture import Picture
 from cachescope.figures.texts import run_labels
-from cachescope.report.explanation import sentences
+from cachescope.report.blocks import Group
+from cachescope.report.explanation import change_blocks, told_lines
+from cachescope.report.layout import Line
 from cachescope.report.tables import Column, timed
-from cachescope.views import html
 from cachescope.views.controls import Pane, button, markup, row, sentence, text_box
-from cachescope.views.html import changed_fields
 from cachescope.views.lookups import NOTHING
 from cachescope.views.plot import Plot
 from cachescope.views.state import State
@@ -38,12 +38,6 @@ from cachescope.views.widget_base import STYLE, Control, script
 from cachescope.wording import plural
 
 _SHOWN: Final = 1000
-_KINDS = {
-    **dict.fromkeys(("title", "evidence", "baseline"), "faint"),
-    "verdict": "strong",
-    "sizes": "",
-    "advice": "",
-}
 
 
 class SameCause(Pane):
@@ -67,7 +61,7 @@ class SameCause(Pane):
         every = [] if mine is None else chosen.misses_of(mine.cause)
         rows = [(one.lookup, facts.lookups[one.lookup]) for one in every[:_SHOWN] if one.lookup != lookup]
         cut = f" (of {len(every):,} the first {_SHOWN:,})" if len(every) > _SHOWN else ""
-        self.title.value = html.title(f"Other lookups with the same cause{cut}")
+        self.title.show(Group("", f"Other lookups with the same cause{cut}", ()))
         self.layout.display = "" if rows else "none"
         self.table.show(ListedRows(self._heads(), rows))
 
@@ -213,16 +207,15 @@ class Why(Pane):
         self.explained = Explanation.of(self._scope, lookup)
         self.lookup.value, self.other.value = str(lookup), "" if other is None else str(other)
         if other is None:
-            self._changes = self.explained.changes
-            self.verdict.value = _verdict(self.explained)
+            self._changes, advice = self.explained.changes, self.explained.advice
+            told = [*told_lines(self.explained), *([Line(advice)] if advice else [])]
         else:
             self._changes, sentence = self._between(other, lookup)
             facts = self._scope.facts
             names = [f"lookup {one}, {lookup_in_run(facts, facts.lookups[one])}" for one in (other, lookup)]
-            said = html.faint(" against ".join(names))
-            self.verdict.value = said + html.paragraph(sentence, "strong")
-        fields = changed_fields(self._changes)
-        self.changes.value = html.title("Changed fields") + fields if fields else ""
+            told = [Line(" against ".join(names), style="dim"), Line(sentence, style="bold")]
+        self.verdict.show(*told)
+        self.changes.show(*change_blocks(self._changes, "explorer.frame()"))
         self.plot.layout.display = "" if self._changes else "none"
         self.plot.redraw()
         self._list_same()
@@ -255,12 +248,3 @@ class Why(Pane):
 def first_to_show(chosen: Chosen) -> int:
     """The lookup that Why opens with: the root miss that cost the most, or the first lookup if nothing missed."""
     return costliest_root(chosen) if chosen.misses else int(chosen.lookups["lookup"].min())
-
-
-def _verdict(explained: Explanation) -> str:
-    # Fields and other lookups of the cause have tables of their own.
-    return "".join(
-        html.paragraph(sentence.text, _KINDS[sentence.kind])
-        for sentence in sentences(explained)
-        if sentence.kind in _KINDS
-    )

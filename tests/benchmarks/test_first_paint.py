@@ -17,8 +17,8 @@ import pytest
 from benchmarks.made_lookups import LEAK, made_scope
 from jupyter_lab import notebook
 
+from cachescope.report.blocks import Group, Page, Replayable, Section
 from cachescope.report.page.file import document
-from cachescope.report.page.parts import Group, Page, Replayable, Section
 from cachescope.report.page.replay import MOST_BYTES, replay_parts
 
 CELL = """import time, cachescope
@@ -78,8 +78,8 @@ _CLICK = "one => { const before = performance.now(); one.click(); return perform
 @pytest.mark.parametrize("kind", ["varied", "mixed"])
 def test_toggle(kind: str, browser: Any, tmp_path: Path, benchmark: Any) -> None:
     (group,) = replay_parts(made_scope(kind, LOOKUPS))
-    assert isinstance(group, Group) and isinstance(group.parts[0], Replayable)
-    size = len(json.dumps(group.parts[0].codes, separators=(",", ":")))
+    assert isinstance(group, Group) and isinstance(group.blocks[0], Replayable)
+    size = len(json.dumps(group.blocks[0].codes, separators=(",", ":")))
     assert size < MOST_BYTES
     section = Section("what-if", "What if a field did not count?", "", (group,))
     path = tmp_path / "report.html"

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import cachescope
+from cachescope.report.blocks import Page
 from cachescope.report.page.file import page_of
-from cachescope.report.page.parts import Page
 
 PageOf = Callable[[str], Page]
 Written = Callable[[str], Path]

@@ -9,7 +9,7 @@ from typing import Any
 from cachescope.analysis.what_if.browser_replay import ReplayCodes
 from cachescope.columns import rows_of
 from cachescope.frames.replay_rows import WhatIfRate
-from cachescope.report.page.parts import shortened
+from cachescope.report.blocks import shortened
 from cachescope.report.page.replay import codes_object
 from cachescope.report.what_if_forms import cause_lines, warning_lines
 from cachescope.scope import Scope

@@ -10,23 +10,21 @@ import pytest
 import cachescope
 from cachescope import table as grain
 from cachescope.frames.recorded_rows import LookupRow, RunRow
-from cachescope.report.page.file import page_of
-from cachescope.report.page.parts import (
+from cachescope.report.blocks import (
+    Block,
     Diff,
     Drawing,
     Group,
-    Items,
-    Lines,
     Numbers,
     Page,
-    Part,
     Section,
     Table,
-    Text,
     diff_lines,
     first_of,
     shortened,
 )
+from cachescope.report.layout import Line
+from cachescope.report.page.file import page_of
 from cachescope.report.tables import Sorted
 from cachescope.report.what_if_forms import BY_CAUSE
 from cachescope.scope import Scope
@@ -59,28 +57,24 @@ def section(page: Page, anchor: str) -> Section:
     return found
 
 
-def parts_of(parts: Iterable[Part]) -> list[Part]:
-    return [i for one in parts for i in (one, *(parts_of(one.parts) if isinstance(one, Group) else ()))]
+def parts_of(parts: Iterable[Block]) -> list[Block]:
+    return [i for one in parts for i in (one, *(parts_of(one.blocks) if isinstance(one, Group) else ()))]
 
 
 def table(page: Page, anchor: str, name: str) -> Table:
-    tables = [part for part in parts_of(section(page, anchor).parts) if isinstance(part, Table)]
+    tables = [part for part in parts_of(section(page, anchor).blocks) if isinstance(part, Table)]
     (found,) = (part for part in tables if part.name.startswith(name))
     return found
 
 
-def texts(parts: Iterable[Part]) -> str:
+def texts(parts: Iterable[Block]) -> str:
     said = []
     for part in parts_of(parts):
         match part:
-            case Text():
+            case Line():
                 said.append(part.text)
             case Group():
                 said.append(part.title)
-            case Items():
-                said += part.texts
-            case Lines():
-                said += [line.text for line in part.lines]
     return "\n".join(said)
 
 
@@ -91,7 +85,7 @@ def column(found: Table, title: str) -> list[Any]:
 
 def test_the_hit_rates_are_those_that_were_recorded(tour: Page) -> None:
     # 6 runs of 4 graphs in 2 caches: the second and fifth hit, the third in three of four.
-    numbers = {label: (value, note) for part in section(tour, "hits").parts if isinstance(part, Numbers)
+    numbers = {label: (value, note) for part in section(tour, "hits").blocks if isinstance(part, Numbers)
                for label, value, note in part.cells}  # fmt: skip
     assert numbers["Hit rate by count"] == ("46 %", "22 of 48 lookups")
     assert numbers["By run"][0] == "2 of 6"
@@ -105,14 +99,14 @@ def test_outcomes_that_are_not_known_have_a_column_where_there_are_any(tour: Pag
 
 
 def test_each_cause_is_explained_from_what_to_what(tour: Page) -> None:
-    groups = [part for part in section(tour, "why").parts if isinstance(part, Group)]
+    groups = [part for part in section(tour, "why").blocks if isinstance(part, Group)]
     titles = [group.title for group in groups]
     assert "1. epilogue_fusion: True -> False" in titles
     assert "2. cpp_runtime_thread_count: 2 -> 1" in titles
-    (changed,) = (part for part in groups[0].parts if isinstance(part, Table))
+    (changed,) = (part for part in groups[0].blocks if isinstance(part, Table))
     assert changed.rows == (("inductor_config[epilogue_fusion]", "True", "False"),)
-    assert "run 3" in texts(groups[0].parts) and "because of it, fxgraph" in texts(groups[0].parts)
-    (code,) = (part for part in groups[2].parts if isinstance(part, Diff))
+    assert "run 3" in texts(groups[0].blocks) and "because of it, fxgraph" in texts(groups[0].blocks)
+    (code,) = (part for part in groups[2].blocks if isinstance(part, Diff))
     assert any(line.startswith("-") and "relu" in line for line in code.lines)
     assert any(line.startswith("+") and "tanh" in line for line in code.lines)
 
@@ -129,14 +123,14 @@ def test_every_section_explains_itself_and_none_is_empty(directory: Page, tour: 
             "causes", "hits", "why", "time", "spent", "compiles", "what-if", "machines", "devices", "entries", "read", "words",
         ]  # fmt: skip
         for one in page.sections:
-            assert one.parts and (one.sentence.endswith(".") or one.anchor == "causes"), one.anchor
+            assert one.blocks and (one.sentence.endswith(".") or one.anchor == "causes"), one.anchor
 
 
 def test_what_is_missing_is_said_with_what_to_do(tour: Page, nothing: Page) -> None:
-    assert "TORCHINDUCTOR_CACHE_DIR" in texts(section(tour, "entries").parts)
-    assert "No cache directory was read" in texts(section(tour, "machines").parts)
-    assert "TORCH_TRACE" in texts(section(nothing, "hits").parts)
-    assert "No lookup was read" in texts(section(nothing, "why").parts)
+    assert "TORCHINDUCTOR_CACHE_DIR" in texts(section(tour, "entries").blocks)
+    assert "Read a cache directory as well" in texts(section(tour, "machines").blocks)
+    assert "TORCH_TRACE" in texts(section(nothing, "hits").blocks)
+    assert "No lookup was read" in texts(section(nothing, "why").blocks)
 
 
 def test_a_directory_is_told_with_its_damage(directory: Page) -> None:
@@ -146,19 +140,21 @@ def test_a_directory_is_told_with_its_damage(directory: Page) -> None:
     found = column(table(directory, "machines", "Predictions"), "Would be found")
     assert found == ["no", "yes", "yes", "yes"]
     assert len(table(directory, "read", "Problems").rows) == 1
-    drawn = [part.name for part in parts_of(section(directory, "entries").parts) if isinstance(part, Drawing)]
+    drawn = [
+        part.name for part in parts_of(section(directory, "entries").blocks) if isinstance(part, Drawing)
+    ]
     names = ["Sizes by kind, folder and file", "When the files were written", "References between files"]
     assert drawn == names
 
 
 def test_guards_that_failed_are_named(page: PageOf) -> None:
-    said = texts(section(page("dynamic_guards"), "why").parts)
+    said = texts(section(page("dynamic_guards"), "why").blocks)
     assert "11 <= L['t0']" in said and "x.size(0) is 5; the stored entry needs 11 or more" in said
 
 
 @pytest.mark.parametrize("sample", SAMPLES)
 def test_figures_come_with_the_frames_they_are_drawn_from(sample: str, page: PageOf) -> None:
-    drawings = [i for one in page(sample).sections for i in parts_of(one.parts) if isinstance(i, Drawing)]
+    drawings = [i for one in page(sample).sections for i in parts_of(one.blocks) if isinstance(i, Drawing)]
     assert len(drawings) >= 5
     for drawing in drawings:
         assert all(isinstance(frame, pd.DataFrame) for frame in drawing.frames), drawing.name
@@ -195,7 +191,7 @@ def test_where_the_time_went_adds_up_to_what_phases_say(page: PageOf) -> None:
     assert sum(row[1].value for row in phases.rows if isinstance(row[1], Sorted)) == totals.sum()
     skipped = dict(zip(column(phases, "Phase"), column(phases, "An AOTAutograd hit skips it"), strict=True))
     assert (skipped["C++ compiler"], skipped["guards"], skipped["no event covers"]) == ("yes", "no", "no")
-    assert "The slowest of 4, run 0" in texts(section(made, "spent").parts)
+    assert "The slowest of 4, run 0" in texts(section(made, "spent").blocks)
 
 
 def test_what_was_compiled_again_is_told_with_its_guard(recording: Any) -> None:
@@ -204,7 +200,7 @@ def test_what_was_compiled_again_is_told_with_its_guard(recording: Any) -> None:
     found = table(made, "compiles", "Compiled again")
     assert column(found, "Recompiles") == scope.recompiles["compiles"].tolist() != []
     assert column(found, "Guard") == scope.recompiles["guard"].tolist()
-    drawings = [part for part in section(made, "compiles").parts if isinstance(part, Drawing)]
+    drawings = [part for part in section(made, "compiles").blocks if isinstance(part, Drawing)]
     assert len(drawings) == 1 and len(drawings[0].frames[0]) == len(scope.compiles)
 
 
@@ -218,4 +214,4 @@ def test_no_two_causes_of_what_if_have_the_same_name(recording: Any) -> None:
 def test_without_a_trace_it_is_said_where_events_are(recording: Any) -> None:
     made = page_of(cachescope.read(recording("2.13.0", "training") / "text"))
     for anchor in ("spent", "compiles"):
-        assert "TORCH_TRACE" in texts(section(made, anchor).parts)
+        assert "TORCH_TRACE" in texts(section(made, anchor).blocks)

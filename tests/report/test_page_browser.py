@@ -104,7 +104,7 @@ def test_the_first_screen_is_the_answer(browser: Any, tour: Path) -> None:
 @pytest.mark.parametrize("width", [700, 1400])
 def test_no_table_is_a_box_that_scrolls(browser: Any, tour: Path, width: int) -> None:
     with opened(browser, tour, width) as shown:
-        sizes = shown.page.locator(".scroll").evaluate_all(
+        sizes = shown.page.locator(".cs-scroll").evaluate_all(
             "of => of.map((one) => [one.scrollWidth, one.clientWidth])"
         )
         assert len(sizes) > 10 and not [wide for wide, seen in sizes if wide > seen]
@@ -117,7 +117,7 @@ def test_figures_are_drawn_and_tables_sort_and_search(browser: Any, tour: Path) 
         assert figures > 5 and page.locator("figure.plot:has(.cs-drawing)").count() == figures
         rates = page.get_by_role("table", name="Hit rates by run and cache")
         # No row is hidden in a box that scrolls.
-        tall = "[...document.querySelectorAll('.scroll, .cs-scroll')].filter(one => one.scrollHeight > one.clientHeight + 2).length"
+        tall = "[...document.querySelectorAll('.cs-scroll')].filter(one => one.scrollHeight > one.clientHeight + 2).length"
         assert page.evaluate(tall) == 0
         search = page.get_by_label("Search 12 rows")
         search.fill("fxgraph 3")
@@ -221,7 +221,7 @@ def test_nothing_reaches_beyond_the_page(browser: Any, tour: Path, width: int, s
         assert shown.page.evaluate("document.documentElement.scrollWidth") == width
         wide = shown.page.evaluate(
             """() => [...document.querySelectorAll('main *')].filter(one => { const box = one.getBoundingClientRect();
-            return box.width && box.right > innerWidth + 1 && !one.closest('.scroll, svg, pre'); }).map(one => one.outerHTML.slice(0, 80))"""
+            return box.width && box.right > innerWidth + 1 && !one.closest('.cs-scroll, svg, pre'); }).map(one => one.outerHTML.slice(0, 80))"""
         )
         assert wide == []
         text, back = shown.page.evaluate(
@@ -239,7 +239,7 @@ def test_it_prints_in_light_and_nothing_is_cut_off(browser: Any, tour: Path) -> 
         assert page.evaluate("document.querySelector('.cs-drawing text').getAttribute('fill')") == "#333333"
         assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
         cut = page.evaluate(
-            "[...document.querySelectorAll('.scroll, pre')].filter(one => one.scrollHeight > one.clientHeight + 2).length"
+            "[...document.querySelectorAll('.cs-scroll, pre')].filter(one => one.scrollHeight > one.clientHeight + 2).length"
         )
         assert cut == 0
 
@@ -253,7 +253,7 @@ def test_paper_has_the_first_rows_and_says_how_many_more_there_are(
         page = shown.page
         few = page.pdf(format="A4")
         page.emulate_media(media="print")
-        misses = page.locator(".table", has_text="Lookups that missed")
+        misses = page.locator(".cs-tabled", has_text="Lookups that missed")
         assert misses.locator("tbody tr:visible").count() == 20
         more = misses.locator(".unfold").evaluate("one => getComputedStyle(one, '::after').content")
         assert more == f'"{len(scope.misses) - 20} more in the page"'

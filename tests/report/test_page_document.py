@@ -18,9 +18,10 @@ import cachescope
 from cachescope import figures
 from cachescope.errors import CachescopeError
 from cachescope.figures.picture import drawing_js
+from cachescope.report.blocks import Drawing, Head, Page, Section, Table
+from cachescope.report.layout import Line
 from cachescope.report.page.file import document, hidden
 from cachescope.report.page.markup import drawings_of
-from cachescope.report.page.parts import Drawing, Head, Page, Section, Table, Text
 from cachescope.report.redact import Identities, Redaction
 from cachescope.scope import Scope
 from tests.figures.frames import frame
@@ -121,7 +122,7 @@ def patched(figure: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("sample", ["tour", "entry_truncated"])
 def test_a_figure_in_the_dark_is_the_dark_figure(sample: str, page: PageOf, written: Written) -> None:
-    drawings = [drawing for section in page(sample).sections for drawing in drawings_of(section.parts)]
+    drawings = [drawing for section in page(sample).sections for drawing in drawings_of(section.blocks)]
     for drawing, found in zip(drawings, drawn_in(written(sample).read_text()), strict=True):
         assert found["dark"], drawing.name
         assert patched(found) == json.loads(drawing.draw(*drawing.frames, dark=True).to_json())
@@ -155,7 +156,7 @@ def test_one_stand_in_for_one_thing_in_tables_and_figures() -> None:
     entries = frame("entries", [{"entry": 0, "cache": "fxgraph", "path": path, "root": "/srv/secret place",
                                  "size_bytes": 9, "status": "ok"}])  # fmt: skip
     parts = (
-        Text(f"read '{path}' of {uuid}"),
+        Line(f"read '{path}' of {uuid}"),
         Table("Boards", (Head("Board"),), ((uuid,), (f"'{path}'",))),
         Drawing("devices", figures.device_rates, (devices,)),
         Drawing("sizes", figures.entry_sizes, (entries,)),
@@ -164,10 +165,10 @@ def test_one_stand_in_for_one_thing_in_tables_and_figures() -> None:
     made = hidden(page, Redaction(Identities(paths=[path])))
     text = without_drawing(document(made))
     assert uuid not in text and "secret" not in text and "deep/" not in text and "3b:00" not in text
-    reported = made.sections[0].parts[0]
-    assert isinstance(reported, Text) and reported.text == "read '<path-1>' of <uuid-1>"
-    assert made.sections[0].parts[1].rows[0] == ("<uuid-1>",)  # type: ignore[union-attr]
-    assert page.sections[0].parts[0] == parts[0]
+    reported = made.sections[0].blocks[0]
+    assert isinstance(reported, Line) and reported.text == "read '<path-1>' of <uuid-1>"
+    assert made.sections[0].blocks[1].rows[0] == ("<uuid-1>",)  # type: ignore[union-attr]
+    assert page.sections[0].blocks[0] == parts[0]
 
 
 def test_a_file_is_replaced_and_nothing_else_is_left(truncated: Scope, tmp_path: Path) -> None:

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 import cachescope
-from cachescope.report.page.parts import Group, Replayable, Text
+from cachescope.report.blocks import Group, Replayable
+from cachescope.report.layout import Line
 from cachescope.report.page.replay import replay_parts
 from cachescope.scope import Scope
 from tests.conftest import Recording
@@ -151,7 +152,7 @@ def test_fields_are_found_by_name_and_names_are_redacted(browser: Any, tmp_path:
 def test_what_would_be_too_large_is_left_out_aloud() -> None:
     scope = secret_scope()
     (group,) = replay_parts(scope)
-    assert isinstance(group, Group) and isinstance(group.parts[0], Replayable)
+    assert isinstance(group, Group) and isinstance(group.blocks[0], Replayable)
     (group,) = replay_parts(scope, most=100)
-    assert isinstance(group, Group) and isinstance(group.parts[0], Text)
-    assert "No field can be left out in this page" in group.parts[0].text
+    assert isinstance(group, Group) and isinstance(group.blocks[0], Line)
+    assert "No field can be left out in this page" in group.blocks[0].text

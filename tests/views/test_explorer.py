@@ -105,6 +105,11 @@ def test_hit_rates_three_ways(tour: Explorer) -> None:
         assert number in text
 
 
+def shown(place: Any) -> str:
+    """The HTML of a place, without the places where a long name may wrap."""
+    return str(place.value).replace("<wbr>", "")
+
+
 def test_a_cause_filters_lookups_and_a_row_opens_why(tour: Explorer) -> None:
     tour.pane("Overview").cards.opened = ["Lookups", 1, 0]
     assert (tour.state.pane, tour.state.cause) == ("Lookups", 1)
@@ -113,7 +118,7 @@ def test_a_cause_filters_lookups_and_a_row_opens_why(tour: Explorer) -> None:
     assert set(tour.frame()["cause"]) == {1} and len(tour.frame()) == 8 and lookups.table.total == 4
     lookups.table.chosen = [25, 0]
     assert (tour.state.pane, tour.state.lookup) == ("Why", 25)
-    assert "inductor_config[epilogue_fusion]" in tour.pane("Why").changes.value
+    assert "inductor_config[epilogue_fusion]" in shown(tour.pane("Why").changes)
     assert tour.query == "scope.explain(25).frame"
 
 
@@ -218,7 +223,7 @@ def test_why_steps_through_the_misses_and_lists_the_same_cause(tour: Explorer) -
 
 def test_why_shows_the_difference_of_the_graph(tour: Explorer) -> None:
     tour.state.show_why(18)
-    assert "cs-diff" in tour.pane("Why").changes.value
+    assert "cs-diff" in shown(tour.pane("Why").changes)
 
 
 def test_a_hit_is_explained_too(tour: Explorer) -> None:
@@ -297,7 +302,7 @@ def test_what_if_alone(scopes: dict[str, Scope]) -> None:
 def test_machines_compares_two_contexts(tour: Explorer, scopes: dict[str, Scope]) -> None:
     machines = opened(tour, "Machines")
     assert tour.query == "scope.context_difference(0, 3)"
-    assert "epilogue_fusion" in machines.difference.value
+    assert "epilogue_fusion" in shown(machines.difference)
     machines.after.value = 1
     assert "Nothing that is known of the two differs" in machines.difference.value
     machines.children[3].children[2].click()
@@ -574,10 +579,9 @@ def test_the_first_entry_is_compiled_code_if_none_is_damaged() -> None:
     assert scope.facts.entries[explorer.state.entry].cache == "fxgraph"
 
 
-def test_processes_that_are_alike_share_a_column_without_their_times(scopes: dict[str, Scope]) -> None:
-    explorer = Explorer(scopes["config_flip"])
-    heads = opened(explorer, "Machines").side_by_side.value.partition("</thead>")[0]
-    assert "2 alike: runs 0, 2" in heads and "run 1 (" in heads
+def test_processes_that_are_alike_share_a_row_and_a_column(scopes: dict[str, Scope]) -> None:
+    shown = opened(Explorer(scopes["config_flip"]), "Machines").side_by_side.value
+    assert ">0, 2</td>" in shown and ">Context 0, 2</th>" in shown and ">Context 1</th>" in shown
 
 
 def test_one_context_is_not_compared_with_itself(scopes: dict[str, Scope]) -> None:
@@ -597,4 +601,4 @@ def test_captured_contexts_are_named_by_their_files() -> None:
     scope = cachescope.read(cachescope.sample("isolation_context"))
     figure = figures.context_sharing(scope.context_groups(), scope.contexts)
     assert figure.layout.xaxis.ticktext == ("base.json", "settings.json", "run 0", "run 1")
-    assert "base.json" in opened(Explorer(scope), "Machines").side_by_side.value.partition("</thead>")[0]
+    assert "base.json" in shown(opened(Explorer(scope), "Machines").side_by_side)

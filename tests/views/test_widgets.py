@@ -10,9 +10,14 @@ import pytest
 
 from cachescope.analysis.what_if.evidence import SafetyOfFields
 from cachescope.frames.replay_rows import SensitivityRow
+from cachescope.report import blocks
+from cachescope.report.blocks import Block, Diff, Group, Numbers
+from cachescope.report.html import blocks_html
+from cachescope.report.layout import Line
 from cachescope.report.tables import Column, Sorted
 from cachescope.report.what_if_forms import NOTHING_ALONE, SAFETY
-from cachescope.views import html, table
+from cachescope.views import table
+from cachescope.views.controls import markup
 from cachescope.views.plot import Plot, Tabled
 from cachescope.views.table import FrameRows, Head, ListedRows, Table
 from cachescope.views.toggles import Ranking, Tree, tree_groups
@@ -230,17 +235,18 @@ def test_a_ranking_of_nothing_says_so() -> None:
     assert Ranking([], {}).notes == ["No field, and no small set of fields, keeps anything from hitting."]
 
 
-@pytest.mark.parametrize(
-    "piece", [html.cut, html.paragraph, html.title, lambda text: html.diff(f"\n\n+{text}")]
-)
-def test_pieces_of_html_are_escaped(piece: Any) -> None:
-    text = HOSTILE[:2000]
-    assert "<img" not in piece(text) and "\x1b" not in piece(text)
+BLOCKS = (
+    Line(HOSTILE), Group("", HOSTILE, (Line(HOSTILE),)), Diff(HOSTILE, (f"+{HOSTILE}",)), Numbers(((HOSTILE,) * 3,)),
+    blocks.Table(HOSTILE, (blocks.Head(HOSTILE), blocks.Head(HOSTILE, "long")), ((HOSTILE, HOSTILE),), HOSTILE),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=lambda block: type(block).__name__)
+def test_blocks_are_escaped_and_cut(block: Block) -> None:
+    shown = markup(block).value
+    assert "<img" not in shown and "\x1b" not in shown and len(shown) < 25_000
 
 
 def test_a_long_value_is_cut_with_more_on_demand() -> None:
-    shown = html.cut(HOSTILE)
-    assert len(shown) < 25_000
-    assert "more characters" in shown and "1.0\u00a0MB" in shown
-    assert html.cut("True") == "<code>True</code>"
-    assert "not there" in html.cut(None) and "empty" in html.cut("")
+    shown = blocks_html([blocks.Table("t", (blocks.Head("h", "long"),), ((HOSTILE,), ("True",)))])
+    assert "more characters" in shown and "1.0\u00a0MB" in shown and "<code>True</code>" in shown

@@ -10,8 +10,9 @@ from cachescope.answers.read import Read
 from cachescope.answers.time_spent import TimeSpent
 from cachescope.figures.compile_time import compiles, phases
 from cachescope.grouping import by_key
+from cachescope.report.blocks import Block, Drawing, Section, table
 from cachescope.report.compiled import compiled_headline, short_break
-from cachescope.report.page.parts import Drawing, Part, Section, Text, table
+from cachescope.report.layout import Line
 from cachescope.report.tables import TIMES, Column, timed
 from cachescope.report.time_spent import said_texts
 from cachescope.wording import plural
@@ -36,21 +37,21 @@ def spent_section(scope: Read) -> Section:
         " of its own; what a program does besides compiling is in none."
     )
     spent = TimeSpent.of(scope)
-    parts: list[Part] = [Text(_NO_EVENTS)]
+    parts: list[Block] = [Line(_NO_EVENTS)]
     if spent.runs:
         of_phases = by_key(phase for one in spent.runs for phase in one.phases.items())
         by_phase = sorted(of_phases.items(), key=lambda item: -sum(item[1]))  # the longest first
         parts = [
-            *map(Text, said_texts(spent)),
+            *map(Line, said_texts(spent)),
             table("What caches could do about it", TIMES, spent.runs, "runs", "cachescope time --json"),
             table("Phases of all runs", _PHASES, by_phase, "phases", "scope.phases"),
         ]
     if spent.without and spent.runs:
-        parts.append(Text(f"No trace with events: {plural(len(spent.without), 'run')}.", "faint"))
+        parts.append(Line(f"No trace with events: {plural(len(spent.without), 'run')}.", style="dim"))
     return Section("spent", "Where did the time go?", sentence, tuple(parts))
 
 
-def path_drawing(scope: Read) -> list[Part]:
+def path_drawing(scope: Read) -> list[Block]:
     """What each start spent its time on; nothing where no trace has events."""
     if scope.phases.empty:
         return []
@@ -66,13 +67,13 @@ def compiles_section(scope: Read) -> Section:
     )
     compiled = Compiled.of(scope)
     if not compiled.kinds:
-        return Section("compiles", "What was compiled, and why again?", sentence, (Text(_NO_EVENTS),))
+        return Section("compiles", "What was compiled, and why again?", sentence, (Line(_NO_EVENTS),))
     columns = [
         "run", "compile_id", "kind", "function", "file", "line", "start_time", "time_taken_ns", "recompile_reasons", "error",
     ]  # fmt: skip
     drawn = (scope.compiles[columns], scope.runs[_RUN_COLUMNS])
     drawing = Drawing("Compiles over time", compiles, drawn)
-    parts: list[Part] = [Text(f"{compiled_headline(compiled)}."), drawing]
+    parts: list[Block] = [Line(f"{compiled_headline(compiled)}."), drawing]
     if compiled.recompiles:
         again = (
             Column("Function", "text", compiled.place),

@@ -11,16 +11,16 @@ from cachescope.figures.autotuning import autotune_margins
 from cachescope.figures.entry_files import entry_ages, entry_sizes
 from cachescope.figures.links import link_layers
 from cachescope.grouping import by_key
-from cachescope.report.page.parts import (
+from cachescope.report.blocks import (
+    Block,
     Drawing,
     Group,
     Numbers,
-    Part,
     Section,
     Table,
-    Text,
     table,
 )
+from cachescope.report.layout import Line
 from cachescope.report.tables import Column, sized, timed, written
 from cachescope.terms import ENTRY_KINDS
 from cachescope.wording import file_size
@@ -67,7 +67,7 @@ def entries_section(scope: Read) -> Section:
         " and what could be deleted without a later process noticing. cachescope itself removes nothing."
     )
     found = Directory.of(scope)
-    parts: list[Part] = [Text(_NOTHING)]
+    parts: list[Block] = [Line(_NOTHING)]
     if found.entries:
         drawn = scope.entries[_DRAWN]
         parts = [
@@ -110,7 +110,7 @@ def _kinds(found: Directory) -> Table:
     return table("Files by kind, the largest first", columns, rows, "kinds", "scope.entries")
 
 
-def _standing_out(found: Directory) -> Iterator[Part]:
+def _standing_out(found: Directory) -> Iterator[Block]:
     damaged = ("damaged", "Files that cannot be loaded", found.damaged)
     for status, name, files in (damaged, ("unreadable", _UNREADABLE, found.unreadable)):
         if files or status == "damaged":
@@ -130,22 +130,22 @@ def _standing_out(found: Directory) -> Iterator[Part]:
 
 
 def _group(anchor: str, title: str, shown: Table, empty: str) -> Group:
-    return Group(anchor, title, (shown if shown.rows else Text(empty, "faint"),))
+    return Group(anchor, title, (shown if shown.rows else Line(empty, style="dim"),))
 
 
-def _links(scope: Read) -> Iterator[Part]:
+def _links(scope: Read) -> Iterator[Block]:
     if scope.links.empty:
-        yield Group("links", "What refers to what", (Text("No file refers to another one.", "faint"),))
+        yield Group("links", "What refers to what", (Line("No file refers to another one.", style="dim"),))
         return
     drawing = Drawing("References between files", link_layers, (scope.links, scope.entries[_DRAWN]))
     yield Group("links", "What refers to what", (drawing,))
 
 
-def _measured(scope: Read) -> Iterator[Part]:
+def _measured(scope: Read) -> Iterator[Block]:
     if scope.autotune.empty:
         return
     drawing = Drawing("What max-autotune measured", autotune_margins, (scope.autotune,))
-    intro = Text("The choices that max-autotune timed for each operator, beside the fastest.")
+    intro = Line("The choices that max-autotune timed for each operator, beside the fastest.")
     yield Group("autotune", "What max-autotune measured", (intro, drawing))
 
 

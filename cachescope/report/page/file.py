@@ -25,6 +25,7 @@ from cachescope.errors import CachescopeError
 from cachescope.figures.palette import in_the_dark
 from cachescope.figures.picture import drawing_js
 from cachescope.json_types import JsonObject
+from cachescope.report.blocks import Drawing, Page, shortened
 from cachescope.report.html import json_html, safe
 from cachescope.report.identifying_values import identities
 from cachescope.report.page.compiling import compiles_section, spent_section
@@ -32,7 +33,6 @@ from cachescope.report.page.directory import entries_section
 from cachescope.report.page.machines import contexts_section, devices_section
 from cachescope.report.page.markup import contents_html, drawings_of, section_html
 from cachescope.report.page.outcomes import outcomes_section, time_section
-from cachescope.report.page.parts import Drawing, Page, shortened
 from cachescope.report.page.reading import reading_section, words_section
 from cachescope.report.page.reasons import causes_section, what_if_section, why_section
 from cachescope.report.redact import Redaction
@@ -96,7 +96,7 @@ def document(page: Page) -> str:
             "form-action 'none'",
         )
     )
-    drawings = [drawing for section in page.sections for drawing in drawings_of(section.parts)]
+    drawings = [drawing for section in page.sections for drawing in drawings_of(section.blocks)]
     # Markup is escaped when a text is inserted; what remains are characters that no browser shows.
     first, *others = page.sections
     folded = "".join(section_html(section, is_folded=True) for section in others)
@@ -108,7 +108,7 @@ def document(page: Page) -> str:
         "<meta name='color-scheme' content='light dark'><meta name='referrer' content='no-referrer'>"
         f"<title>{safe(page.title)}: {safe(page.headline)}</title>\n<style>{style}</style></head>\n"
         f"<body><a class='skip' href='#causes'>Skip to the answer</a>\n<header><h1>{safe(page.title)}</h1>"
-        f"<p class='headline'>{safe(page.headline)}</p><p class='faint'>{safe(shortened(page.about, 400))}</p></header>\n"
+        f"<p class='headline'>{safe(page.headline)}</p><p class='cs-faint'>{safe(shortened(page.about, 400))}</p></header>\n"
         f"<div class='columns'>{contents_html(page.sections)}<main>{body}</main></div>\n"
         "<noscript><p class='warn'>Without JavaScript the figures are not drawn; the tables have it all.</p></noscript>\n"
         f"<script type='application/json' id='figures'>{json_html(figures_object(drawings))}</script>\n"

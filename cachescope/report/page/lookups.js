@@ -118,11 +118,11 @@ const whyOf = (model, home) => {
     const said = (name) => model.text(name, at);
     const back = make("button", { type: "button", class: "cs-button cs-back" }, "Back to the lookups");
     back.onclick = () => { back.blur(); cameBack(home); };
-    const parts = [back, make("p", { class: "faint" }, `lookup ${lookup}, ${said("title")}`)];
-    parts.push(make("p", { class: "strong" }, said("verdict") ? `${said("verdict")}: ${said("reason")}` : said("outcome")));
-    if (said("evidence")) parts.push(make("p", { class: "faint" }, said("evidence")));
+    const parts = [back, make("p", { class: "cs-faint" }, `lookup ${lookup}, ${said("title")}`)];
+    parts.push(make("b", {}, said("verdict") ? `${said("verdict")}: ${said("reason")}` : said("outcome")));
+    if (said("evidence")) parts.push(make("p", { class: "cs-faint" }, said("evidence")));
     if (said("compared")) {
-      const line = make("p", { class: "faint" }, `compared with ${said("compared")} `);
+      const line = make("p", { class: "cs-faint" }, `compared with ${said("compared")} `);
       const baseline = Number(said("baseline_lookup"));
       if (said("baseline_lookup") && model.places.has(baseline)) {
         const to = make("button", { type: "button", class: "cs-link" }, `lookup ${baseline}`);
@@ -198,7 +198,7 @@ document.querySelectorAll(".lookups").forEach((home) => {
   const table = make("div");
   home.classList.add("cs-explorer");
   const hint = "Open a row to see why; Compile time is what a miss cost. ▸ shows the FX lookups below one of AOTAutograd.";
-  home.append(filtersOf(model, data), make("p", { class: "faint" }, hint), table, make("p", { class: "faint" }, data.note), why.place);
+  home.append(filtersOf(model, data), make("p", { class: "cs-faint" }, hint), table, make("p", { class: "cs-faint" }, data.note), why.place);
   showTable({ model, el: table });
   home.hidden = false;
   home.parentElement.classList.add("has-lookups");

@@ -12,8 +12,8 @@ from cachescope.answers.names import baseline_name, lookup_in_run
 from cachescope.answers.read import Read
 from cachescope.figures.palette import OUTCOME_COLOURS
 from cachescope.json_types import JsonObject
+from cachescope.report.blocks import LookupTable, cut_note
 from cachescope.report.html import json_html
-from cachescope.report.page.parts import LookupTable, cut_note
 from cachescope.wording import duration, harmless
 
 MOST: Final = 2000

@@ -9,19 +9,11 @@ from typing import Final
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.costs import headline
 from cachescope.answers.read import Read
-from cachescope.report.cards import CardText
+from cachescope.report.blocks import Block, CardText, Fold, Page, Table, WorkItems, shortened
 from cachescope.report.identifying_values import identities
+from cachescope.report.layout import Line
 from cachescope.report.page.file import about_text, hidden
 from cachescope.report.page.outcomes import outcomes_section
-from cachescope.report.page.parts import (
-    Fold,
-    Page,
-    Part,
-    Table,
-    Text,
-    WorkItems,
-    shortened,
-)
 from cachescope.report.page.reasons import causes_section
 from cachescope.report.redact import Redaction
 from cachescope.report.tables import Cell, Sorted
@@ -43,24 +35,24 @@ def markdown(scope: Read, *, redact: bool) -> str:
         page = hidden(page, Redaction(identities(scope)))
     causes, outcomes = page.sections
     lines = [f"### {_safe(page.headline, _SENTENCE)}", "", f"<sub>{_safe(page.about, _SENTENCE)}</sub>", ""]
-    lines += _parts(causes.parts)
-    if tables := [part for part in outcomes.parts if isinstance(part, Table)]:
+    lines += _blocks(causes.blocks)
+    if tables := [block for block in outcomes.blocks if isinstance(block, Table)]:
         lines += _folded(tables[0].name, _table(tables[0]))
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _parts(parts: Iterable[Part]) -> Iterator[str]:
-    for part in parts:
-        match part:
+def _blocks(blocks: Iterable[Block]) -> Iterator[str]:
+    for block in blocks:
+        match block:
             case WorkItems():
-                for number, card in enumerate(part.cards[:_ITEMS], 1):
+                for number, card in enumerate(block.cards[:_ITEMS], 1):
                     yield from _card(number, card)
-                if len(part.cards) > _ITEMS:
-                    yield from (f"- {and_more(len(part.cards) - _ITEMS)}", "")
+                if len(block.cards) > _ITEMS:
+                    yield from (f"- {and_more(len(block.cards) - _ITEMS)}", "")
             case Fold():
-                yield from _folded(part.title, _parts(part.parts))
-            case Text():
-                yield from (_safe(part.text, _SENTENCE), "")
+                yield from _folded(block.title, _blocks(block.blocks))
+            case Line():
+                yield from (_safe(block.text, _SENTENCE), "")
 
 
 def _card(number: int, card: CardText) -> Iterator[str]:

@@ -12,7 +12,8 @@ from cachescope.figures.graph_grid import runs_by_graph
 from cachescope.figures.over_time import timeline
 from cachescope.figures.rates import outcomes
 from cachescope.figures.texts import run_labels
-from cachescope.report.page.parts import Drawing, Numbers, Part, Section, Table, Text, table
+from cachescope.report.blocks import Block, Drawing, Numbers, Section, Table, table
+from cachescope.report.layout import Line
 from cachescope.report.tables import Column, shared, timed
 from cachescope.terms import HOW_TO_RECORD
 from cachescope.wording import percent
@@ -34,9 +35,9 @@ def outcomes_section(scope: Read) -> Section:
         "A lookup is one attempt of torch.compile to find one key in one cache. The hit rate is given by count, and by"
         " compile time: the share of it that hits saved."
     )
-    parts: list[Part] = []
+    parts: list[Block] = []
     if not scope.facts.lookups:
-        parts.append(Text(f"No lookup was read, so there is no hit rate. To record some: {HOW_TO_RECORD}."))
+        parts.append(Line(f"No lookup was read, so there is no hit rate. To record some: {HOW_TO_RECORD}."))
     else:
         drawing = Drawing("Outcomes by cache and run", outcomes, drawn_lookups(scope))
         parts += [Numbers(rate_numbers(Chosen(scope))), drawing, _rates(scope)]
@@ -50,7 +51,7 @@ def time_section(scope: Read) -> Section:
         " which shows whether one graph misses everywhere or one run misses everything."
     )
     drawn = drawn_lookups(scope)
-    parts: tuple[Part, ...] = (Text("No lookup was read: nothing to place."),)
+    parts: tuple[Block, ...] = (Line("No lookup was read: nothing to place."),)
     if scope.facts.lookups:
         grid = Drawing("Outcomes, runs by graphs", runs_by_graph, drawn)
         parts = (Drawing("Lookups over time", timeline, drawn), grid)

@@ -57,7 +57,7 @@
   const FIRST = 20;
   const unfold = (table) => {
     table.classList.remove("folded");
-    table.closest(".table").querySelector(".unfold")?.remove();
+    table.closest(".cs-tabled").querySelector(".unfold")?.remove();
   };
   const foldable = (table, count) => {
     const button = document.createElement("button");
@@ -67,7 +67,7 @@
     button.dataset.more = `${count - FIRST} more in the page`; // for print
     button.addEventListener("click", () => unfold(table));
     table.classList.add("folded");
-    table.closest(".scroll").after(button);
+    table.closest(".cs-scroll").after(button);
   };
   const searchable = (table) => {
     const rows = [...table.tBodies[0].rows].map((row) => [row, row.textContent.toLowerCase()]);
@@ -89,9 +89,9 @@
       count.textContent = words.length ? ` ${left} of ${rows.length} rows` : "";
     });
     label.append(count);
-    table.closest(".table").querySelector(".bar").append(label);
+    table.closest(".cs-tabled").querySelector(".cs-bar").append(label);
   };
-  document.querySelectorAll(".table table").forEach((table) => {
+  document.querySelectorAll(".cs-tabled table").forEach((table) => {
     const rows = table.tBodies[0].rows.length;
     if (rows > 1) sortable(table);
     if (rows > 7) searchable(table);

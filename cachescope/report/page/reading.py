@@ -7,7 +7,8 @@ from typing import Final
 from cachescope.answers.read import Read
 from cachescope.columns import rows_of
 from cachescope.frames.recorded_rows import RunRow
-from cachescope.report.page.parts import Head, Part, Section, Table, Text, table
+from cachescope.report.blocks import Block, Head, Section, Table, table
+from cachescope.report.layout import Line
 from cachescope.report.tables import PROBLEMS, Column, written
 from cachescope.verdict_kinds import VERDICTS
 
@@ -50,12 +51,12 @@ def words_section() -> Section:
     return Section("words", "Words", sentence, (Table("Words and verdicts", _WORDS, rows),))
 
 
-def _runs(scope: Read) -> Part:
+def _runs(scope: Read) -> Block:
     runs = rows_of(scope.runs, RunRow)
     if not runs:
         roots = sorted({str(row.root) for row in scope.facts.entries.values()})
         found = f"No run was read, only {', '.join(roots[:8])}." if roots else "No run was read."
-        return Text(found)
+        return Line(found)
     looked_up = scope.lookups.groupby("run").size().to_dict()
     columns = (
         Column("Run", "name", "run"),
@@ -71,7 +72,7 @@ def _runs(scope: Read) -> Part:
     return table("Runs", columns, runs, "runs", "scope.runs")
 
 
-def _problems(scope: Read) -> Part:
+def _problems(scope: Read) -> Block:
     if not scope.facts.problems:
-        return Text("No problem: every record and file that was looked at could be read.")
+        return Line("No problem: every record and file that was looked at could be read.")
     return table("Problems", PROBLEMS, scope.facts.problems, "problems", "scope.problems")

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from cachescope.answers.cards import MOST, Card, Cards, nothing_to_fix, ways
 from cachescope.answers.chosen import Chosen
@@ -19,25 +18,12 @@ from cachescope.figures.key_strip import key_difference
 from cachescope.figures.texts import run_labels
 from cachescope.frames.checks import FalseHit
 from cachescope.frames.replay_rows import CauseSaving, SensitivityRow
+from cachescope.report.blocks import Block, Drawing, Fold, Group, Section, WorkItems, table
 from cachescope.report.cards import NEVER_ASKED, FirstCards, cost_text, place_text, title_of
-from cachescope.report.explanation import sentences
+from cachescope.report.explanation import change_blocks, told_lines
+from cachescope.report.layout import Line, rest
 from cachescope.report.page.compiling import path_drawing
 from cachescope.report.page.lookups import lookup_table
-from cachescope.report.page.parts import (
-    Diff,
-    Drawing,
-    Fold,
-    Group,
-    Items,
-    Lines,
-    Part,
-    Section,
-    Text,
-    WorkItems,
-    bounded,
-    diff_lines,
-    table,
-)
 from cachescope.report.page.replay import replay_parts
 from cachescope.report.tables import FALSE_HITS, NOTHING, Column, timed
 from cachescope.report.vllm import vllm_lines
@@ -46,20 +32,7 @@ from cachescope.report.why_missed import past_lines
 from cachescope.verdict_kinds import VERDICTS, kind_of
 from cachescope.wording import listed, plural, short_key
 
-if TYPE_CHECKING:
-    from cachescope.analysis.differences import FieldChange
-
-
 _WAYS: Final = 3
-_MOST_FIELDS: Final = 20
-_DIFFS: Final = 2
-_CHANGES: Final = (
-    Column("Field", "code", "field"),
-    Column("Before", "long", lambda change: _sides(change)[0]),
-    Column("After", "long", lambda change: _sides(change)[1]),
-)
-_EMPTY: Final = "(empty)"
-
 # Each is a picture, a table and a diff of code.
 EXPLAINED: Final = 10
 _PLACES: Final = 8
@@ -81,74 +54,33 @@ def cause_group(scope: Read, number: int, card: Card) -> Group:
     """The explanation of one cause."""
     cause = card.row
     told = f"{cause.verdict}: {VERDICTS[cause.verdict]}. {cost_text(card)}."
-    parts: list[Part] = [Text(told, "faint")]
+    blocks: list[Block] = [Line(told, style="dim")]
     found = ways(scope, cause.cause, _WAYS)
     for place, explained in enumerate(found):
-        parts += _explained(scope, explained, first=place == 0)
+        blocks += [] if place == 0 else [Line("In another way:")]
+        blocks += told_lines(explained)
+        # A key of vLLM is no list of hash details.
+        is_of_details = scope.facts.lookups[explained.lookup].detail_set is not None
+        if place == 0 and explained.changes and is_of_details:
+            blocks.append(_strip(scope, explained))
+        source = f"scope.explain({explained.lookup}).frame"
+        blocks += change_blocks(explained.changes, source, most=20, diffs=2, most_lines=120)
     if card.advice:
-        parts.append(Text(f"What to do: {card.advice}"))
-    parts += _places(card)
+        blocks.append(Line(f"What to do: {card.advice}"))
+    blocks.append(Line("Where it struck:"))
+    blocks += (Line(place_text(place), 2) for place in card.places)
+    blocks += rest(card.roots - len(card.places), "lookup", "in the table of lookups below", 2)
     # Where it changed in several ways, none of them is the title.
     title = title_of(card) if len(found) == 1 else card.title
-    return Group(anchor_of(number), f"{number}. {title}", tuple(parts))
-
-
-def _explained(scope: Read, explained: Explanation, *, first: bool) -> list[Part]:
-    said = {sentence.kind: sentence.text for sentence in sentences(explained)}
-    baseline = f"; {said['baseline']}" if "baseline" in said else ""
-    opening = "" if first else "In another way: "
-    parts: list[Part] = [
-        Text(f"{opening}{explained.reason}", "strong"),
-        Text(f"{said['evidence']}.", "faint"),
-        Text(f"{said['title']}{baseline}.", "faint"),
-    ]
-    if explained.sizes is not None:
-        parts.insert(1, Text(f"{explained.sizes}."))
-    changes = explained.changes
-    # A key of vLLM is no list of hash details.
-    if first and changes and scope.facts.lookups[explained.lookup].detail_set is not None:
-        parts.append(_strip(scope, explained))
-    if changes:
-        source = f"scope.explain({explained.lookup}).frame"
-        name = "Changed fields of the key, before and after"
-        parts.append(table(name, _CHANGES, changes, "changed fields", source, most=_MOST_FIELDS))
-    # The table has both values in full, where the other forms say in one line what they are.
-    recognised = [(one.field, one.process_values.words) for one in changes if one.process_values is not None]
-    if recognised:
-        parts.append(Items(tuple(f"{field} {words}" for field, words in recognised[:_MOST_FIELDS])))
-    for change in [change for change in changes if change.diff][:_DIFFS]:
-        lines, more = diff_lines(change.diff)
-        parts.append(Diff(f"Changed code of {change.field}", lines, more))
-    return parts
+    return Group(anchor_of(number), f"{number}. {title}", tuple(blocks))
 
 
 def _strip(scope: Read, explained: Explanation) -> Drawing:
     fields = scope.hash_details(lookup=explained.lookup)
     # The hover text of a cell is a line: the values are in the table.
     fields = fields.assign(value_text=fields["value_text"].str.slice(0, 200))
-    frame = replace(explained, changes=explained.changes).frame.drop(columns=["before", "after"])
+    frame = explained.frame.drop(columns=["before", "after"])
     return Drawing("All fields of the key, the changed ones numbered", key_difference, (frame, fields))
-
-
-def _sides(change: FieldChange) -> tuple[str | None, str | None]:
-    """Before and after: the parts that differ, or the whole."""
-    if change.kind == "opaque":
-        return change.summary, bounded(change.after)
-    if change.parts:
-        before = ", ".join(f"{name} = {side}" for name, side, _ in change.parts)
-        after = ", ".join(f"{name} = {side}" for name, _, side in change.parts)
-        return bounded(before), bounded(after)
-    return _value(change.before), _value(change.after)
-
-
-def _value(text: str | None) -> str | None:
-    return "(not there)" if text is None else bounded(text) or _EMPTY
-
-
-def _places(card: Card) -> list[Part]:
-    more = card.roots - len(card.places)
-    rest = (f"and {plural(more, 'more lookup')}, in the table of misses below",) if more else ()
-    return [Text("Where it struck:"), Items((*map(place_text, card.places), *rest))]
 
 
 def why_section(scope: Read) -> Section:
@@ -158,28 +90,28 @@ def why_section(scope: Read) -> Section:
         " it was held, and where else it struck. Hashes are compared, never texts."
     )
     causes = Cards.of(scope, most=EXPLAINED, places=_PLACES)
-    parts: list[Part] = [cause_group(scope, number, card) for number, card in enumerate(causes.cards, 1)]
+    blocks: list[Block] = [cause_group(scope, number, card) for number, card in enumerate(causes.cards, 1)]
     if not causes.cards:
-        parts.append(Text(nothing_to_fix(Chosen(scope))))
+        blocks.append(Line(nothing_to_fix(Chosen(scope))))
     if causes.more:
         more = plural(causes.more, "more cause is", "more causes are")
-        parts.append(Text(f"{more} in the list above and in scope.causes.", "faint"))
+        blocks.append(Line(f"{more} in the list above and in scope.causes.", style="dim"))
     if past := past_lines(past_misses(scope)):
-        intro = Text("Read from the directory itself: which field made each further entry of a graph.")
-        parts.append(Group("past", "Past misses", (intro, Lines(tuple(past)))))
+        intro = Line("Read from the directory itself: which field made each further entry of a graph.")
+        blocks.append(Group("past", "Past misses", (intro, *past)))
     if (vllm := VllmFolders.of(scope)) is not None:
-        parts.append(Group("vllm", "vLLM's torch_compile_cache", (Lines(tuple(vllm_lines(vllm))),)))
+        blocks.append(Group("vllm", "vLLM's torch_compile_cache", tuple(vllm_lines(vllm))))
     explained = {card.row.cause: number for number, card in enumerate(causes.cards, 1)}
     if scope.facts.lookups:
         # All of them to sort and to filter; those that missed for paper, and where no script runs.
-        parts.append(Group("misses", "Every lookup", (lookup_table(scope, explained), *_misses(scope))))
+        blocks.append(Group("misses", "Every lookup", (lookup_table(scope, explained), *_misses(scope))))
     if false_hits := rows_of(scope.false_hits, FalseHit):
-        intro = Text(
+        intro = Line(
             "Keys that seem to stand for more than one thing: warnings with their evidence, not certainties."
         )
         shown = table("Possible false hits", FALSE_HITS, false_hits, "warnings", "scope.false_hits")
-        parts.append(Group("false-hits", "Possible false hits", (intro, shown)))
-    return Section("why", "Why did each one miss?", sentence, tuple(parts))
+        blocks.append(Group("false-hits", "Possible false hits", (intro, shown)))
+    return Section("why", "Why did each one miss?", sentence, tuple(blocks))
 
 
 def what_if_section(scope: Read) -> Section:
@@ -188,24 +120,24 @@ def what_if_section(scope: Read) -> Section:
         "All lookups in torch's caches are replayed, in time order, as if a field were not in the key. The keys of a replay are what-if keys,"
         " cachescope's own, made from the remaining hash details; torch's keys cannot be rebuilt."
     )
-    parts: tuple[Part, ...] = (Text("No lookup in torch's caches was read, so none can be replayed."),)
+    blocks: tuple[Block, ...] = (Line("No lookup in torch's caches was read, so none can be replayed."),)
     if scope.asked_torch:
-        parts = (*_ranking(scope), *replay_parts(scope), *_by_cause(scope))
-    return Section("what-if", "What if a field did not count?", sentence, parts)
+        blocks = (*_ranking(scope), *replay_parts(scope), *_by_cause(scope))
+    return Section("what-if", "What if a field did not count?", sentence, blocks)
 
 
-def _ranking(scope: Read) -> Iterator[Part]:
+def _ranking(scope: Read) -> Iterator[Block]:
     """The fields that would help, those that may be left out apart from those that may not."""
     rows = rows_of(scope.sensitivity(), SensitivityRow)
     if not rows:
-        yield Text("No field, and no small set of fields, keeps a recorded lookup from hitting.")
+        yield Line("No field, and no small set of fields, keeps a recorded lookup from hitting.")
     for safety, group in groupby(rows, key=lambda row: row.safety):
         yield table(
             SAFETY[safety], _FIELDS, list(group), "sets of fields by time saved", "scope.sensitivity()"
         )
 
 
-def _by_cause(scope: Read) -> Iterator[Part]:
+def _by_cause(scope: Read) -> Iterator[Block]:
     """What leaving out the changed fields of each cause would do, as the worklist names them."""
     named = {card.row.cause: card.title for card in Cards.of(scope, most=MOST, places=0).cards}
     if rows := rows_of(scope.cause_savings(), CauseSaving):
@@ -213,7 +145,7 @@ def _by_cause(scope: Read) -> Iterator[Part]:
         yield table(BY_CAUSE, CAUSE_SAVINGS, titled, "causes by time lost", "scope.cause_savings()")
 
 
-def _misses(scope: Read) -> list[Part]:
+def _misses(scope: Read) -> list[Block]:
     facts = scope.facts
     if not facts.misses:
         return []
@@ -244,13 +176,13 @@ def causes_section(scope: Read) -> Section:
     found = FirstCards.of(Chosen(scope))
     order = [cause.cause for cause in scope.facts.causes if not kind_of(cause).is_first]
     anchors = {cause: anchor_of(number) for number, cause in enumerate(order[:EXPLAINED], 1)}
-    parts: list[Part] = []
+    blocks: list[Block] = []
     if found.first:
-        parts.append(WorkItems("What to fix, the costliest on top", found.first, anchors))
+        blocks.append(WorkItems("What to fix, the costliest on top", found.first, anchors))
     if found.later:
         later = WorkItems("What to fix besides", found.later, anchors)
-        parts.append(Fold(found.later_title, (later,)))
+        blocks.append(Fold(found.later_title, (later,)))
     if found.apart:
-        parts += [Text(f"{NEVER_ASKED}:"), WorkItems(NEVER_ASKED, found.apart, anchors)]
-    parts += [Text(note, "faint") for note in found.notes]
-    return Section("causes", "What should be fixed first?", "", (*path_drawing(scope), *parts))
+        blocks += [Line(f"{NEVER_ASKED}:"), WorkItems(NEVER_ASKED, found.apart, anchors)]
+    blocks += [Line(note, style="dim") for note in found.notes]
+    return Section("causes", "What should be fixed first?", "", (*path_drawing(scope), *blocks))

@@ -14,10 +14,11 @@ from cachescope.answers.read import Read
 from cachescope.frames.answer_rows import RateRow
 from cachescope.json_types import JsonObject
 from cachescope.keys.key_fields import VERSION_FIELD
+from cachescope.report.blocks import Block, Group, Replayable, Toggle, shortened
 from cachescope.report.html import safe
 from cachescope.report.json_text import values_of
-from cachescope.report.page.parts import Group, Part, Replayable, Text, Toggle, shortened
-from cachescope.report.page.toggle_texts import Alone, savings_of
+from cachescope.report.layout import Line
+from cachescope.report.page.toggle_texts import savings_of, told_alone
 from cachescope.wording import file_size, plural
 
 Packed = list[int | list[int]]
@@ -32,7 +33,7 @@ _WHAT: Final = (
 )
 
 
-def replay_parts(scope: Read, most: int = MOST_BYTES) -> tuple[Part, ...]:
+def replay_parts(scope: Read, most: int = MOST_BYTES) -> tuple[Block, ...]:
     """Check boxes for the fields that vary; nothing if none does."""
     if not scope.facts.misses:
         return ()
@@ -42,10 +43,10 @@ def replay_parts(scope: Read, most: int = MOST_BYTES) -> tuple[Part, ...]:
     numbers = codes_object(codes, scope.replay.before)
     size = len(json.dumps(numbers, separators=(",", ":")))
     if size > most:
-        part: Part = Text(
+        part: Block = Line(
             f"No field can be left out in this page: to replay these {plural(len(scope.facts.lookups), 'lookup')}, it would"
             f" need {file_size(size)} more. In Python: scope.what_if(without=…), and the pane What-if of scope.explore().",
-            "faint",
+            style="dim",
         )
     else:
         part = Replayable(tuple(_toggles(scope, codes)), numbers)
@@ -58,7 +59,7 @@ def _toggles(scope: Read, codes: ReplayCodes) -> Iterator[Toggle]:
     savings = savings_of(scope, scope.sensitivity_rows(), codes.fields)
 
     def toggle(place: int, name: str, note: str, fields: tuple[Toggle, ...] = ()) -> Toggle:
-        return Toggle(place, name, note, fields, savings.get(name, ""), Alone.of(scope, name))
+        return Toggle(place, name, note, fields, savings.get(name, ""), *told_alone(scope, name))
 
     leaves = [toggle(place, name, safety.on([name]).advice) for place, name in enumerate(codes.fields)]
     for place, form in enumerate(codes.forms):
@@ -122,8 +123,8 @@ def replay_html(part: Replayable) -> str:
         f"<label class='search'>Search {count} fields<input type='search'></label>" if count > _MANY else ""
     )
     return (
-        "<noscript><p class='faint'>This needs JavaScript.</p></noscript>"
-        f"<div class='replay' hidden><p>{_WHAT}</p><div role='status'><dl class='numbers'></dl><p class='faint'></p></div>"
+        "<noscript><p class='cs-faint'>This needs JavaScript.</p></noscript>"
+        f"<div class='replay' hidden><p>{_WHAT}</p><div role='status'><dl class='cs-numbers'></dl><p class='cs-faint'></p></div>"
         "<p class='buttons'><button type='button'>Undo</button> <button type='button'>Reset</button></p>"
         f"{search}<ul aria-label='What counts in a key'>{''.join(map(_form, part.forms))}</ul>"
         f"<script type='application/json'>{codes}</script></div>"
@@ -141,9 +142,9 @@ def _form(form: Toggle) -> str:
 
 def _line(toggle: Toggle, data: str) -> str:
     beside = "; ".join(text for text in (toggle.saves, toggle.note) if text)
-    note = f" <span class='faint'>{safe(shortened(beside, _TEXT))}</span>" if beside else ""
+    note = f" <span class='cs-faint'>{safe(shortened(beside, _TEXT))}</span>" if beside else ""
     name = safe(shortened(toggle.name, _TEXT))
-    told = _told("off", "warn", toggle.told.warnings) + _told("alone", "faint", toggle.told.causes)
+    told = _told("off", "warn", toggle.warnings) + _told("alone", "cs-faint", toggle.causes)
     return f"<label><input type='checkbox' checked {data}> <code>{name}</code></label>{note}{told}"
 
 

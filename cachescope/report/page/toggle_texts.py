@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import chain
-from typing import Final, Self
 
 from cachescope.answers.read import Read
 from cachescope.answers.what_if import WhatIf
@@ -39,20 +37,8 @@ def forms_of(fields: Sequence[str]) -> dict[str, str]:
     return {name: form for form in forms for name in form_fields([form], fields).fields}
 
 
-@dataclass(frozen=True, slots=True)
-class Alone:
-    """What a replay without one form or field says besides its numbers."""
-
-    # Keys that would become one and hold different code; so they would whatever else is left out.
-    warnings: tuple[str, ...] = ()
-    causes: tuple[str, ...] = ()  # which misses would hit, and why the others would not
-
-    @classmethod
-    def of(cls, scope: Read, name: str) -> Self:
-        """Replay all lookups without it."""
-        found = WhatIf.of(scope, KeySchema(without=(name,)))
-        said = ((line.text for line in lines(found)) for lines in (warning_lines, cause_lines))
-        return cls(*map(tuple, said))
-
-
-NOTHING_TOLD: Final = Alone()
+def told_alone(scope: Read, name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What a replay without one form or field says besides its numbers: its warnings, and its causes."""
+    found = WhatIf.of(scope, KeySchema(without=(name,)))
+    warnings, causes = (tuple(line.text for line in lines(found)) for lines in (warning_lines, cause_lines))
+    return warnings, causes

@@ -3,7 +3,7 @@ document.querySelectorAll(".replay").forEach((place) => {
   const replay = replayOf(JSON.parse(place.querySelector("script").textContent));
   const boxes = [...place.querySelectorAll("input[type=checkbox]")];
   const [undo, reset] = place.querySelectorAll(".buttons button");
-  const numbers = place.querySelector(".numbers");
+  const numbers = place.querySelector(".cs-numbers");
   const leftOut = place.querySelector("[role=status] > p");
   // "field 3", "form 0".
   const off = new Set();

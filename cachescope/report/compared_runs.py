@@ -1,4 +1,4 @@
-"""The sentences and tables of the pane Compare."""
+"""Runs compared with others: the numbers of both sides, and what differs between their keys."""
 
 from __future__ import annotations
 
@@ -9,19 +9,18 @@ from typing import Final
 from cachescope.answers.aligned_lookups import Aligned, Change
 from cachescope.answers.compared_runs import ComparedRuns, ComparedSide, ComparedTimes, SideTime
 from cachescope.answers.names import run_name
-from cachescope.answers.read import Read
+from cachescope.answers.recording import Recording
 from cachescope.frames.answer_rows import RateRow
 from cachescope.frames.recorded_rows import LookupRow
-from cachescope.report.html import safe
+from cachescope.report.blocks import Block, Group, Head, Numbers, Table
+from cachescope.report.explanation import change_blocks
+from cachescope.report.layout import Line, rest
 from cachescope.report.time_spent import signed
 from cachescope.terms import FXGRAPH
-from cachescope.views import html
-from cachescope.views.html import changed_fields
-from cachescope.wording import and_more, clock, duration, percent, plural, rank_names
+from cachescope.wording import clock, duration, percent, plural, rank_names
 
 _GROUPS: Final = 8
 _NO_PHASE: Final = "–"
-_HEADS: Final = ("Field", "A", "B")
 _ORDERED: Final[dict[Change, str]] = {
     "regressed": "Regressed",
     "fixed": "Fixed",
@@ -53,15 +52,18 @@ def went(rows: Sequence[LookupRow]) -> str | None:
     return ", ".join(f"{outcome} ×{count}" for outcome, count in outcomes)
 
 
-def sides(read: Read, found: ComparedRuns) -> str:
+def side_lines(read: Recording, found: ComparedRuns) -> Iterator[Line]:
     """What A and B are, and how they are compared."""
-    texts = [f"A: {side_name(read, found.before)}", f"B: {side_name(read, found.after)}"]
+    yield from map(Line, _sides(read, found))
     if found.by_rank:
-        texts.append("Each rank is compared with the same rank.")
-    return "".join(html.paragraph(text) for text in texts)
+        yield Line("Each rank is compared with the same rank.")
 
 
-def side_name(read: Read, side: ComparedSide) -> str:
+def _sides(read: Recording, found: ComparedRuns) -> tuple[str, str]:
+    return f"A: {_side_name(read, found.before)}", f"B: {_side_name(read, found.after)}"
+
+
+def _side_name(read: Recording, side: ComparedSide) -> str:
     """A run, or how many, with their ranks and when the first of them began."""
     runs = [read.facts.runs[run] for run in side.runs]
     if len(runs) == 1:
@@ -73,7 +75,7 @@ def side_name(read: Read, side: ComparedSide) -> str:
     return f"{len(runs)} runs" + (f" ({', '.join(facts)})" if facts else "")
 
 
-def headline(found: ComparedRuns, times: ComparedTimes) -> str:
+def headline(found: ComparedRuns, times: ComparedTimes) -> Numbers:
     """The numbers of both sides at a glance."""
     one, other = found.before.rate, found.after.rate
     runs = [len(side.runs) for side in (found.before, found.after)]
@@ -89,7 +91,7 @@ def headline(found: ComparedRuns, times: ComparedTimes) -> str:
     if times.before is not None and times.after is not None:
         totals = _moved(duration(times.before.total_ns), duration(times.after.total_ns))
         cells.append(("Time in events", totals, _mean(times)))
-    return html.numbers(cells)
+    return Numbers(tuple(cells))
 
 
 def _moved(before: str, after: str) -> str:
@@ -112,26 +114,23 @@ def _time(ns: int | None, is_any: bool) -> str:
     return duration(ns)
 
 
-def differences(found: ComparedRuns) -> str:
+def differences(found: ComparedRuns) -> Group:
     """The fields that differ between aligned keys, equal differences folded; and what is not known."""
-    groups, is_ordered = found.differences, found.is_ordered
-    parts = [
-        changed_fields(changes, _HEADS, _title(members, is_ordered))
-        if changes
-        else html.paragraph(f"{_title(members, is_ordered)}: the keys differ, and no recorded field does.")
-        for changes, members in groups[:_GROUPS]
-    ]
-    if len(groups) > _GROUPS:
-        more = and_more(len(groups) - _GROUPS, "difference", "the frame has all")
-        parts.append(html.faint(more))
-    parts += [html.paragraph(text) for text in _besides(found)]
-    if not parts:
+    groups, blocks = found.differences, list[Block]()
+    for changes, members in groups[:_GROUPS]:
+        title = _title(members, found.is_ordered)
+        blocks += change_blocks(changes, "explorer.frame()", title, ("A", "B"))
+        if not changes:
+            blocks.append(Line(f"{title}: the keys differ, and no recorded field does."))
+    blocks += rest(len(groups) - _GROUPS, "difference", "the frame has all", 0)
+    blocks += map(Line, _besides(found))
+    if not blocks:
         is_any = any(one.before and one.after for one in found.aligned)
         nothing = (
             "No field of an aligned key differs." if is_any else "No graph of A is known to be one of B."
         )
-        parts.append(html.paragraph(nothing))
-    return html.title("What differs") + "".join(parts)
+        blocks.append(Line(nothing))
+    return Group("", "What differs", tuple(blocks))
 
 
 def _besides(found: ComparedRuns) -> Iterator[str]:
@@ -152,24 +151,21 @@ def _title(members: Sequence[Aligned], is_ordered: bool) -> str:
     return f"{plural(len(members), 'lookup')}: {', '.join(said)}"
 
 
-def side_by_side(read: Read, found: ComparedRuns, times: ComparedTimes) -> str:
+def side_by_side(read: Recording, found: ComparedRuns, times: ComparedTimes) -> Table:
     """Hit rates, compile times and phases of both sides."""
-    names = (f"{at}: {side_name(read, side)}" for at, side in (("A", found.before), ("B", found.after)))
-    heads = ["", *names, "B\u00a0−\u00a0A"]
-    return html.title("Side by side") + html.table(heads, [*_rates(found), *_times(times)])
+    numbers = (Head(name, "number") for name in (*_sides(read, found), "B\u00a0−\u00a0A"))
+    return Table("Side by side", (Head(""), *numbers), (*_rates(found), *_times(times)))
 
 
-def _rates(found: ComparedRuns) -> list[list[str]]:
+def _rates(found: ComparedRuns) -> Iterator[tuple[str, ...]]:
     one, other = found.before, found.after
-    rows = [["Hits", _rate(one.rate), _rate(other.rate), ""]]
+    yield "Hits", _rate(one.rate), _rate(other.rate), ""
     for cache in sorted({*one.by_cache, *other.by_cache}):
-        rates = _rate(one.by_cache.get(cache)), _rate(other.by_cache.get(cache))
-        rows.append([f"Hits of {safe(cache)}", *rates, ""])
+        yield f"Hits of {cache}", _rate(one.by_cache.get(cache)), _rate(other.by_cache.get(cache)), ""
     lost = _apart(one.rate.time_lost_ns, other.rate.time_lost_ns)
     saved = _apart(one.rate.time_saved_ns, other.rate.time_saved_ns)
-    rows.append(["Compile time after misses", _lost(one), _lost(other), lost])
-    rows.append(["Compile time that hits saved", _saved(one), _saved(other), saved])
-    return rows
+    yield "Compile time after misses", _lost(one), _lost(other), lost
+    yield "Compile time that hits saved", _saved(one), _saved(other), saved
 
 
 def _rate(rate: RateRow | None) -> str:
@@ -187,24 +183,23 @@ def _apart(before: int | None, after: int | None) -> str:
 def _difference(ns: int) -> str:
     said = signed(ns).replace("-", "−")
     # 24 ms beside 25 ms may be less than a millisecond apart.
-    return f"<span class='cs-keep'>{'&lt;1 ms' if ns and said == duration(0) else said}</span>"
+    return "<1 ms" if ns and said == duration(0) else said
 
 
-def _times(times: ComparedTimes) -> list[list[str]]:
+def _times(times: ComparedTimes) -> Iterator[tuple[str, ...]]:
     """The phases, those that differ most first; none that is shorter than a millisecond on both sides."""
     one, other = times.before, times.after
     totals = [None if side is None else side.total_ns for side in (one, other)]
     mean = _mean(times)
     said = ("not recorded" if ns is None else duration(ns) for ns in totals)
-    rows = [[f"Time in events{mean and f', {mean}'}", *said, _apart(*totals)]]
+    yield (f"Time in events{mean and f', {mean}'}", *said, _apart(*totals))
     phases = sorted({**(one.phases if one else {}), **(other.phases if other else {})})
     phases.sort(key=lambda phase: -abs(times.longer.get(phase, 0)))
     for phase in phases:
         if {_phase(one, phase), _phase(other, phase)} <= {duration(0), _NO_PHASE}:
             continue
         apart = _difference(times.longer[phase]) if times.longer else ""
-        rows.append([f"– {safe(phase)}", _phase(one, phase), _phase(other, phase), apart])
-    return rows
+        yield f"– {phase}", _phase(one, phase), _phase(other, phase), apart
 
 
 def _mean(times: ComparedTimes) -> str:

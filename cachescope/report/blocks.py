@@ -1,26 +1,26 @@
-"""The parts of a page: plain data without HTML, and how much of a large thing a page shows.
+"""The blocks of which every answer is made: plain data, which terminal, notebook, page, panes and Markdown render.
 
-Texts are whole here, within bounds; they are shortened when shown. What leaves something out says so.
+A line of text is one (`layout.Line`). Texts are whole here, within bounds; they are shortened when shown. What leaves
+something out says so.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeVar
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from cachescope.json_types import JsonObject
-from cachescope.report.cards import CardText
 from cachescope.report.layout import Line
-from cachescope.report.page.toggle_texts import NOTHING_TOLD, Alone
 from cachescope.report.tables import Cell, Column, Kind, columns_with_cells
 from cachescope.wording import and_more, file_size, harmless
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 T = TypeVar("T")
 
-# Nobody reads more of a text in a page; a value in a log can be a megabyte.
+# Nobody reads more of a text; a value in a log can be a megabyte.
 LONGEST: Final = 20_000
 MOST_ROWS: Final = 300
 _DIFF_LINES: Final = 120
@@ -37,7 +37,7 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table that can be sorted and searched."""
+    """A table; a page sorts and searches it."""
 
     name: str  # the items it lists; its caption
     heads: tuple[Head, ...]
@@ -46,32 +46,10 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
-    """A paragraph."""
-
-    text: str
-    kind: Literal["plain", "strong", "faint", "warn"] = "plain"
-
-
-@dataclass(frozen=True, slots=True)
-class Items:
-    """A list of sentences."""
-
-    texts: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Numbers:
     """Large numbers side by side: label, number, and what it consists of."""
 
     cells: tuple[tuple[str, str, str], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Lines:
-    """Lines laid out as in the other reports."""
-
-    lines: tuple[Line, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +71,20 @@ class Drawing:
 
 
 @dataclass(frozen=True, slots=True)
+class CardText:
+    """A cause in words."""
+
+    cause: int
+    lookup: int  # the first of its misses
+    title: str  # what is to be looked at, and how it changed where that is one thing
+    cost: str  # seconds, what they were spent on, and misses
+    where: str
+    changes: tuple[tuple[str, str], ...]  # the fields that changed, and how, where the title does not say it
+    lines: tuple[str, ...]  # what gives them their earlier values, to copy
+    advice: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class WorkItems:
     """Cards, the costliest on top."""
 
@@ -111,7 +103,10 @@ class Toggle:
     note: str
     fields: tuple[Toggle, ...] = ()  # those of a form
     saves: str = ""  # what leaving it out saves by itself
-    told: Alone = NOTHING_TOLD  # the text once it is left out
+    # Once it is left out: keys that would become one and hold different code, so they would whatever else is left out;
+    # and if it is the only one, which misses would hit, and why the others would not.
+    warnings: tuple[str, ...] = ()
+    causes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,31 +131,18 @@ class Group:
 
     anchor: str
     title: str
-    parts: tuple[Part, ...]
+    blocks: tuple[Block, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """Parts that open on demand."""
+    """Blocks that open on demand."""
 
     title: str
-    parts: tuple[Part, ...]
+    blocks: tuple[Block, ...]
 
 
-Part = (
-    Text
-    | Items
-    | Numbers
-    | Lines
-    | Diff
-    | Table
-    | Drawing
-    | WorkItems
-    | Replayable
-    | LookupTable
-    | Group
-    | Fold
-)
+Block = Line | Numbers | Diff | Table | Drawing | WorkItems | Replayable | LookupTable | Group | Fold
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +152,7 @@ class Section:
     anchor: str
     title: str
     sentence: str
-    parts: tuple[Part, ...]
+    blocks: tuple[Block, ...]
 
 
 @dataclass(frozen=True, slots=True)
