@@ -47,15 +47,16 @@ class FirstCards:
             causes = plural(found.more, "more cause", "more causes")
             notes.append(f"{causes} with {plural(found.more_misses, 'miss', 'misses')}: see scope.causes.")
         return cls(
-            first=tuple(map(_text_of, first)),
-            later=tuple(map(_text_of, later)),
+            first=tuple(map(card_text, first)),
+            later=tuple(map(card_text, later)),
             later_title=f"{len(later)} more" + ("" if time is None else f", {duration(time)} together"),
-            apart=tuple(map(_text_of, found.apart)),
+            apart=tuple(map(card_text, found.apart)),
             notes=(*notes, found.rest.replace("    ", " · ")),
         )
 
 
-def _text_of(card: Card) -> CardText:
+def card_text(card: Card) -> CardText:
+    """A card in words."""
     return CardText(
         cause=card.row.cause,
         lookup=card.first.lookup,

@@ -11,7 +11,7 @@ from cachescope.answers.chosen import Chosen
 from cachescope.answers.summary import footer
 from cachescope.columns import rows_of
 from cachescope.frames.replay_rows import SensitivityRow
-from cachescope.report.cards import CardText, FirstCards
+from cachescope.report.cards import FirstCards, card_text
 from cachescope.views.lookups import Lookups
 from cachescope.views.state import State
 from tests.conftest import Recording
@@ -68,7 +68,7 @@ def test_lines_give_the_changed_fields_their_earlier_values(recording: Recording
         )
     }
     # That says what sets it.
-    said = CardText.of(one)
+    said = card_text(one)
     assert one.advice is None and said.changes == ()
     assert said.title == "epilogue_fusion: True -> False"
     assert said.lines == (
@@ -80,13 +80,13 @@ def test_lines_give_the_changed_fields_their_earlier_values(recording: Recording
     }
     # A size is no setting.
     assert both.advice is not None and "An input's size changed." in both.advice
-    changes = CardText.of(both).changes
+    changes = card_text(both).changes
     assert changes[-1][0] == "deterministic" and len(changes) == 4
     (rank,) = Cards.of(cachescope.read(recording("2.13.0", "rank_in_config"))).works
     assert rank.settings == {} and rank.advice is not None and "keep it out of the key" in rank.advice
     # The first change is the title, the other values stand below.
     told = [f"apparently differs by rank: model_rank{rank} -> model_rank{rank + 1}" for rank in range(3)]
-    said = CardText.of(rank)
+    said = card_text(rank)
     assert said.title == f"aot_inductor.output_path: {told[0]}"
     assert [change for _, change in said.changes] == told[1:]
 
