@@ -298,7 +298,7 @@ def test_a_trace_is_explained_without_other_readers(recording: Callable[[str, st
     others = {
         "logs.text_log", "logs.vllm_log", "snapshot", "pickles", "remote_cache.stored",
     }  # fmt: skip
-    assert readers & (others | {"directory.cache_dir", "directory.content_readers"}) == set()
+    assert readers & (others | {"directory.cache_dir"}) == set()
 
 
 @pytest.mark.slow

@@ -7,8 +7,7 @@ from collections.abc import Collection, Iterator
 from typing import Final
 
 from cachescope.answers.recording import Recording
-from cachescope.capture.new_entries import NewEntries
-from cachescope.capture.recording import LOG_NAME, Recorded
+from cachescope.capture.recording import LOG_NAME, NewEntries, Recorded
 from cachescope.readers.directory.default_root import default_root
 from cachescope.wording import plural
 

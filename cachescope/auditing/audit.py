@@ -13,10 +13,9 @@ from typing import Final
 
 import pandas as pd
 
-from cachescope.auditing.contents import LEFT, audit_content, is_code
+from cachescope.auditing.contents import LEFT, audit_content, audit_value, is_code, is_remote_cache
 from cachescope.auditing.findings import File, Finding, shown
 from cachescope.auditing.permissions import audit_above, audit_rights, is_stranger, user_name
-from cachescope.auditing.remote_caches import audit_value, is_remote_cache
 from cachescope.auditing.tree import MOST_BYTES, Archive, Disk, Item, Tree, place_here
 from cachescope.columns import frame_of
 from cachescope.errors import SourceError

@@ -23,6 +23,7 @@ from cachescope.auditing.pickles import (
 )
 from cachescope.json_types import JsonObject
 from cachescope.keys.hashing import entry_name, stored_code_hash
+from cachescope.keys.paths import get_path
 from cachescope.keys.printed_values import literal_value
 from cachescope.readers.cache_file import DamagedContent, load_object
 from cachescope.readers.directory.bundles import artifacts, content_of
@@ -30,13 +31,22 @@ from cachescope.readers.directory.graph_entries import AOT_CLASSES, FX_CLASSES
 from cachescope.readers.directory.places import TRITON_KEY, triton_hash
 from cachescope.readers.directory.triton_files import is_relative_name
 from cachescope.readers.directory.vllm_places import vllm_place_of_file
-from cachescope.readers.kinds import looks_like_aot_compile, looks_like_standalone, mega_cache_start
-from cachescope.readers.pickles.inert_pickle import Stub, global_name
+from cachescope.readers.kinds import (
+    looks_like_aot_compile,
+    looks_like_dump,
+    looks_like_standalone,
+    mega_cache_start,
+)
+from cachescope.readers.logs.byte_source import read_head
+from cachescope.readers.pickles.inert_pickle import NotRead, Stub, global_name
+from cachescope.readers.remote_cache import stored as remote
+from cachescope.readers.remote_cache.address import is_redis
 from cachescope.terms import (
     AOT_COMPILE,
     AOT_KEY,
     AOTAUTOGRAD,
     BEST_CONFIG,
+    BUNDLED_AUTOTUNE,
     CACHING_PACKAGE,
     CODE_KEY,
     FX_KEY,
@@ -45,6 +55,7 @@ from cachescope.terms import (
     IMC,
     MEGA_CACHE,
     ON_DISK_CACHE,
+    OTHER,
     PGO,
     PRECOMPILE,
     STANDALONE,
@@ -54,6 +65,8 @@ from cachescope.terms import (
     VLLM_HANDLES,
 )
 
+# Where the files would be written that torch makes of the values of a remote cache.
+_CACHE: Final = "/cache"
 _ENTRIES: Final = {"inductor": FXGRAPH, "aot_autograd": AOTAUTOGRAD}
 _PICKLES: Final = {"pgo": PGO, "precompile": PRECOMPILE, "precompile_dynamo": PRECOMPILE}
 # `populate_cache` of each type joins its key to a folder (torch/_inductor/codecache.py, autograd_cache.py, ...).
@@ -329,3 +342,43 @@ _WORD: Final = re.compile(r"[\w.-]*", re.ASCII)
 def is_code(name: str) -> bool:
     """Whether a file with this name is run, or compiled and then run."""
     return os.path.splitext(name)[1][1:].lower() in CODE_ENDINGS
+
+
+def is_remote_cache(path: str) -> bool:
+    """Whether this is the address of a Redis, or a dump of one."""
+    return is_redis(path) or (os.path.isfile(path) and looks_like_dump(read_head(path, 256)))
+
+
+def audit_value(root: str, one: remote.Stored) -> Iterator[Finding]:
+    """Yield the findings in one value."""
+    kind, key = remote.kind_and_key(one.key)
+    path = f"{root}/{one.key}"
+    if kind == OTHER:
+        yield Finding("unknown-file", path, "a value that torch does not store")
+    elif one.value is None:
+        yield Finding("entry-not-read", path, one.why_not)
+    else:
+        try:
+            content = remote.content_of(kind, one.value)
+        except DamagedContent as error:
+            yield Finding("entry-damaged", path, error.what, error.offset, kind)
+            return
+        except NotRead as error:
+            yield Finding("entry-not-read", path, error.what)
+            return
+        if kind == BUNDLED_AUTOTUNE:
+            yield from _bundle(path, content)
+        # torch names the entry only when it writes it.
+        yield from audit_content(File(path, ".0.0.tmp", kind, key, content))
+
+
+def _bundle(path: str, bundle: bytes) -> Iterator[Finding]:
+    """Names that lead elsewhere: ``_AutotuneCacheBundlerImpl._load_cache`` makes a path of each, and writes to it; and what it writes."""
+    for name, values in load_object(bundle).items():
+        root, ending = os.path.splitext(name)
+        written = os.path.normpath(get_path(root, ending[1:], cache_root=_CACHE)[2])
+        if not written.startswith(_CACHE + os.sep):
+            message = f"its configuration is written to the place {shown(name)}"
+            yield Finding("path-escapes", path, message, None, BUNDLED_AUTOTUNE)
+        if isinstance(values, dict):
+            yield from audit_setting(File(path, name, BUNDLED_AUTOTUNE, None, b""), values)

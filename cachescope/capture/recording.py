@@ -20,11 +20,11 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
-from cachescope.capture.new_entries import NewEntries, entries_here, new_entries
 from cachescope.capture.stderr_filter import StderrPump
 from cachescope.errors import CachescopeError
 from cachescope.json_types import JsonObject
-from cachescope.terms import LOGGERS, RUN_NOTE
+from cachescope.readers.directory.default_root import default_root, unnamed_root
+from cachescope.terms import CACHES, LOGGERS, RUN_NOTE
 
 LOG_NAME: Final = "torch.log"
 # torch/_logging/_internal.py, `LazyTraceHandler`.
@@ -40,6 +40,16 @@ class CommandNotFoundError(CachescopeError):
         why = "command not found" if status == 127 else "cannot be run: permission denied"
         super().__init__(f"{command}: {why}")
         self.status = status
+
+
+@dataclass(frozen=True, slots=True)
+class NewEntries:
+    """Entries that appeared in one cache directory; of one that cannot be listed nothing is known."""
+
+    root: str
+    # One for each entry, sorted; of both caches.
+    keys: tuple[str, ...]
+    is_listed: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,3 +220,43 @@ def _is_in_foreground() -> bool:
         return False
     finally:
         os.close(terminal)
+
+
+# Entries that appear in the cache directories while a command runs: evidence where no log reaches us. Names are compared, never times, and
+# entries of other users of the directories are included.
+_Name = tuple[str, str]
+
+
+def entries_here() -> dict[str, set[_Name] | None]:
+    """The entries that exist now, by directory; None of one that cannot be listed."""
+    # The one that the environment names, and torch's own, where a child stores that lost the environment.
+    return {root: _names(root) for root in {default_root(), unnamed_root()}}
+
+
+def new_entries(before: Mapping[str, set[_Name] | None]) -> tuple[NewEntries, ...]:
+    """The entries that were not among `entries_here` before, directory by directory."""
+    return tuple(_new(root, names, _names(root)) for root, names in sorted(before.items()))
+
+
+def _new(root: str, before: set[_Name] | None, after: set[_Name] | None) -> NewEntries:
+    if before is None or after is None:
+        return NewEntries(root, (), is_listed=False)
+    return NewEntries(root, tuple(sorted(key for key, _ in after - before)))
+
+
+def _names(root: str) -> set[_Name] | None:
+    """Key and file of every entry, ``aotautograd/<key>/<file>`` and ``fxgraph/<two letters>/<key>/<file>``; None if a folder cannot be listed."""
+    names: set[_Name] = set()
+    try:
+        for cache in CACHES:
+            for folder, _, files in os.walk(os.path.join(root, cache), onerror=_unless_gone):
+                # Temporary files begin with a dot.
+                names.update((os.path.basename(folder), file) for file in files if not file.startswith("."))
+    except OSError:
+        return None
+    return names
+
+
+def _unless_gone(error: OSError) -> None:
+    if not isinstance(error, FileNotFoundError):
+        raise error

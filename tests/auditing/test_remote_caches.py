@@ -10,7 +10,7 @@ from redis_server import missing, redis_server
 from remote_recordings import unpacked
 
 import cachescope
-from cachescope.auditing.remote_caches import audit_value
+from cachescope.auditing.contents import audit_value
 from cachescope.readers.remote_cache.stored import Stored
 
 FX_KEY = "pt2:fx-graph-v1::f" + "a" * 51 + ":c1"

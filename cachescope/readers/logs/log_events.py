@@ -27,17 +27,23 @@ Handle = Callable[..., None]
 _OF_A_LOOKUP: Final = ("lookup", "uncached")
 
 
-class Fold(Protocol):
-    """Makes processes of the events of one log."""
+class Fold:
+    """Makes processes of the events of one log: each word has a method ``_on_<word>``, which takes its values."""
 
-    has_failed: bool
-    """Whether the log could not be read to its end."""
+    def __init__(self, source: str, path: str, reading: Reading) -> None:
+        self._source = source
+        self._path = path
+        self._reading = reading
+        self.has_failed = False
+        """Whether the log could not be read to its end."""
 
     def handle(self, word: str, *values: Any) -> None:
         """Take one event."""
+        getattr(self, f"_on_{word}")(*values)
 
     def finish(self) -> None:
         """Add the processes to the reading."""
+        raise NotImplementedError
 
 
 class GoesOnError(Exception):

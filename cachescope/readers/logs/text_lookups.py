@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Final
@@ -12,6 +11,7 @@ from typing import Any, Final
 from cachescope.errors import SourceError
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.readers.logs.byte_source import modified_s
+from cachescope.readers.logs.log_events import Fold
 from cachescope.readers.logs.log_prefix import LogClock
 from cachescope.readers.logs.lookup_order import put_in_order
 from cachescope.readers.logs.restarts import run_starts
@@ -57,27 +57,15 @@ class _Waiting:
         self.error = error or message.text.rpartition("\n")[2]
 
 
-class TextProcesses:
-    """Builds the processes of one text log while its events are read: one for each stream of lines."""
+class TextProcesses(Fold):
+    """Builds the processes of one text log while its events are read: one for each stream of lines.
+
+    Where a text log cannot be read further, a problem says so; what follows is read.
+    """
 
     def __init__(self, source: str, path: str, reading: Reading) -> None:
-        self.has_failed = False
-        """Where a text log cannot be read further, a problem says so; what follows is read."""
+        super().__init__(source, path, reading)
         self._streams: list[_TextProcess] = []
-        self._source = source
-        self._path = path
-        self._reading = reading
-        self._words: dict[str, Callable[..., None]] = {
-            "stream": self._stream,
-            "clocks": self._clocks,
-            "message": self._message,
-            "lookup": self._lookup,
-            "problem": self._problem,
-        }
-
-    def handle(self, word: str, *values: Any) -> None:
-        """Take one event."""
-        self._words[word](*values)
 
     def finish(self) -> None:
         """Turn clocks into times, and add the processes to the reading, in the order of their first lines."""
@@ -87,26 +75,26 @@ class TextProcesses:
         for stream in sorted(self._streams, key=lambda one: one.first_line):
             self._reading.processes += [process for process in stream.finish(modified) if process.lookups]
 
-    def _stream(self, number: int, pid: int | None, rank: int | None, first_line: int) -> None:
+    def _on_stream(self, number: int, pid: int | None, rank: int | None, first_line: int) -> None:
         """Lines of another process begin; `number` counts the processes."""
         assert number == len(self._streams)
         process = Process(self._source, "text", pid, rank)
         self._streams.append(_TextProcess(process, self._reading, first_line))
 
-    def _clocks(self, number: int, first_us: int | None, last_us: int | None) -> None:
+    def _on_clocks(self, number: int, first_us: int | None, last_us: int | None) -> None:
         """The first and the last clock of the lines of a process that were read."""
         process = self._streams[number].process
         process.clock_first_us = first_us if process.clock_first_us is None else process.clock_first_us
         process.clock_last_us = process.clock_last_us if last_us is None else last_us
 
-    def _message(self, number: int, *values: Any) -> None:
+    def _on_message(self, number: int, *values: Any) -> None:
         self._streams[number].read(_Message(*values))
 
-    def _lookup(self, lookup: LookupRow, number: int, clock_us: int | None, is_2_4: bool) -> None:
+    def _on_lookup(self, lookup: LookupRow, number: int, clock_us: int | None, is_2_4: bool) -> None:
         """A key with its hash details, whose outcome is still to come."""
         self._streams[number].begin(lookup, clock_us, is_2_4=is_2_4)
 
-    def _problem(self, where: str, kind: str, message: str, count: int = 1) -> None:
+    def _on_problem(self, where: str, kind: str, message: str, count: int = 1) -> None:
         self._reading.problem(self._source, where, kind, message, count)
 
 

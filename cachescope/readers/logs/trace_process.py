@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any, Final
 
 from cachescope.errors import SourceError
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.json_types import JsonObject
 from cachescope.readers.logs.byte_source import modified_s
+from cachescope.readers.logs.log_events import Fold
 from cachescope.readers.logs.log_prefix import LogClock, on_from
 from cachescope.readers.logs.lookup_order import put_in_order
 from cachescope.readers.logs.preflight_notes import PreflightNotes
@@ -40,15 +41,13 @@ def wrong_values(wrong: list[str], clock_us: int | None) -> str:
     return "; ".join(wrong[:_MOST_WRONG])
 
 
-class TraceProcess:
+class TraceProcess(Fold):
     """Builds the process of one trace while its records are read."""
 
     def __init__(self, source: str, path: str, reading: Reading) -> None:
+        super().__init__(source, path, reading)
         rank = _RANK.search(os.path.basename(path))
         self._process = Process(source, "trace", pid=None, rank=int(rank[1]) if rank else None)
-        self._reading = reading
-        self._source = source
-        self._path = path
         self._has_records = False
         self._clock: LogClock | None = None
         self._compiles = TraceCompiles()
@@ -61,20 +60,6 @@ class TraceProcess:
         self._notes = PreflightNotes()
         self._seen_records: set[tuple[int, int]] = set()
         self._latest_us: int | None = None
-        self.has_failed = False
-        """Whether the log could not be read to its end."""
-        self._words: dict[str, Callable[..., None]] = {
-            "first": self._first, "last": self._last, "clock": self._set_clock, "told": self._told,
-            "torch_version": self._torch_version,
-            "string": self._compiles.note_string, "recompiles": self._compiles.note_reasons,
-            "compile_began": self._compile_began, "compile_ended": self._compile_ended, "lookup": self._lookup,
-            "uncached": self._uncached, "aot_code": self._aot_code, "asked": self._note_lookup_event,
-            "preflight": self._preflight, "problem": self._problem, "log_ended": self._log_ended,
-        }  # fmt: skip
-
-    def handle(self, word: str, *values: Any) -> None:
-        """Take one event: the contents of a record, or the end of the log."""
-        self._words[word](*values)
 
     def finish(self) -> None:
         """Turn the clocks into times, order the lookups as they were made, and add the process to the reading."""
@@ -99,10 +84,10 @@ class TraceProcess:
         process.compiles = self._compiles.of_process()
         self._reading.processes.append(process)
 
-    def _problem(self, at: int, kind: str, message: str, count: int = 1) -> None:
+    def _on_problem(self, at: int, kind: str, message: str, count: int = 1) -> None:
         self._reading.problem(self._source, f"byte {at}", kind, message, count)
 
-    def _first(self, at: int, pid: int | None, clock_us: int | None) -> None:
+    def _on_first(self, at: int, pid: int | None, clock_us: int | None) -> None:
         """The first prefix that was read."""
         if self._has_records:
             return
@@ -111,9 +96,9 @@ class TraceProcess:
         process.pid = pid or None  # tlparse does not keep it
         process.clock_first_us = process.clock_last_us = clock_us
         if pid is None:
-            self._problem(at, "bad_value", "no process has the pid of its prefix")
+            self._on_problem(at, "bad_value", "no process has the pid of its prefix")
 
-    def _last(self, clock_us: int | None) -> None:
+    def _on_last(self, clock_us: int | None) -> None:
         """The last prefix with a time; None if there is none."""
         if clock_us is not None:
             self._process.clock_last_us = clock_us
@@ -123,19 +108,25 @@ class TraceProcess:
         known = (clock_us for clock_us in clocks if clock_us is not None)
         return max(known, key=lambda clock_us: on_from(clock_us, first or 0), default=None)
 
-    def _set_clock(self, year: int, offset_us: int, known_us: int) -> None:
+    def _on_clock(self, year: int, offset_us: int, known_us: int) -> None:
         """Year and offset that turn the clocks of prefixes into times."""
         self._clock = self._clock or LogClock(year, offset_us, known_us)
 
-    def _torch_version(self, version: str | None) -> None:
+    def _on_torch_version(self, version: str | None) -> None:
         self._process.torch_version = version
 
-    def _told(self, name: str, value: Any) -> None:
+    def _on_string(self, number: str, text: str) -> None:
+        self._compiles.note_string(number, text)
+
+    def _on_recompiles(self, compile_id: str | None, reasons: Sequence[str]) -> None:
+        self._compiles.note_reasons(compile_id, reasons)
+
+    def _on_told(self, name: str, value: Any) -> None:
         """A fact of the process, used if nothing before has told it."""
         if getattr(self._process, name) in (None, ()):
             setattr(self._process, name, tuple(value) if isinstance(value, list) else value)
 
-    def _compile_began(
+    def _on_compile_began(
         self,
         at: int,
         line: int,
@@ -150,9 +141,9 @@ class TraceProcess:
             return
         self._compiles.begin(compile_id or "", clock_us, stack, wrong)
         if message := wrong_values(wrong, clock_us):
-            self._problem(at, "bad_value", message)
+            self._on_problem(at, "bad_value", message)
 
-    def _compile_ended(
+    def _on_compile_ended(
         self, line: int, clock_us: int | None, compile_id: str | None, error: str | None
     ) -> None:
         if self._is_repeated(line, clock_us):
@@ -164,7 +155,7 @@ class TraceProcess:
         self._compiled |= error is None and began
         self._compiles.end(compile_id, clock_us, error)
 
-    def _lookup(self, lookup: LookupRow, line: int, clock_us: int | None, is_over: bool) -> None:
+    def _on_lookup(self, lookup: LookupRow, line: int, clock_us: int | None, is_over: bool) -> None:
         """A lookup; `is_over` if torch writes its record only after it has compiled and stored what was missed."""
         if not self._is_repeated(line, clock_us):
             self._add(lookup, clock_us, is_over=is_over)
@@ -174,7 +165,7 @@ class TraceProcess:
         self._notes.tell_of(lookup)
         self._lookups.append((lookup, clock_us))
 
-    def _uncached(self, lookup: LookupRow, line: int, clock_us: int | None) -> None:
+    def _on_uncached(self, lookup: LookupRow, line: int, clock_us: int | None) -> None:
         """A lookup, or a part of one, that only the event at the end of a compile contains."""
         if self._is_repeated(line, clock_us):
             return
@@ -202,11 +193,11 @@ class TraceProcess:
         self._seen_records.add((line, clock_us))
         return len(self._seen_records) == before
 
-    def _aot_code(self, clock_us: int | None) -> None:
+    def _on_aot_code(self, clock_us: int | None) -> None:
         """AOTInductor wrote its code, within the compile that ends next."""
         self._aot_code_us = clock_us
 
-    def _note_lookup_event(self, at: int, cache: str) -> None:
+    def _on_asked(self, at: int, cache: str) -> None:
         """A cache was asked; not noted where the beginning of the compile may be lost, and the record of the lookup with it."""
         if self._has_begun and cache not in self._recorded():
             self._asked.setdefault(cache, at)
@@ -216,7 +207,7 @@ class TraceProcess:
         recorded = self._recorded()
         for cache, at in sorted(self._asked.items()):
             if cache not in recorded:
-                self._problem(at, _NO_LOOKUPS, f"{cache} {_NOT_RECORDED}")
+                self._on_problem(at, _NO_LOOKUPS, f"{cache} {_NOT_RECORDED}")
 
     def _recorded(self) -> set[str]:
         """The caches of which a record of a lookup was read; that a cache is off, an event alone says."""
@@ -227,13 +218,13 @@ class TraceProcess:
             return False
         return self._clock.ns(self._aot_code_us) >= began_ns
 
-    def _preflight(self, note: JsonObject, line: int, clock_us: int | None) -> None:
+    def _on_preflight(self, note: JsonObject, line: int, clock_us: int | None) -> None:
         """A note of a pre-flight, next to the record of the lookup that it is about."""
         self._process.is_preflight = True
         if not self._is_repeated(line, clock_us):
             self._notes.add(note)
 
-    def _log_ended(self, is_cut: bool, has_failed: bool) -> None:
+    def _on_log_ended(self, is_cut: bool, has_failed: bool) -> None:
         """The bytes that were read ended; the log too, unless more events follow."""
         self._process.is_cut = is_cut
         self.has_failed = has_failed

@@ -12,8 +12,7 @@ import cachescope
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.keys.hashing import stored_code_hash, system_hash
 from cachescope.readers.directory import places
-from cachescope.readers.directory.cache_dir import read_cache_dir
-from cachescope.readers.directory.content_readers import CONTENT_READERS, SHIPPED_READERS
+from cachescope.readers.directory.cache_dir import CONTENT_READERS, SHIPPED_READERS, read_cache_dir
 from cachescope.readers.reading import Reading
 from cachescope.terms import MEGA_CACHE
 from tests.readers.directory.test_mega_cache import body, summed

@@ -19,7 +19,7 @@ import cachescope
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.readers.directory import aotinductor
 from cachescope.readers.directory.bundles import entries_inside
-from cachescope.readers.directory.content_readers import SHIPPED_READERS
+from cachescope.readers.directory.cache_dir import SHIPPED_READERS
 from cachescope.readers.kinds import looks_like_aot_compile, looks_like_standalone, shipped_kind
 from cachescope.readers.reading import Reading
 from tests.conftest import DATA, Archive

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import cachescope
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.readers.cache_file import ReadFile
-from cachescope.readers.directory.content_readers import CONTENT_READERS
+from cachescope.readers.directory.cache_dir import CONTENT_READERS
 from cachescope.readers.directory.place_of import place_of
 from cachescope.readers.reading import Reading
 from cachescope.terms import VLLM_AOT, VLLM_ARTIFACT, VLLM_FACTORS, VLLM_HANDLES
