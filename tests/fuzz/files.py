@@ -12,7 +12,7 @@ from cachescope.frames.directory_rows import EntryRow
 from cachescope.readers.directory.cache_dir import read_cache_dir, read_shipped_file
 from cachescope.readers.directory.entry_file import value_text
 from cachescope.readers.directory.graph_entries import check_aotautograd, check_fxgraph
-from cachescope.readers.pickles.inert_pickle import loads_harmless
+from cachescope.readers.pickles.inert_pickle import NotRead, loads_harmless
 from cachescope.readers.reading import Reading
 from fuzz.pickles import made_pickle
 from fuzz.remote import Remote
@@ -69,8 +69,10 @@ class StoredEntries:
             entry = EntryRow(cache=cache, path="x", root="x", cache_key=_KEY)
             try:
                 check(entry, data, reading)
-            except CachescopeError:
+            except NotRead:
                 continue
+            except CachescopeError as error:
+                entry.status, entry.damage = "damaged", str(error)
             reading.entries.add([(cache, "x", "x", len(data), 1, _KEY, "ok", 1)], {0: entry})
             if len(data) % 101 == 0:
                 use(scope_of(reading))

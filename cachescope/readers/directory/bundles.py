@@ -36,7 +36,7 @@ from cachescope.readers.kinds import (
     looks_like_standalone,
     mega_cache_start,
 )
-from cachescope.readers.pickles.inert_pickle import Limits, NotRead, loads_harmless
+from cachescope.readers.pickles.inert_pickle import Limits, NotRead, UnreadablePickle, loads_harmless
 from cachescope.readers.reading import FileFacts, Reading
 from cachescope.terms import AOTAUTOGRAD, BEST_CONFIG, FXGRAPH, MEGA_CACHE, PGO, PRECOMPILE, UNREADABLE
 
@@ -104,9 +104,16 @@ def fill_mega_cache(entry: EntryRow, name: str, data: bytes, reading: Reading) -
             counts[kind] += 1
             lost += not is_loaded
             if kind in CHECKS:
-                damage = _check(entry, kind, key, content, reading, fx_keys)
-                if damage is not None:
-                    wrong.append(f"{kind} {key[:60]}: {damage}")
+                inner = _entry_in(entry.path, entry.root, kind, key, content, reading)
+                if inner.status == UNREADABLE:
+                    raise NotRead(inner.damage or "")
+                if kind == "inductor":
+                    fx_keys[key] = None
+                    if inner.detail_set is not None:
+                        reading.details_of_key[key] = inner.detail_set
+                entry.device_types = tuple(dict.fromkeys((*entry.device_types, *inner.device_types)))
+                if inner.damage is not None:
+                    wrong.append(f"{kind} {key[:60]}: {inner.damage}")
     finally:
         entry.detail = ", ".join(f"{kind} {count}" for kind, count in counts.items())
         if lost:
@@ -141,18 +148,17 @@ def why_not_loaded(data: bytes) -> str | None:
     return None if _is_as_saved(data) else _ALTERED
 
 
-def _check(
-    whole: EntryRow, kind: str, key: str, content: bytes, reading: Reading, fx_keys: dict[str, None]
-) -> str | None:
+def _entry_in(path: str, root: str, kind: str, key: str, content: bytes, reading: Reading) -> EntryRow:
+    """An entry that is in a bundle, and whether it is whole."""
     cache, check = CHECKS[kind]
-    inner = EntryRow(cache=cache, path=whole.path, root=whole.root, cache_key=key)
-    damage, _ = check(inner, content, reading)
-    if kind == "inductor":
-        fx_keys[key] = None
-        if inner.detail_set is not None:
-            reading.details_of_key[key] = inner.detail_set
-    whole.device_types = tuple(dict.fromkeys((*whole.device_types, *inner.device_types)))
-    return damage
+    inner = EntryRow(cache=cache, path=path, root=root, cache_key=key)
+    try:
+        check(inner, content, reading)
+    except NotRead as error:
+        inner.status, inner.damage = UNREADABLE, error.what
+    except (DamagedContent, UnreadablePickle) as error:
+        inner.status, inner.damage = "damaged", error.what
+    return inner
 
 
 def _grouped(data: bytes) -> Iterator[tuple[int, str, str, bytes, int]]:
@@ -306,15 +312,7 @@ def _entries_in(data: bytes, path: str, reading: Reading) -> list[EntryRow]:
                 return []
         for kind, key, content, is_loaded in loaded_artifacts(data):
             if kind in CHECKS and is_loaded:
-                cache, check = CHECKS[kind]
-                inner = EntryRow(cache=cache, path=path, root=path, cache_key=key)
-                found.append(inner)
-                try:
-                    inner.damage, _ = check(inner, content, reading)
-                except NotRead as error:
-                    inner.status, inner.damage = UNREADABLE, error.what
-                else:
-                    inner.status = "ok" if inner.damage is None else "damaged"
+                found.append(_entry_in(path, path, kind, key, content, reading))
     except DamagedContent:
         pass
     return found

@@ -28,8 +28,8 @@ from cachescope.terms import OTHER_NAME, UNREADABLE
 
 Fill = Callable[[EntryRow, Stub, Reading], str | None]
 """Fills the row from the top object; returns what is wrong with the object, if anything."""
-Check = Callable[[EntryRow, bytes, Reading], tuple[str | None, int | None]]
-"""Fills the row from the bytes of an entry; returns what is wrong with them and at which byte, if anything."""
+Check = Callable[[EntryRow, bytes, Reading], None]
+"""Fills the row from the bytes of an entry; raises `DamagedContent` or `UnreadablePickle`, as what fills any other file does."""
 
 _CONTENT_NAME_LENGTH = 51
 WHOLE = "a whole entry, which torch before 2.13 loads"
@@ -46,17 +46,20 @@ def entry_reader(check: Check) -> ReadFile:
             return entry.status == UNREADABLE
         with marked(entry, reading):
             content = check, entry.cache_key, entry_name(data)
+            is_misnamed = len(name) == _CONTENT_NAME_LENGTH and content[2] != name
             if (known := reading.contents.get(content)) is not None:
                 entry.take_content(known)
-                damage, offset = None, None
             else:
-                damage, offset = check(entry, data, reading)
-                if damage is None:
-                    reading.contents[content] = entry
-            if len(name) == _CONTENT_NAME_LENGTH and content[2] != name:
-                damage = OTHER_NAME if damage is None else f"{damage}; {OTHER_NAME}"
-            if damage is not None:
-                raise DamagedContent(damage, offset)
+                try:
+                    check(entry, data, reading)
+                except NotRead:
+                    raise
+                except (DamagedContent, UnreadablePickle) as error:
+                    damage = f"{error.what}; {OTHER_NAME}" if is_misnamed else error.what
+                    raise DamagedContent(damage, error.offset) from error
+                reading.contents[content] = entry
+            if is_misnamed:
+                raise DamagedContent(OTHER_NAME)
         return True
 
     return read
@@ -86,24 +89,18 @@ def reader_of_hidden(read: ReadFile) -> ReadFile:
     return read_hidden
 
 
-def check_entry(
-    entry: EntryRow, data: bytes, reading: Reading, top: frozenset[str], fill: Fill
-) -> tuple[str | None, int | None]:
-    """Fill the row of one entry from its bytes; return what is wrong with them and at which byte, if anything."""
+def check_entry(entry: EntryRow, data: bytes, reading: Reading, top: frozenset[str], fill: Fill) -> None:
+    """Fill the row of one entry from its bytes."""
     if not data:
-        return "empty file", None
-    try:
-        value = loads_harmless(data, Limits())
-    except NotRead:
-        raise
-    except UnreadablePickle as error:
-        return error.what, error.offset
+        raise DamagedContent("empty file")
+    value = loads_harmless(data, Limits())
     made_of = global_name(value)
     if not isinstance(value, Stub) or made_of is None or not made_of.startswith("torch."):
-        return f"not an entry of {entry.cache}: holds {made_of or type(value).__name__}", None
+        raise DamagedContent(f"not an entry of {entry.cache}: holds {made_of or type(value).__name__}")
     if made_of.rpartition(".")[2] not in top:
         raise NotRead(f"not known to be an entry of {entry.cache}: holds {made_of[:200]}")
-    return fill(entry, value, reading), None
+    if (wrong := fill(entry, value, reading)) is not None:
+        raise DamagedContent(wrong)
 
 
 def text(value: object) -> str | None:

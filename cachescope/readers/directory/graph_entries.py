@@ -27,13 +27,13 @@ AOT_CLASSES = frozenset({
 })  # fmt: skip
 
 
-def check_fxgraph(entry: EntryRow, data: bytes, reading: Reading) -> tuple[str | None, int | None]:
-    """Fill the row of one FX graph entry from its bytes; return what is wrong and at which byte, if anything.
+def check_fxgraph(entry: EntryRow, data: bytes, reading: Reading) -> None:
+    """Fill the row of one FX graph entry from its bytes.
 
     Mirrors ``CompiledFxGraph`` (torch/_inductor/output_code.py 2.6+, codecache.py 2.5). It contains its hash details
     from 2.8, its key from 2.6. What a version does not store is missing in the row.
     """
-    return check_entry(entry, data, reading, FX_CLASSES, _fill_graph)
+    check_entry(entry, data, reading, FX_CLASSES, _fill_graph)
 
 
 read_fxgraph_entry = entry_reader(check_fxgraph)
@@ -77,13 +77,13 @@ def _bundled(bundle: object) -> list[object]:
     return [state.get("kernel_hash") for state in kernels if isinstance(state, dict)]
 
 
-def check_aotautograd(entry: EntryRow, data: bytes, reading: Reading) -> tuple[str | None, int | None]:
-    """Fill the row of one AOTAutograd entry from its bytes; return what is wrong and at which byte, if anything.
+def check_aotautograd(entry: EntryRow, data: bytes, reading: Reading) -> None:
+    """Fill the row of one AOTAutograd entry from its bytes.
 
     `time_taken_ns` is forward and backward together. The entry refers to its FX graphs by key
     (``CompiledForward``, ``CompiledBackward``), or contains them (``Bundled…``, 2.8+).
     """
-    return check_entry(entry, data, reading, AOT_CLASSES, _fill_autograd)
+    check_entry(entry, data, reading, AOT_CLASSES, _fill_autograd)
 
 
 read_aotautograd_entry = entry_reader(check_aotautograd)

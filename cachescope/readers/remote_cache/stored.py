@@ -129,9 +129,7 @@ def _fill(entry: EntryRow, one: Stored, reading: Reading) -> None:
         if len(content) > Limits().size_bytes:
             raise NotRead(f"more than {Limits().size_bytes} bytes: not read")
         if entry.cache in _CHECKS:
-            damage, offset = _CHECKS[entry.cache](entry, content, reading)
-            if damage is not None:
-                raise DamagedContent(damage, offset)
+            _CHECKS[entry.cache](entry, content, reading)
         else:
             _FILLS[entry.cache](entry, CODE_STATE, content, reading)
 
