@@ -9,7 +9,7 @@ import os
 import re
 import stat
 import tarfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import IO, Final
@@ -19,24 +19,22 @@ from cachescope.errors import SourceError
 from cachescope.keys.vllm import RANK_FOLDER
 from cachescope.readers.archives import BROKEN, members
 from cachescope.readers.cache_file import read_steady
-from cachescope.readers.directory.place_of import KEY_FOLDERS
+from cachescope.readers.directory.place_of import DISTINCTIVE_FILES, DISTINCTIVE_FOLDERS, KEY_FOLDERS
 from cachescope.readers.directory.places import (
     AOT_GRAPHS,
+    BEST_CONFIG_FILE,
     CODE_FOLDER,
     DYNAMO,
     FX_GRAPHS,
-    MEMOIZED,
     PRECOMPILE_FOLDER,
     ROOT,
     SYSTEM_CACHE,
     TRITON_DEVICES,
     TRITON_FOLDER,
-    TRITON_KEY,
-    TRITON_KEYS,
     Place,
 )
 from cachescope.readers.directory.vllm_places import PART, are_of_a_part
-from cachescope.terms import AOT_KEY, FX_KEY, HASH
+from cachescope.terms import FX_KEY
 
 MOST_BYTES: Final = 256 << 20
 _MOST_MEMBERS: Final = 1_000_000
@@ -158,12 +156,14 @@ def below(tree: Tree, item: Item) -> Iterator[Item]:
         return
 
 
-_TRITON_KEY: Final = re.compile(TRITON_KEY)
-_CODE: Final = re.compile(rf"c{HASH}\..+", re.DOTALL)
 _PAIR: Final = re.compile("[a-z2-7]{2}")
-_OF_ROOT: Final = frozenset({"fxgraph", "aotautograd", "triton", "dynamo"})
-_OF_SYSTEM: Final = frozenset({"inductor_on_disk_cache", "on_disk_cache", "dcache_dump", "should_pad"})
-_BY_NAME: Final = {"fxgraph": FX_GRAPHS, "aotautograd": AOT_GRAPHS, "triton": TRITON_DEVICES}
+_BY_FILES: Final = (*DISTINCTIVE_FILES, (re.compile(BEST_CONFIG_FILE.pattern), CODE_FOLDER))
+_BY_NAME: Final = {
+    "fxgraph": FX_GRAPHS,
+    "aotautograd": AOT_GRAPHS,
+    "triton": TRITON_DEVICES,
+    "dynamo": DYNAMO,
+}
 
 
 def place_here(tree: Tree, folder: Item) -> Place | None:
@@ -180,48 +180,30 @@ def place_here(tree: Tree, folder: Item) -> Place | None:
         if pattern.fullmatch(folder.name):
             is_package = place is TRITON_FOLDER and [item.name for item in items] == ["entry"]
             return PRECOMPILE_FOLDER if is_package else place
-    if inner & _OF_ROOT:
+    if inner & _BY_NAME.keys():
         return ROOT
-    if folder.name == "dynamo":
-        # Its packages have names that look like keys of Triton.
-        return DYNAMO
-    for pattern, place in ((FX_KEY, FX_GRAPHS), (AOT_KEY, AOT_GRAPHS), (_TRITON_KEY, TRITON_KEYS)):
-        if any(pattern.fullmatch(name) for name in inner):
-            return place
+    # Before the names within it: Dynamo's packages have names that look like keys of Triton.
     if folder.name in _BY_NAME:
         return _BY_NAME[folder.name]
-    if inner & _OF_SYSTEM:
-        return SYSTEM_CACHE
-    return _by_files([item for item in items if not item.is_folder]) or _by_folders(tree, folders)
+    files = [item.name for item in items if not item.is_folder]
+    return _by_names(DISTINCTIVE_FOLDERS, inner) or _by_names(_BY_FILES, files) or _by_folders(tree, folders)
 
 
-def _by_files(items: list[Item]) -> Place | None:
-    names = [item.name for item in items]
-    for pattern, place in (
-        (_CODE, CODE_FOLDER),
-        (re.compile(r"[0-9a-f]{64}\.best_config"), CODE_FOLDER),
-        (re.compile(r"code_state_.*\.pkl", re.DOTALL), DYNAMO),
-        (re.compile(r"memoizer_cache\.json|configs_[0-9a-f]{8}\.json"), ROOT),
-        (re.compile("[0-9a-f]{64}"), SYSTEM_CACHE),
-        (re.compile(r"[0-9a-f]{32}|dir\.lock"), MEMOIZED),
-    ):
-        if any(pattern.fullmatch(name) for name in names):
-            return place
-    return None
+def _by_names(table: Iterable[tuple[re.Pattern[str], Place]], names: Collection[str]) -> Place | None:
+    return next((place for pattern, place in table if any(map(pattern.fullmatch, names))), None)
 
 
 def _by_folders(tree: Tree, folders: list[Item]) -> Place | None:
     for item in folders:
-        if not item.is_folder:
+        is_pair = _PAIR.fullmatch(item.name) is not None
+        if not (item.is_folder and (is_pair or item.name == "cache")):
             continue
-        if _PAIR.fullmatch(item.name):
-            inside = list(below(tree, item))
-            if any(FX_KEY.fullmatch(one.name) for one in inside):
+        names = [one.name for one in below(tree, item)]
+        if is_pair:
+            if any(map(FX_KEY.fullmatch, names)):
                 return FX_GRAPHS
-            if any(_CODE.fullmatch(one.name) for one in inside):
+            if _by_names(_BY_FILES, names) is CODE_FOLDER:
                 return ROOT
-        if item.name == "cache" and any(
-            one.name in _OF_SYSTEM or re.fullmatch("[0-9a-f]{64}", one.name) for one in below(tree, item)
-        ):
+        elif SYSTEM_CACHE in (_by_names(DISTINCTIVE_FOLDERS, names), _by_names(_BY_FILES, names)):
             return ROOT
     return None

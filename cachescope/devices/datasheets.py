@@ -122,7 +122,10 @@ def match_datasheet(name: str, memory_bytes: int | None = None, sm_count: int | 
     if len(found) != 1:
         return Match(None, _why_none(words))
     (sheet,) = found
-    if memory_bytes is not None and not _has_memory(sheet, memory_bytes):
+    low, high = _MEMORY_RANGE
+    if memory_bytes is not None and not any(
+        low <= memory_bytes / (size * 1e9) <= high for size in sheet.memory_gb
+    ):
         sizes = " or ".join(map(str, sheet.memory_gb))
         return Match(
             None,
@@ -168,11 +171,6 @@ def _is_no_other(sheet: Datasheet, word: str) -> bool:
     if size := _SIZE.fullmatch(word):
         return int(size[1]) in sheet.memory_gb
     return bool(_NOT_DISTINCTIVE.fullmatch(word) or _MEMORY_KIND.fullmatch(word))
-
-
-def _has_memory(sheet: Datasheet, memory_bytes: int) -> bool:
-    low, high = _MEMORY_RANGE
-    return any(low <= memory_bytes / (size * 1e9) <= high for size in sheet.memory_gb)
 
 
 def _why_none(words: list[str]) -> str:

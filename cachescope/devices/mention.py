@@ -59,7 +59,9 @@ def of_properties(
     is_xpu = text.startswith("_Xpu")
     # On CUDA the attribute gcnArchName is the name of the device.
     is_hip = gfx is not None and _GFX.fullmatch(gfx) is not None
-    capability = None if is_hip or is_xpu else _capability(parts)
+    major, minor = _whole(parts.get("major")), _whole(parts.get("minor"))
+    is_capability = not (is_hip or is_xpu or major is None or minor is None)
+    capability = f"{major}.{minor}" if is_capability else None
     return Mention(
         place,
         "xpu" if is_xpu else "hip" if is_hip else "cuda",
@@ -133,16 +135,10 @@ def pci_text(domain: int, bus: int, device: int) -> str:
 
 
 def _pci(parts: Mapping[str, str]) -> str | None:
-    numbers = [_whole(parts.get(key)) for key in _PCI]
-    domain, bus, device = numbers
+    domain, bus, device = (_whole(parts.get(key)) for key in _PCI)
     if domain is None or bus is None or device is None:
         return None
     return pci_text(domain, bus, device)
-
-
-def _capability(parts: Mapping[str, str]) -> str | None:
-    major, minor = _whole(parts.get("major")), _whole(parts.get("minor"))
-    return None if major is None or minor is None else f"{major}.{minor}"
 
 
 def _others(parts: Mapping[str, str], *also: str) -> tuple[tuple[str, str], ...]:

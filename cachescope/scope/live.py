@@ -19,7 +19,7 @@ from cachescope.errors import CachescopeError
 from cachescope.readers.assemble import assemble
 from cachescope.readers.directory.cache_dir import read_cache_dir
 from cachescope.readers.directory.place_of import looks_like_cache_dir
-from cachescope.readers.logs.trace_log import read_trace_log
+from cachescope.readers.logs.trace_log import TRACE
 from cachescope.readers.reading import Reading
 from cachescope.readers.sources import read_sources
 from cachescope.report.html import Reprs
@@ -43,7 +43,7 @@ class Block:
         with tempfile.NamedTemporaryFile(prefix="cachescope-live-", suffix=".log.gz") as file:
             file.write(self.trace)
             file.flush()
-            read_trace_log(file.name, reading, self.source)
+            TRACE.read(file.name, reading, self.source)
         if self.failure is not None:
             reading.problem(self.source, "", "not_written", f"the trace is not whole: {self.failure}")
 

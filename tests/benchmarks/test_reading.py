@@ -28,7 +28,7 @@ from benchmarks.made_logs import MadeLog
 import cachescope
 from cachescope.readers.index import log_state
 from cachescope.readers.logs.byte_source import Pieces
-from cachescope.readers.logs.trace_log import read_trace_log
+from cachescope.readers.logs.trace_log import TRACE
 from cachescope.readers.logs.trace_records import BLOCK_BYTES, read_records
 from cachescope.readers.reading import Reading
 from tests.conftest import Recording
@@ -130,7 +130,7 @@ STAGES: dict[str, Callable[[Path], object]] = {
     "bytes": read_blocks,
     "and records": find_records,
     "and which may tell": choose_records,
-    "and lookups": lambda log: read_trace_log(str(log), Reading()),
+    "and lookups": lambda log: TRACE.read(str(log), Reading()),
     "and frames": lambda log: cachescope.read(log, index=False),
 }
 

@@ -15,8 +15,8 @@ from cachescope.errors import CachescopeError
 from cachescope.readers.logs import trace_records
 from cachescope.readers.logs.log_events import fold_events
 from cachescope.readers.logs.many_logs import read_alone
-from cachescope.readers.logs.text_log import read_text_log
-from cachescope.readers.logs.trace_log import parts_of_trace, read_trace_log, read_trace_part
+from cachescope.readers.logs.text_log import TEXT
+from cachescope.readers.logs.trace_log import TRACE, parts_of_trace, read_trace_part
 from cachescope.readers.logs.trace_process import TraceProcess
 from cachescope.readers.reading import Reading
 from fuzz.seeds import Piece, Seeds, record_of, taken_apart
@@ -132,7 +132,7 @@ class Logs:
             assert piece.is_touched or piece.lookup is None or piece.lookup in told, (
                 f"nothing tells of {piece.lookup}"
             )
-        if self._read is read_trace_log:
+        if self._read is TRACE.read:
             # A record that stands in the log twice is one lookup.
             records = {piece.data for piece in self.pieces if piece.lookup and not piece.is_touched}
             found = sum(len(process.lookups) for process in reading.processes)
@@ -143,7 +143,7 @@ class TracesInParts(Logs):
     """Traces read in parts, which tell what reading them in one tells."""
 
     def __init__(self, seeds: list[list[Piece]]) -> None:
-        super().__init__("traces in parts", seeds, changed_record, read_trace_log)
+        super().__init__("traces in parts", seeds, changed_record, TRACE.read)
         self._part_bytes = 0
 
     def make(self, chance: random.Random) -> bytes:
@@ -161,7 +161,7 @@ class TracesInParts(Logs):
         parts = [
             read_alone(partial(read_trace_part, start=start, end=end), str(path)) for start, end in places
         ]
-        read_trace_log(str(path), whole)
+        TRACE.read(str(path), whole)
         fold_events(TraceProcess(str(path), str(path), together), together, parts)
         # None of it is shown: it may be megabytes.
         assert together.processes == whole.processes, "other processes than in one"
@@ -213,8 +213,8 @@ class Packed:
 
 def log_kinds(seeds: Seeds) -> list[Logs | Packed]:
     return [
-        Logs("trace records", seeds.traces, changed_record, read_trace_log),
+        Logs("trace records", seeds.traces, changed_record, TRACE.read),
         TracesInParts(seeds.traces),
-        Logs("text lines", seeds.texts, changed_line, read_text_log),
+        Logs("text lines", seeds.texts, changed_line, TEXT.read),
         Packed(seeds),
     ]

@@ -72,17 +72,17 @@ def seeds(tmp_path_factory: pytest.TempPathFactory) -> object:
 
 
 def test_a_reader_that_loses_a_lookup_is_caught(seeds: object, tmp_path: Path) -> None:
-    from cachescope.readers.logs.trace_log import read_trace_log
+    from cachescope.readers.logs.trace_log import TRACE
     from cachescope.readers.reading import Reading
     from fuzz.logs import Logs, changed_record
 
     def forgetful(path: str, reading: Reading) -> None:
-        read_trace_log(path, reading)
+        TRACE.read(path, reading)
         for process in reading.processes:
             del process.lookups[-1:]
 
     caught = []
-    for read in (read_trace_log, forgetful):
+    for read in (TRACE.read, forgetful):
         logs = Logs("trace records", seeds.traces, changed_record, read)  # type: ignore[attr-defined]
         caught.append(
             sum(fails(logs.check, logs.make(random.Random(number)), tmp_path) for number in range(100))

@@ -16,8 +16,8 @@ from test_scenarios import lookups_of, with_sorted_fields
 import cachescope
 from cachescope.columns import records
 from cachescope.readers.assemble import Tables, assemble
-from cachescope.readers.logs.text_log import read_text_log
-from cachescope.readers.logs.trace_log import read_trace_log
+from cachescope.readers.logs.text_log import TEXT
+from cachescope.readers.logs.trace_log import TRACE
 from cachescope.readers.reading import Reading
 from tests.conftest import Recording
 from tests.readings import read_once
@@ -31,8 +31,8 @@ VERSIONS = ["2.13.0", "2.6.0", "2.10.0", "2.15.0"]
 def tables(folder: Path, *, with_traces: bool) -> Tables:
     reading = Reading()
     for path in sorted((folder / "trace").iterdir()) if with_traces else ():
-        read_trace_log(str(path), reading)
-    read_text_log(str(folder / "text" / "all.log"), reading)
+        TRACE.read(str(path), reading)
+    TEXT.read(str(folder / "text" / "all.log"), reading)
     return assemble(reading)
 
 
@@ -82,7 +82,7 @@ def test_a_reset_within_a_process_is_no_restart(recording: Recording) -> None:
     folder = recording("2.13.0", "in_process")
     for path in sorted((folder / "text").iterdir()):
         reading = Reading()
-        read_text_log(str(path), reading)
+        TEXT.read(str(path), reading)
         (process,) = reading.processes
         ids = [lookup.compile_id for lookup in process.lookups if lookup.cache == "aotautograd"]
         # The same ids again and again: its program calls torch._dynamo.reset() in between.
@@ -97,11 +97,11 @@ def test_a_clock_that_goes_back_begins_another_process(recording: Recording, tmp
     assert earlier != cold
     (tmp_path / "a.log").write_bytes(cold + earlier)
     reading = Reading()
-    read_text_log(str(tmp_path / "a.log"), reading)
+    TEXT.read(str(tmp_path / "a.log"), reading)
     assert [len(process.lookups) for process in reading.processes] == [2, 2]
     (tmp_path / "b.log").write_bytes(earlier + cold)
     reading = Reading()
-    read_text_log(str(tmp_path / "b.log"), reading)
+    TEXT.read(str(tmp_path / "b.log"), reading)
     assert [len(process.lookups) for process in reading.processes] == [4]
 
 

@@ -24,8 +24,8 @@ import pytest
 from cachescope.columns import records
 from cachescope.readers.assemble import Tables, assemble
 from cachescope.readers.kinds import looks_like_text_log
-from cachescope.readers.logs.text_log import read_text_log
-from cachescope.readers.logs.trace_log import read_trace_log
+from cachescope.readers.logs.text_log import TEXT
+from cachescope.readers.logs.trace_log import TRACE
 from cachescope.readers.reading import Reading
 from tests.conftest import Recording
 from tests.recordings import Recorded
@@ -87,12 +87,12 @@ def texts_of(folder: Path) -> list[bytes]:
 def read_texts(texts: list[bytes], folder: Path, traces: list[Path] | None = None) -> Tables:
     reading = Reading()
     for path in traces or ():
-        read_trace_log(str(path), reading)
+        TRACE.read(str(path), reading)
     for number, data in enumerate(texts):
         path = folder / f"{number}.log"
         path.write_bytes(data)
         if looks_like_text_log(data):
-            read_text_log(str(path), reading)
+            TEXT.read(str(path), reading)
     return assemble(reading)
 
 
@@ -256,7 +256,7 @@ def test_another_form_says_the_same(
         for number, data in enumerate(texts):
             path = tmp_path / f"{number}.packed"
             path.write_bytes(packed(data, random.Random(form)))
-            read_text_log(str(path), reading)
+            TEXT.read(str(path), reading)
         assert readings(assemble(reading)) == plain, form
 
 

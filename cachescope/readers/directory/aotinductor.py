@@ -84,7 +84,7 @@ def metadata_in(path: str) -> Iterator[dict[str, object]]:
     with contextlib.suppress(*unread), open(path, "rb") as file:
         check_directory(file)
         with zipfile.ZipFile(file) as archive:
-            for item in islice((one for one in archive.infolist() if _is_metadata(one)), _MOST_METADATA):
+            for item in islice(filter(_is_metadata, archive.infolist()), _MOST_METADATA):
                 with archive.open(item) as member:
                     yield _object(member)
 

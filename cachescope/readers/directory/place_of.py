@@ -51,13 +51,13 @@ KEY_FOLDERS: Final = (
 )
 
 # A single such name identifies the folder around it.
-_DISTINCTIVE_FOLDERS: Final = (
+DISTINCTIVE_FOLDERS: Final = (
     (FX_KEY, FX_GRAPHS),
     (AOT_KEY, AOT_GRAPHS),
     (re.compile(TRITON_KEY), TRITON_KEYS),
     (re.compile("(?:inductor_)?on_disk_cache|dcache_dump|should_pad"), SYSTEM_CACHE),
 )
-_DISTINCTIVE_FILES: Final = (
+DISTINCTIVE_FILES: Final = (
     (re.compile(rf"c{HASH}\.[^.].*(?<!\.lock)", re.DOTALL), CODE_FOLDER),
     (re.compile(rf"c{HASH}\.lock"), LOCKS),
     (re.compile("[0-9a-f]{64}"), SYSTEM_CACHE),
@@ -173,7 +173,7 @@ def _places_of(path: str, levels: int, is_linked: bool = False) -> Iterator[Plac
     folders = []
     for item in items:
         is_folder = _is_folder(item)
-        for pattern, place in _DISTINCTIVE_FOLDERS if is_folder else _DISTINCTIVE_FILES:
+        for pattern, place in DISTINCTIVE_FOLDERS if is_folder else DISTINCTIVE_FILES:
             if pattern.fullmatch(item.name):
                 yield DYNAMO if place is TRITON_KEYS and _is_package(item.path) else place
         if is_folder:
@@ -205,7 +205,7 @@ def _is_folder(item: os.DirEntry[str]) -> bool:
     try:
         if item.is_symlink():
             named = any(
-                rule[0].fullmatch(item.name) for rule in (*_DISTINCTIVE_FOLDERS, *_DISTINCTIVE_PLACES[:-1])
+                rule[0].fullmatch(item.name) for rule in (*DISTINCTIVE_FOLDERS, *_DISTINCTIVE_PLACES[:-1])
             )
             return named and item.is_dir()
         return item.is_dir(follow_symlinks=False)

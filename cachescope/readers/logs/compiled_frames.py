@@ -210,14 +210,11 @@ class CompiledFrames(TracePass):
             place = self._place_of_frame.get(_frame_of(compile_id), NOWHERE) if is_limit else NOWHERE
             one = self._add(CompiledFrame(compile_id, self._segments[compile_id], place))
         one.has_ended, one.error = True, error
-        one.start_ns, one.time_taken_ns = metrics.moment_of_us("start_time_us"), _time_taken(metrics)
+        one.start_ns = metrics.moment_of_us("start_time_us")
+        one.time_taken_ns = metrics.duration_ns("duration_us", 1000)
+        if one.time_taken_ns is None:  # torch 2.4 and 2.5 write seconds alone
+            one.time_taken_ns = metrics.duration_ns("entire_frame_compile_time_s", 10**9)
         one.restarts = tuple(map(_first_line, metrics.texts("restart_reasons") or ()))
-
-
-def _time_taken(metrics: Record) -> int | None:
-    """The time of a compile; torch 2.4 and 2.5 write seconds alone."""
-    taken = metrics.duration_ns("duration_us", 1000)
-    return metrics.duration_ns("entire_frame_compile_time_s", 10**9) if taken is None else taken
 
 
 def _reason_of_break(text: str) -> str:

@@ -295,4 +295,3 @@ def _message(number: int, line: bytes, prefix: re.Match[bytes], leads: LauncherP
 
 
 TEXT: Final = LogKind("text", _TextReader, TextProcesses)
-read_text_log: Final = TEXT.read

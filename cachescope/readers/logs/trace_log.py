@@ -23,7 +23,6 @@ _SEARCHED_BYTES: Final = 1 << 18
 
 
 TRACE: Final = LogKind("trace", TraceReader, TraceProcess)
-read_trace_log: Final = TRACE.read
 
 
 def read_trace_part(path: str, reading: Reading, start: int, end: int | None) -> None:

@@ -12,7 +12,7 @@ import cachescope
 from cachescope.columns import records
 from cachescope.errors import SourceError
 from cachescope.readers.kinds import looks_like_text_log
-from cachescope.readers.logs.text_log import read_text_log
+from cachescope.readers.logs.text_log import TEXT
 from cachescope.readers.reading import Reading
 from tests.conftest import DATA, Archive, Recording
 from tests.readers.logs.growing import goes_on
@@ -28,7 +28,7 @@ def read(data: bytes, folder: Path) -> Reading:
     path = folder / "text.log"
     path.write_bytes(data)
     reading = Reading()
-    read_text_log(str(path), reading)
+    TEXT.read(str(path), reading)
     return reading
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from cachescope.readers.logs.log_prefix import LauncherPrefixes
-from cachescope.readers.logs.text_log import read_text_log
+from cachescope.readers.logs.text_log import TEXT
 from cachescope.readers.logs.text_messages import Message
 from cachescope.readers.reading import Process, Reading
 from tests.readers.logs.growing import can_go_on, keep
@@ -59,7 +59,7 @@ def read_lines(lines: list[str], folder: Path, **told: str) -> Reading:
     path = folder / "made.log"
     path.write_text("\n".join(lines) + "\n")
     reading = Reading()
-    read_text_log(str(path), reading, **told)
+    TEXT.read(str(path), reading, **told)
     return reading
 
 
@@ -269,7 +269,7 @@ def test_a_reason_that_is_cut_is_none(tmp_path: Path) -> None:
     lines = Log().outcome("a1", "hit").say("Bypassing autograd cache due to: not").lines
     (tmp_path / "cut.log").write_text("\n".join(lines))
     reading = Reading()
-    read_text_log(str(tmp_path / "cut.log"), reading)
+    TEXT.read(str(tmp_path / "cut.log"), reading)
     assert [one.outcome for one in reading.processes[0].lookups] == ["hit"]
     (problem,) = reading.problems
     assert (problem.where, problem.message) == ("line 2", "the log ends within torch's reason")
@@ -419,7 +419,7 @@ def test_a_log_that_breaks_off_is_a_problem_at_its_end(tmp_path: Path) -> None:
     data = "\n".join(Log().outcome("f1", "hit").lines * 2000).encode()
     (tmp_path / "cut.log.gz").write_bytes(gzip.compress(data)[:-30])
     reading = Reading()
-    read_text_log(str(tmp_path / "cut.log.gz"), reading)
+    TEXT.read(str(tmp_path / "cut.log.gz"), reading)
     assert [(one.where, one.kind) for one in reading.problems] == [("end", "damaged_compression")]
     # One that is packed, and one that ends within a line, cannot be read on; a whole one can.
     for end, compress, can in (("\n", False, True), ("", False, False), ("\n", True, False)):
@@ -464,7 +464,7 @@ def test_a_file_of_no_age_gives_no_times(tmp_path: Path) -> None:
     path.write_text("\n".join(Log().details("f1").outcome("f1", "hit").lines) + "\n")
     os.utime(path, (5, 5))
     reading = Reading()
-    read_text_log(str(path), reading)
+    TEXT.read(str(path), reading)
     (process,) = reading.processes
     assert process.start_time_ns is process.lookups[0].time is process.lookups[0].logged_time is None
 

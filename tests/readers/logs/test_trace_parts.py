@@ -9,7 +9,7 @@ import pytest
 
 from cachescope.errors import RecordError
 from cachescope.readers.logs import trace_records
-from cachescope.readers.logs.trace_log import _record_behind, parts_of_trace, read_trace_log
+from cachescope.readers.logs.trace_log import TRACE, _record_behind, parts_of_trace
 from cachescope.readers.reading import Reading
 from tests.conftest import Recording
 from tests.readers.logs.growing import TRACES, assert_same, in_parts, one_trace, read_anew, written
@@ -108,7 +108,7 @@ def test_wrong_values_of_every_kind_are_told_in_their_order(tour: bytes, tmp_pat
     path = tmp_path / "t.log"
     errors = []
     for read in (
-        lambda: read_trace_log(str(path), Reading(strict=True)),
+        lambda: TRACE.read(str(path), Reading(strict=True)),
         lambda: in_parts(path, parts_of_trace(str(path), 200_000), strict=True),
     ):
         with pytest.raises(RecordError) as caught:

@@ -14,7 +14,7 @@ from cachescope.frames.recorded_rows import LookupRow
 from cachescope.readers.json_record import Record
 from cachescope.readers.kinds import looks_like_trace_log
 from cachescope.readers.logs.trace_artifacts import lookup_from_artifact, lookup_from_event
-from cachescope.readers.logs.trace_log import TRACE, read_trace_log
+from cachescope.readers.logs.trace_log import TRACE
 from cachescope.readers.reading import Process, Reading
 from tests.made import component
 
@@ -76,7 +76,7 @@ def read(*records: str, folder: Path, name: str = "t.log", cut: int = 0) -> Read
     path.write_bytes(data[: len(data) - cut])
     os.utime(path, (NOON + 60, NOON + 60))
     reading = Reading()
-    read_trace_log(str(path), reading)
+    TRACE.read(str(path), reading)
     return reading
 
 
@@ -463,7 +463,7 @@ def test_a_log_without_a_record_is_none(tmp_path: Path) -> None:
         (tmp_path / "t.log").write_text(text)
         reading = Reading()
         with pytest.raises(SourceError, match="holds no record of torch's trace log"):
-            read_trace_log(str(tmp_path / "t.log"), reading)
+            TRACE.read(str(tmp_path / "t.log"), reading)
         assert reading.problems[0].message == "'nothing'"
 
 
@@ -524,7 +524,7 @@ def test_a_source_may_have_another_name_than_its_file(tmp_path: Path) -> None:
     path = tmp_path / "rank_3.log"
     path.write_text(looked_up() + "no record\n")
     reading = Reading()
-    read_trace_log(str(path), reading, "/of/job")
+    TRACE.read(str(path), reading, "/of/job")
     (process,), (problem,) = reading.processes, reading.problems
     assert (process.source, problem.source, process.rank) == ("/of/job", "/of/job", 3)
 
@@ -557,7 +557,7 @@ def test_a_file_of_no_age_gives_no_times(tmp_path: Path) -> None:
     path.write_text(looked_up() + looked_up(payload={"cache_event_time": NOON * 10**9}))
     os.utime(path, (5, 5))
     reading = Reading()
-    read_trace_log(str(path), reading)
+    TRACE.read(str(path), reading)
     (process,) = reading.processes
     assert process.start_time_ns is None
     # A time that the artifact says itself is one.
