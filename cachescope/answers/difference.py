@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from cachescope.analysis.differences import FieldChange, field_changes
 from cachescope.analysis.resolve_name import is_number
-from cachescope.analysis.verdicts.graph_alignment import GraphAligner
+from cachescope.analysis.verdicts.replaced_graphs import GraphAligner
 from cachescope.answers.recording import Recording
 from cachescope.errors import NotFoundError
 from cachescope.frames.directory_rows import EntryRow

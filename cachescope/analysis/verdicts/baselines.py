@@ -227,7 +227,7 @@ class Baselines:
         """A clause on why one graph is taken for another form of the other."""
         share = self.replaced.aligner.code_likeness(found, row)
         text = f"{percent(share)} of their code is alike"
-        if isinstance(found, LookupRow) and (found.lookup, row.lookup) in self.replaced.in_one_place:
+        if isinstance(found, LookupRow) and (found.lookup, row.lookup) in self.replaced.aligner.in_one_place:
             text += ", and each stands alone between the same two graphs"
         if isinstance(found, LookupRow) and found.function is not None:
             is_one = (found.function, code_file(found.file)) == (row.function, code_file(row.file))

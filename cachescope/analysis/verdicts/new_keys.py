@@ -16,9 +16,9 @@ from cachescope.analysis.key_distance import Change
 from cachescope.analysis.verdicts.aot_entries_without_details import judge_by_graphs
 from cachescope.analysis.verdicts.baselines import Baseline, Baselines, Choice, Way
 from cachescope.analysis.verdicts.changed_keys import GUARD_FAILED, ChangedKeys
-from cachescope.analysis.verdicts.graph_alignment import is_named
 from cachescope.analysis.verdicts.misses import Candidate, VerdictsSoFar, Why
 from cachescope.analysis.verdicts.recompiles import is_recompiled, recompile_of
+from cachescope.analysis.verdicts.replaced_graphs import is_named
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.terms import AOTAUTOGRAD, HOW_TO_RECORD, MISSED, VLLM
 from cachescope.verdict_kinds import CONCURRENT, NEW_GRAPH, NOT_KNOWN

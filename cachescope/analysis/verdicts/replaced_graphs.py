@@ -1,21 +1,237 @@
-"""The graph of an earlier run, or of an entry, that a new graph replaced."""
+"""The graph of an earlier run, or of an entry, that a new graph replaced.
+
+A new graph and a changed one both have a `gm` that was never seen. Their place distinguishes them: the graphs of two runs are
+aligned the way a diff aligns the lines of two files. A changed graph is in the place of another one, a new one is in between.
+"""
 
 from __future__ import annotations
 
+import os
+import re
 from bisect import bisect_left
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Sequence
+from difflib import SequenceMatcher
 from functools import cached_property
 from itertools import chain
-from typing import Final
+from typing import Final, Generic, Protocol, TypeVar
 
+from cachescope.analysis.graphs import graph_words, likeness
 from cachescope.analysis.history.entry_times import StoredCandidates
 from cachescope.analysis.history.history import History, program_of
-from cachescope.analysis.verdicts.graph_alignment import GraphAligner, is_named, replaced_stretches
+from cachescope.analysis.key_distance import KeyDistances
+from cachescope.details import HashDetails
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.grouping import by_key
+from cachescope.notebook_cells import code_file, is_cell
 from cachescope.terms import AOTAUTOGRAD
+
+# The score chooses among several alike graphs: most of it is the likeness of the code, the rest the compile id and
+# equal inputs. Those alone prove nothing: every program has a compile 0/0, and many take the same inputs.
+_CODE, _PLACE, _INPUTS = 0.6, 0.2, 0.2
+# How alike the code of two graphs must be. A function of the user may have been rewritten; many programs call a
+# library function.
+_ENOUGH_OF_ONE_FUNCTION: Final = 0.2
+_ENOUGH: Final = 0.6
+# A torch.nn.Sequential and a lambda have no name of their own; only their caller is known.
+_ENOUGH_OF_ONE_CALL: Final = 0.9
+_NEVER: Final = 2.0
+_LIBRARY: Final = re.compile(r"[\\/](?:site|dist)-packages[\\/]")
+# A longer stretch of changed graphs is halved until it is short enough to compare all pairs.
+_MOST_COMPARED: Final = 100 * 100
+
+
+class _Graph(Protocol):
+    """A graph that was looked up or stored, as far as it is compared with others."""
+
+    @property
+    def detail_set(self) -> int | None: ...
+    @property
+    def cache_key(self) -> Hashable: ...
+    @property
+    def compile_id(self) -> str | None: ...
+    @property
+    def function(self) -> str | None: ...
+    @property
+    def file(self) -> str | None: ...
+    @property
+    def lookup(self) -> int | None: ...
+
+
+SomeGraph = TypeVar("SomeGraph", bound=_Graph)
+
+
+class GraphAligner(Generic[SomeGraph]):
+    """Finds the graphs of another run that the graphs of a run replaced."""
+
+    def __init__(
+        self,
+        details: HashDetails,
+        keys: KeyDistances,
+        graph_above: Callable[[SomeGraph], int | None] | None = None,
+    ) -> None:
+        self._details = details
+        self._keys = keys
+        self._graph_above = graph_above or (lambda _: None)
+        self._words: dict[int, Counter[str]] = {}
+        self._likeness: dict[tuple[int, int], float] = {}
+        self._inputs: dict[int, tuple[int, ...]] = {}
+        # Those that were paired because they stand alone between the same two graphs, by their lookups.
+        self.in_one_place: set[tuple[int | None, int | None]] = set()
+
+    def partners(
+        self,
+        before: Sequence[SomeGraph],
+        after: Sequence[SomeGraph],
+        *,
+        is_one_program: bool = False,
+        goes_by_place: bool = False,
+    ) -> list[tuple[SomeGraph, SomeGraph]]:
+        """Pair the changed graphs of one cache and one direction; if asked, two also because of their place alone."""
+        old, new = self._distinct(before), self._distinct(after)
+        graph = self._keys.graph
+        replaced, share_a_graph = replaced_stretches(
+            [graph(row.detail_set) for row in old], [graph(row.detail_set) for row in new]
+        )
+        found: list[tuple[SomeGraph, SomeGraph]] = []
+        for some, others in replaced:
+            a, b = old[some], new[others]
+            pairs = self.pair_up(a, b, is_one_program or share_a_graph)
+            is_between = some.start > 0 and some.stop < len(old) and len(a) == len(b) == 1
+            if goes_by_place and not pairs and is_between and self.may_be_alike(a[0], b[0]):
+                pairs = [(a[0], b[0])]
+                self.in_one_place.add((a[0].lookup, b[0].lookup))
+            found += pairs
+        return found
+
+    def score(self, a: SomeGraph, b: SomeGraph) -> float:
+        """How likely it is, between 0 and 1, that one of two alike graphs replaced the other."""
+        assert a.detail_set is not None and b.detail_set is not None
+        same_place = a.compile_id is not None and a.compile_id == b.compile_id
+        same_inputs = self._inputs_of(a.detail_set) == self._inputs_of(b.detail_set)
+        return _CODE * self.code_likeness(a, b) + _PLACE * same_place + _INPUTS * same_inputs
+
+    def are_alike(self, a: SomeGraph, b: SomeGraph, *, is_one_program: bool = False) -> bool:
+        """Whether one graph may be another form of the other.
+
+        Their code and their source functions decide. If functions are not named, as in a text log,
+        two graphs of one program may be forms of each other; for two programs nothing can be concluded. The graphs that
+        AOTAutograd made from one graph are forms of it, such as those for training and for inference.
+        """
+        above = self._graph_above(a)
+        if above is not None and above == self._graph_above(b):
+            return True
+        return self.code_likeness(a, b) >= _enough(a, b, is_one_program)
+
+    def may_be_alike(self, a: SomeGraph, b: SomeGraph) -> bool:
+        """Whether one graph may be a form of the other, if a source function is unknown."""
+        if is_named(a) and is_named(b):
+            return False
+        is_in_place = a.compile_id is not None and a.compile_id == b.compile_id
+        return self.code_likeness(a, b) >= (_ENOUGH_OF_ONE_FUNCTION if is_in_place else _ENOUGH)
+
+    def code_likeness(self, a: SomeGraph | EntryRow, b: SomeGraph | EntryRow) -> float:
+        """How alike the code of two graphs with hash details is."""
+        assert a.detail_set is not None and b.detail_set is not None
+        # A fleet compares the same graphs again and again, under many keys.
+        one, other = self._keys.graph(a.detail_set), self._keys.graph(b.detail_set)
+        if one is None or other is None:
+            return likeness(self._words_of(a.detail_set), self._words_of(b.detail_set))
+        if (one, other) not in self._likeness:
+            self._likeness[one, other] = likeness(self._words_of(a.detail_set), self._words_of(b.detail_set))
+        return self._likeness[one, other]
+
+    def pair_up(
+        self, old: Sequence[SomeGraph], new: Sequence[SomeGraph], is_one_program: bool
+    ) -> list[tuple[SomeGraph, SomeGraph]]:
+        """The pairs, in order, with the greatest total score; graphs that are too different are not paired."""
+        if len(old) * len(new) > _MOST_COMPARED:
+            i, j = len(old) // 2, len(new) // 2
+            first = self.pair_up(old[:i], new[:j], is_one_program)
+            return first + self.pair_up(old[i:], new[j:], is_one_program)
+        best = [[0.0] * (len(new) + 1) for _ in range(len(old) + 1)]
+        scores = [
+            [self.score(a, b) if self.are_alike(a, b, is_one_program=is_one_program) else 0.0 for b in new]
+            for a in old
+        ]
+        for i in range(len(old) - 1, -1, -1):
+            for j in range(len(new) - 1, -1, -1):
+                skip = max(best[i + 1][j], best[i][j + 1])
+                pair = scores[i][j] + best[i + 1][j + 1] if scores[i][j] else 0.0
+                best[i][j] = max(skip, pair)
+        pairs: list[tuple[SomeGraph, SomeGraph]] = []
+        i = j = 0
+        while i < len(old) and j < len(new):
+            if scores[i][j] and best[i][j] == scores[i][j] + best[i + 1][j + 1]:
+                pairs.append((old[i], new[j]))
+                i, j = i + 1, j + 1
+            elif best[i][j] == best[i + 1][j]:
+                i += 1
+            else:
+                j += 1
+        return pairs
+
+    def _words_of(self, detail_set: int) -> Counter[str]:
+        if detail_set not in self._words:
+            gm = self._details.detail(detail_set, "gm")
+            self._words[detail_set] = graph_words(gm.value_text if gm else "")
+        return self._words[detail_set]
+
+    def _inputs_of(self, detail_set: int) -> tuple[int, ...]:
+        number = self._keys.content(detail_set)
+        if number not in self._inputs:
+            self._inputs[number] = self._keys.example_inputs(detail_set)
+        return self._inputs[number]
+
+    def _distinct(self, rows: Sequence[SomeGraph]) -> list[SomeGraph]:
+        """Rows with a graph; a graph looked up twice in a row (through its AOTAutograd entry, then again) is kept once."""
+        kept: list[SomeGraph] = []
+        for row in rows:
+            has_graph = self._keys.graph(row.detail_set) is not None
+            if has_graph and not (kept and kept[-1].cache_key == row.cache_key):
+                kept.append(row)
+        return kept
+
+
+def replaced_stretches(
+    before: Sequence[int | None], after: Sequence[int | None]
+) -> tuple[list[tuple[slice, slice]], bool]:
+    """Where graphs of one run are in the place of graphs of another, as in the diff of two files."""
+    steps = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
+    stretches = [(slice(i1, i2), slice(j1, j2)) for tag, i1, i2, j1, j2 in steps if tag == "replace"]
+    return stretches, any(tag == "equal" for tag, *_ in steps)
+
+
+def is_named(row: _Graph) -> bool:
+    """Whether the source function of a graph is known."""
+    return _function_of(row) is not None
+
+
+def _function_of(row: _Graph) -> tuple[str, str] | None:
+    """The name and the file of a graph's source function; None if it has no name."""
+    file = code_file(row.file)
+    if row.function is None or file is None or row.function.startswith("<"):
+        return None
+    return row.function, file
+
+
+def _enough(a: _Graph, b: _Graph, is_one_program: bool) -> float:
+    """How alike the code of two graphs must be for one to be another form of the other."""
+    one, other = _function_of(a), _function_of(b)
+    if one is None or other is None:
+        if is_one_program:
+            return _ENOUGH
+        is_same = a.file is not None and (code_file(a.file), a.function) == (code_file(b.file), b.function)
+        return _ENOUGH_OF_ONE_CALL if is_same else _NEVER
+    if one == other:
+        return _ENOUGH if _LIBRARY.search(one[1]) else _ENOUGH_OF_ONE_FUNCTION
+    # A renamed function, or a program that was moved as a whole; a cell that was edited has another name.
+    is_moved = os.path.basename(one[1]) == os.path.basename(other[1])
+    is_edited = a.file is not None and b.file is not None and is_cell(a.file) and is_cell(b.file)
+    is_one = one[1] == other[1] or (one[0] == other[0] and (is_moved or is_edited))
+    return _ENOUGH if is_one else _NEVER
+
 
 # Runs to search, from the latest back, for a graph that this one may have replaced.
 _RUNS_ALIGNED: Final = 16
@@ -40,9 +256,6 @@ class ReplacedGraphs:
         self._only_run = only_run
         self.aligner = GraphAligner[LookupRow](history.details, history.keys, self._graph_above)
         self._partners: dict[tuple[_Stream, _Stream], dict[int, int]] = {}
-        self._graphs_of_stream: dict[_Stream, list[int]] = {}
-        # Graphs that stand alone between the same two graphs, each in its run.
-        self.in_one_place: set[tuple[int, int]] = set()
 
     def by(self, at: int) -> int | None:
         """The lookup whose graph the graph of a lookup replaced."""
@@ -130,41 +343,14 @@ class ReplacedGraphs:
 
     def _align(self, stream: _Stream, own: _Stream, at: int) -> dict[int, int]:
         """By each graph of a run that replaced one of another run: that one."""
-        history = self._history
-        before = [one for one in self._graphs_of(stream) if one < at]
-        after = self._graphs_of(own)
-        replaced, share_a_graph = replaced_stretches(
-            [history.graph[one] for one in before], [history.graph[one] for one in after]
+        lookups, index_of = self._history.lookups, self._history.index_of
+        pairs = self.aligner.partners(
+            [lookups[one] for one in self._of_stream[stream] if one < at],
+            [lookups[one] for one in self._of_stream[own]],
+            is_one_program=self._are_of_one_program(stream[0], own[0]),
+            goes_by_place=True,
         )
-        if not replaced:
-            return {}
-        is_one = share_a_graph or self._are_of_one_program(stream[0], own[0])
-        found: dict[int, int] = {}
-        for old_ones, new_ones in replaced:
-            old, new = self._rows_at(before[old_ones]), self._rows_at(after[new_ones])
-            pairs = self.aligner.pair_up(old, new, is_one)
-            is_between = old_ones.start > 0 and old_ones.stop < len(before) and len(old) == len(new) == 1
-            if not pairs and is_between and self.aligner.may_be_alike(old[0], new[0]):
-                pairs = [(old[0], new[0])]
-                self.in_one_place.add((old[0].lookup, new[0].lookup))
-            found |= {history.index_of[b.lookup]: history.index_of[a.lookup] for a, b in pairs}
-        return found
-
-    def _graphs_of(self, stream: _Stream) -> list[int]:
-        """The graphs of a run; one looked up twice in a row (through its AOTAutograd entry, then again) is kept once."""
-        if stream not in self._graphs_of_stream:
-            lookups, graph = self._history.lookups, self._history.graph
-            found: list[int] = []
-            for at in self._of_stream[stream]:
-                if graph[at] is not None and not (
-                    found and lookups[found[-1]].cache_key == lookups[at].cache_key
-                ):
-                    found.append(at)
-            self._graphs_of_stream[stream] = found
-        return self._graphs_of_stream[stream]
-
-    def _rows_at(self, places: Iterable[int]) -> list[LookupRow]:
-        return [self._history.lookups[at] for at in places]
+        return {index_of[new.lookup]: index_of[old.lookup] for old, new in pairs}
 
     def _are_of_one_program(self, run: int, other: int) -> bool:
         """Whether two runs are known to be of one program: by their commands, or by a graph that both have."""

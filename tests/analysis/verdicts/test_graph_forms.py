@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import cachescope
 from cachescope.analysis.graphs import graph_diff, graph_words, likeness
 from cachescope.analysis.key_distance import KeyDistances
-from cachescope.analysis.verdicts.graph_alignment import GraphAligner, replaced_stretches
+from cachescope.analysis.verdicts.replaced_graphs import GraphAligner, replaced_stretches
 from cachescope.details import HashDetails
 from cachescope.frames.recorded_rows import LookupRow
 from tests.analysis.plain_rows import TEMPLATE, lookup_row
