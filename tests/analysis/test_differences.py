@@ -1,6 +1,7 @@
 """What changed in one field, on what torch really printed."""
 
 import pickle
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cachescope
-from cachescope.analysis.differences import FieldChange, field_change, field_changes, is_reordered, short
+from cachescope.analysis.differences import (
+    FieldChange,
+    field_change,
+    field_changes,
+    is_reordered,
+    short,
+    static_inputs,
+)
+from cachescope.analysis.graphs import graph_diff, graph_words, likeness
 from cachescope.details import HashDetails
 from tests.conftest import Recording
 from tests.made import component
@@ -195,3 +204,79 @@ def test_every_field_that_changed_between_two_sets() -> None:
 ])  # fmt: skip
 def test_a_set_in_another_order(before: str | None, after: str | None, is_one: bool) -> None:
     assert is_reordered(before, after) is is_one
+
+
+@pytest.mark.parametrize(("code", "static"), [
+    ("def forward(self, x : torch.Tensor, w : torch.nn.parameter.Parameter):", {1}),
+    ("def forward(self, w : torch.nn.parameter.Parameter, x):", {0}),
+    ("def forward(self, w : torch.nn.parameter.Parameter) -> torch.nn.parameter.Parameter:", {0}),
+    ("def forward(self, x) -> Tuple[int, y : torch.nn.parameter.Parameter]:", set()),
+    ("class f:\n    pass\ndef forward(self, x, w : torch.nn.parameter.Parameter):\n    return (x,)", {1}),
+    ("def forward(self, primals_1, primals_2):", set()),
+    ("", set()),
+])  # fmt: skip
+def test_parameters_are_static_by_the_code_of_their_graph(code: str, static: set[int]) -> None:
+    details = HashDetails()
+    made, _ = details.add([component("gm", code)])
+    assert made is not None
+    assert static_inputs(details, made) == static
+
+
+@pytest.mark.parametrize("version", ["2.6.0", "2.10.0", "2.13.0", "2.15.0"])
+def test_parameters_are_static_and_saved_tensors_are_not(version: str, recording: Recording) -> None:
+    # `small_mlp` of tests/data/record_programs.py: two linear layers; the third argument is the input.
+    scope = cachescope.read(recording(version, "training") / "trace")
+    found = scope.lookups.drop_duplicates("cache_key")
+    found = found[found["detail_set"].notna()]
+    sets = {
+        (cache, bool(is_backward)): static_inputs(scope.tables.hash_details, int(code))
+        for cache, is_backward, code in found[["cache", "is_backward", "detail_set"]].itertuples(index=False)
+    }
+    assert sets[("fxgraph", False)] == {0, 1, 3, 4}
+    assert sets[("fxgraph", True)] == frozenset()
+    assert sets.get(("aotautograd", False), {0, 1, 3, 4}) == {0, 1, 3, 4}
+
+
+@pytest.mark.parametrize(("code", "words"), [
+    ("", {}),
+    # What every graph contains, and placeholders by their number, are no words of it.
+    ("def forward(self, p_0):\n    return torch.ops.aten.mm.default(p_0, p_0)", {"mm": 1}),
+    ("arg1_1 primals_2 tangents_3 p_0 s77 x_1_2 L_self_weight_ None", {}),
+    ("args1 primal_2 y_0 L_self", {"args1": 1, "primal_2": 1, "y_0": 1, "L_self": 1}),
+    ("a = b + b * 2.5", {"a": 1, "b": 2, "+": 1, "*": 1, "2": 1, "5": 1}),
+    ("mul\n# To see more debug info, call sin", {"mul": 1}),
+    ("mul  # To see more", {"mul": 1, "To": 1, "see": 1, "more": 1}),
+])  # fmt: skip
+def test_the_words_of_a_graph(code: str, words: dict[str, int]) -> None:
+    assert graph_words(code) == Counter(words)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "share"),
+    [("", "", 1.0), ("u", "", 0.0), ("u v", "u w", 0.5), ("u u v v", "u v", 2 * 2 / 6), ("u v", "u v", 1.0)],
+)
+def test_how_alike_two_graphs_are(a: str, b: str, share: float) -> None:
+    assert likeness(graph_words(a), graph_words(b)) == pytest.approx(share)
+    assert likeness(graph_words(b), graph_words(a)) == pytest.approx(share)
+
+
+LINES = [f"line {n}" for n in range(9)]
+
+
+@pytest.mark.parametrize(
+    ("context", "shown"), [(None, [" line 2", " line 3"]), (0, []), (1, [" line 3"]), (9, [f" {line}" for line in LINES[:4]])]
+)  # fmt: skip
+def test_a_difference_with_the_lines_around_it(context: int | None, shown: list[str]) -> None:
+    before, after = "\n".join(LINES), "\n".join([*LINES[:4], "other"])
+    diff = graph_diff(before, after) if context is None else graph_diff(before, after, context)
+    lines = diff.split("\n")
+    assert lines[:2] == ["--- before", "+++ after"]
+    assert lines[3:] == [*shown, *(f"-{line}" for line in LINES[4:]), "+other"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [("a\nb", "a\nb"), ("a  \nb", "a\nb\n\n"), ("\n\na", "a"), ("a\n# To see more debug info, x", "a\n# To see more debug info, y"), ("", "")],
+)  # fmt: skip
+def test_what_makes_no_difference(before: str, after: str) -> None:
+    assert graph_diff(before, after) == ""

@@ -3,16 +3,20 @@
 import os
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import cachescope
-from cachescope.analysis.history.entry_times import LONG_AGO, NEVER, EntryTimes
+from cachescope.analysis.history.entry_times import LONG_AGO, NEVER, EntryTimes, StoredCandidates
 from cachescope.analysis.history.history import is_miss
+from cachescope.details import HashDetails
 from cachescope.frames.directory_rows import EntryRow
+from cachescope.frames.recorded_rows import LookupRow
+from tests.analysis.plain_rows import entry_row, history_of, lookup_row
 from tests.analysis.preflight.test_predicting import remotely, stored_remotely
-from tests.made import NOON_NS, Details, Made, aot, entry, fx, run, scope_of
+from tests.made import NOON_NS, Details, Made, aot, component, entry, fx, run, scope_of
 
 Recording = Callable[[str, str], Path]
 Stored = tuple[EntryRow, Details | None]
@@ -92,3 +96,130 @@ def test_an_entry_is_never_taken_to_be_older_than_the_miss_that_wrote_it(
     for (begin, end), miss, ended in intervals_and_misses(folder):
         assert end > miss
         assert begin <= ended + 5 * SECOND
+
+
+STORE = HashDetails()
+OF_A, OF_B, BACKWARD, WITHOUT_GRAPH = (
+    lookup_row(detail_set=STORE.add(component(name, text) for name, text in fields.items())[0])
+    for fields in (
+        {"gm": "A"},
+        {"gm": "B"},
+        {"gm": "A", "fx_kwargs[is_backward]": "True", "fx_kwargs[is_inference]": "False"},
+        {"x": "1"},
+    )
+)
+# Times that are no whole seconds: those of entries are exact to 1 ns.
+AT = 10**9 + 1
+
+
+def lookup(key: str, time: int | None, graph: LookupRow = OF_A, **told: str | int | None) -> LookupRow:
+    return replace(graph, **{"cache_key": key, "time": time, "time_taken_ns": 1, **told})  # type: ignore[arg-type]
+
+
+def entry(
+    number: int, key: str, modified: int | None, graph: LookupRow = OF_A, **told: str | int | None
+) -> EntryRow:
+    made = entry_row(
+        number, "fxgraph", key, "/cache", f"/cache/{key}", modified, detail_set=graph.detail_set,
+    )  # fmt: skip
+    return replace(made, **told)  # type: ignore[arg-type]
+
+
+def candidates(lookups: list[LookupRow], *entries: EntryRow) -> StoredCandidates:
+    lookups = [replace(one, lookup=at) for at, one in enumerate(lookups)]
+    return StoredCandidates(history_of(lookups, STORE, entries))
+
+
+def ids(entries: list[EntryRow]) -> list[int]:
+    return [0 if one.entry == 0 else 1 for one in entries]
+
+
+def of_last(lookups: list[LookupRow], *entries: EntryRow) -> list[int]:
+    return ids(candidates(lookups, *entries).of_kind(len(lookups) - 1))
+
+
+OTHER = entry(9, "f9", 3)
+
+
+@pytest.mark.parametrize(
+    ("time", "there"), [(AT, []), (AT + 1, [0]), (AT + 2, [0]), (None, [])], ids=["then", "1 ns", "2 ns", "no"]
+)  # fmt: skip
+def test_an_entry_is_there_a_nanosecond_after_it_was_written(time: int | None, there: list[int]) -> None:
+    assert of_last([lookup("f2", time)], entry(0, "f1", AT), replace(OTHER, cache="aotautograd")) == there
+
+
+@pytest.mark.parametrize(("earlier", "there"), [
+    ([], [0, 1]),
+    # The first lookup of its key stands for an entry from then on, and wrote it if it missed.
+    ([lookup("f1", 2 * AT, outcome="hit")], [1]),
+    ([lookup("f1", AT - 1)], [1]),
+    ([lookup("f3", 2 * AT)], [0, 1]),
+    ([lookup("f1", 2 * AT, cache="aotautograd")], [0, 1]),
+])  # fmt: skip
+def test_a_lookup_stands_for_the_entry_of_its_key(earlier: list[LookupRow], there: list[int]) -> None:
+    assert of_last([*earlier, lookup("f2", 3 * AT)], entry(0, "f1", AT), OTHER) == there
+
+
+def test_until_its_first_lookup_an_entry_is_there_if_that_hit() -> None:
+    later = lookup("f2", 2 * AT), lookup("f1", 3 * AT, outcome="hit"), lookup("f4", 4 * AT)
+    found = candidates(list(later), entry(0, "f1", AT), OTHER)
+    assert [ids(found.of_kind(at)) for at in range(3)] == [[0, 1], [0, 1], [1]]
+    missed = candidates([later[0], lookup("f1", 3 * AT), later[2]], entry(0, "f1", 3 * AT + 1), OTHER)
+    assert [ids(missed.of_kind(at)) for at in range(3)] == [[1], [1], [1]]
+
+
+def test_entries_are_those_of_the_cache_the_direction_and_the_graph() -> None:
+    entries = [
+        entry(0, "f10", AT), entry(1, "f11", AT + 1, OF_B), entry(2, "f12", AT + 2, BACKWARD),
+        entry(3, "a13", AT + 3, cache="aotautograd"), entry(4, "f14", AT + 4, detail_set=None),
+        entry(5, "f15", AT + 5, WITHOUT_GRAPH),
+    ]  # fmt: skip
+    asked = [
+        lookup("f1", 2 * AT),
+        lookup("f2", 2 * AT, OF_B),
+        lookup("f3", 2 * AT, BACKWARD, direction="backward"),
+        lookup("a4", 2 * AT, cache="aotautograd"),
+        lookup("f5", 2 * AT, WITHOUT_GRAPH),
+        lookup("f6", 2 * AT, direction="forward"),
+    ]
+    found = candidates([replace(one, lookup=at) for at, one in enumerate(asked)], *entries)
+    of_kind = [[one.entry for one in found.of_kind(at)] for at in range(6)]
+    assert of_kind == [[0, 1, 5], [0, 1, 5], [2], [3], [0, 1, 5], []]
+    assert [[one.entry for one in found.of_graph(at)] for at in range(6)] == [[0], [1], [2], [3], [5], []]
+    assert [[one.entry for one in found.with_kind(at)] for at in range(6)] == of_kind
+
+
+def test_without_entries_there_are_none() -> None:
+    found = candidates([lookup("f1", AT)])
+    assert (found.of_kind(0), found.of_graph(0), found.with_kind(0)) == ([], [], [])
+    assert not found.may_be_of_graph(0)
+
+
+@pytest.mark.parametrize(("modified", "time", "may_be"), [
+    # Of a directory whose times tell nothing an entry may always have been there.
+    (None, AT, True), (None, None, True),
+    # Within the nanosecond in which it was written, neither is known.
+    (AT, AT - 1, False), (AT, AT, True), (AT, AT + 1, False), (AT, None, True),
+])  # fmt: skip
+def test_an_entry_may_have_been_there(modified: int | None, time: int | None, may_be: bool) -> None:
+    found = candidates(
+        [lookup("f2", time)], entry(0, "f1", modified), replace(OTHER, detail_set=OF_B.detail_set)
+    )
+    assert found.may_be_of_graph(0) is may_be
+
+
+def test_an_entry_that_a_lookup_stands_for_may_not_have_been_there_by_itself() -> None:
+    lookups = [lookup("f2", None), lookup("f1", None, outcome="hit"), lookup("f3", None)]
+    found = candidates(lookups, entry(0, "f1", None))
+    assert [found.may_be_of_graph(at) for at in range(3)] == [True, True, False]
+    lookups[1] = replace(lookups[1], outcome="full_miss")
+    found = candidates(lookups, entry(0, "f1", None))
+    assert [found.may_be_of_graph(at) for at in range(3)] == [False, False, False]
+
+
+def test_the_first_of_several_lookups_of_a_key_stands_for_its_entry() -> None:
+    hits = lookup("f1", 3 * AT, outcome="hit"), lookup("f1", 4 * AT, outcome="hit")
+    found = candidates([lookup("f2", 2 * AT), *hits, lookup("f3", 5 * AT)], entry(0, "f1", AT), OTHER)
+    assert [ids(found.of_kind(at)) for at in range(4)] == [[0, 1], [0, 1], [1], [1]]
+    lookups = [lookup("f2", None), lookup("f1", None), lookup("f1", None, outcome="hit"), lookup("f3", None)]
+    assert not any(candidates(lookups, entry(0, "f1", None)).may_be_of_graph(at) for at in range(4))

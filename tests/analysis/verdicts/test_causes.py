@@ -1,11 +1,18 @@
 """Rows in, causes out: which misses follow from another one, and what remains, by small histories made by hand."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from cachescope.analysis.verdicts.causes import link_consequences
+from cachescope.analysis.verdicts.misses import Miss, Why
+from cachescope.frames.recorded_rows import LookupRow
+from cachescope.terms import AOTAUTOGRAD
+from cachescope.verdict_kinds import Verdict
+from tests.analysis.plain_rows import TEMPLATE, history_of
 from tests.analysis.verdicts.test_misses import OTHER
-from tests.made import CODE, Details, Made, Run, aot, fx, miss_rows, run, scope_of
+from tests.made import CODE, Details, Made, Run, aot, entry, fx, miss_rows, run, scope_of
 
 G: Details = {"gm": CODE, "x": "1", "y": "1", "example_inputs[0]": "Tensor(4)"}
 NAMED = {"function": "f", "file": "a.py"}
@@ -118,3 +125,256 @@ def test_another_torch_stands_where_its_cost_puts_it() -> None:
     assert other["fields"][0] == "torch_version"
     assert other["time_lost_ns"] < causes[0]["time_lost_ns"]
     assert miss_rows(scope)[-1]["root"] is False
+
+
+AOT = replace(TEMPLATE, lookup=0, cache=AOTAUTOGRAD, cache_key="a1")
+FX = replace(TEMPLATE, lookup=1, aot_lookup=0, cache_key="f1")
+
+
+NONE = -1
+
+
+def why(verdict: Verdict, kind: str = "", *changed: str) -> Why:
+    return Why(verdict, "", "recorded", "", changed, kind)
+
+
+def follows(found: list[LookupRow], *whys: Why) -> list[int]:
+    """The number of the miss that each follows from, and -1 for a root."""
+    rows = enumerate(zip(found, whys, strict=True))
+    misses = [Miss(at, row, why, None) for at, (row, why) in rows]
+    link_consequences(misses, history_of([replace(row, detail_set=None) for row in found]))
+    assert [miss.root for miss in misses] == [miss.follows is None for miss in misses]
+    return [-1 if miss.follows is None else miss.follows.index for miss in misses]
+
+
+FIRST, NEW_DETAILS, GUARDS = why("first_lookup"), why("details_not_recorded"), why("guard_failed")
+CONCURRENT, NO_DETAIL = why("compiled_concurrently"), why("no_detail_differs")
+X, XY, Y = why("key_changed", "", "x"), why("key_changed", "", "x", "y"), why("key_changed", "", "y")
+GRAPH = why("key_changed", "edit 1", "gm", "example_inputs[0]")
+ONE_TORCH, OTHER_TORCH = (
+    why("key_changed", "upgrade: 1", "torch_version"),
+    why("key_changed", "upgrade: 2", "torch_version", "x"),
+)
+DELETED, DAMAGED = why("entry_unavailable", "deleted"), why("entry_unavailable", "damaged")
+FAILED, ENDED, UNKNOWN = (
+    why("entry_unavailable", kind) for kind in ("failed compile", "process ended", "not known")
+)
+BYPASSED, BYPASSED_TOO = why("bypassed", "no"), why("bypassed", "never")
+
+# The reasons of an AOTAutograd miss and of an FX miss below, and whether one explains the other.
+EXPLAINED: list[tuple[Why, Why, bool]] = [
+    (X, X, True), (XY, X, True), (X, XY, False), (X, Y, False), (X, GRAPH, True), (Y, GRAPH, True),
+    (X, FIRST, True), (X, NEW_DETAILS, True), (X, GUARDS, False), (X, DELETED, False), (X, CONCURRENT, False),
+    (X, BYPASSED, False), (X, NO_DETAIL, False), (X, OTHER_TORCH, False),
+    (ONE_TORCH, ONE_TORCH, True), (ONE_TORCH, OTHER_TORCH, False), (ONE_TORCH, X, False), (ONE_TORCH, FIRST, True),
+    (FIRST, FIRST, True), (FIRST, NEW_DETAILS, True), (FIRST, X, False), (FIRST, GRAPH, False), (FIRST, GUARDS, False),
+    (FIRST, CONCURRENT, False), (FIRST, DELETED, False), (FIRST, BYPASSED, False),
+    (GUARDS, GUARDS, True), (GUARDS, FIRST, False), (GUARDS, NEW_DETAILS, True), (GUARDS, X, False), (GUARDS, CONCURRENT, False),
+    (NEW_DETAILS, NEW_DETAILS, True), (NEW_DETAILS, FIRST, False), (NEW_DETAILS, X, False),
+    (CONCURRENT, CONCURRENT, True), (CONCURRENT, FIRST, False), (CONCURRENT, GUARDS, False), (CONCURRENT, NEW_DETAILS, False),
+    (DELETED, DELETED, True), (DELETED, DAMAGED, False), (DELETED, FIRST, False), (DELETED, NEW_DETAILS, False), (DELETED, GUARDS, False),
+    *((above, below, True) for above in (FAILED, ENDED, UNKNOWN) for below in (FIRST, NEW_DETAILS, above)),
+    (FAILED, ENDED, False), (FAILED, DELETED, False), (FAILED, GUARDS, False), (FAILED, X, False), (DELETED, FAILED, False),
+    (BYPASSED, BYPASSED, True), (BYPASSED, BYPASSED_TOO, False), (BYPASSED, FIRST, False), (BYPASSED, NEW_DETAILS, False),
+    (BYPASSED, why("entry_unavailable", "no"), False), (why("disabled"), why("disabled"), False), (NO_DETAIL, NO_DETAIL, False),
+    (NO_DETAIL, FIRST, False), (NO_DETAIL, NEW_DETAILS, False),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("above", "below", "is_so"), EXPLAINED)
+def test_whether_an_autograd_miss_explains_the_miss_of_a_graph(above: Why, below: Why, is_so: bool) -> None:
+    assert follows([AOT, FX], above, below) == [NONE, 0 if is_so else NONE]
+    # In any order of the lookups, and of their reasons.
+    found = follows([replace(FX, lookup=0, aot_lookup=1), replace(AOT, lookup=1)], below, above)
+    assert found == [1 if is_so else NONE, NONE]
+    # Only under that lookup, and only of those caches.
+    apart = replace(FX, aot_lookup=None, compile_id="7/0")
+    assert follows([AOT, apart], above, below) == [NONE, NONE]
+
+
+def test_a_miss_of_autograd_under_another_does_not_follow() -> None:
+    assert follows([AOT, replace(AOT, lookup=1, aot_lookup=0, cache_key="a2")], X, X) == [NONE, NONE]
+    other = replace(FX, compile_id="1/0")
+    assert follows([replace(FX, lookup=0, aot_lookup=None), other], X, X) == [NONE, NONE]
+
+
+GRAPH_GONE, REFUSED = why("entry_unavailable", "graph entry"), why("entry_unavailable", "load error")
+
+
+def test_where_the_graph_entry_was_gone_the_first_graph_is_the_root() -> None:
+    again = replace(FX, lookup=2)
+    assert follows([AOT, FX], GRAPH_GONE, REFUSED) == [1, NONE]
+    assert follows([AOT, FX, again], GRAPH_GONE, REFUSED, REFUSED) == [1, NONE, 1]
+    assert follows([AOT, FX, again], GRAPH_GONE, REFUSED, FIRST) == [1, NONE, 1]
+    assert follows([AOT], GRAPH_GONE) == [NONE]
+    # Another entry, gone in whatever way, stays below.
+    assert follows([AOT, FX], DELETED, REFUSED) == [NONE, NONE]
+
+
+FORWARD, BACKWARD = (
+    replace(FX, lookup=at, aot_lookup=None, direction=name, cache_key=name)
+    for at, name in enumerate(("forward", "backward"))
+)
+
+
+@pytest.mark.parametrize(("forward", "backward", "is_so"), [
+    (X, FIRST, True), (FIRST, FIRST, True), (FIRST, NEW_DETAILS, True), (X, NEW_DETAILS, True), (X, Y, False),
+    (GUARDS, FIRST, False), (DELETED, FIRST, False), (FIRST, GUARDS, False), (FIRST, DELETED, False), (NEW_DETAILS, FIRST, False),
+])  # fmt: skip
+def test_if_a_backward_graph_is_new_as_its_forward_graph_is(forward: Why, backward: Why, is_so: bool) -> None:
+    assert follows([FORWARD, BACKWARD], forward, backward) == [NONE, 0 if is_so else NONE]
+    # Not before it, and not of another compile or another process.
+    if forward != backward:
+        turned = [replace(BACKWARD, lookup=0), replace(FORWARD, lookup=1)]
+        assert follows(turned, backward, forward) == [NONE, NONE]
+    for apart in ({"compile_id": "1/0"}, {"run": 5}, {"segment": 1}):
+        other = replace(BACKWARD, **apart)  # type: ignore[arg-type]
+        assert follows([FORWARD, other], forward, backward) == [NONE, NONE]
+
+
+def test_a_backward_graph_follows_from_the_latest_forward_graph_of_its_compile() -> None:
+    later = [replace(FORWARD, lookup=2, cache_key="f3"), replace(BACKWARD, lookup=3, cache_key="b3")]
+    assert follows([FORWARD, BACKWARD, *later], X, FIRST, Y, NEW_DETAILS) == [NONE, 0, NONE, 2]
+    # Under an AOTAutograd miss it follows from that.
+    under = [replace(one, lookup=at, aot_lookup=0) for at, one in ((1, FORWARD), (2, BACKWARD))]
+    assert follows([AOT, *under], X, X, FIRST) == [NONE, 0, 0]
+
+
+def test_of_one_cause_in_one_compile_the_first_is_the_root() -> None:
+    one, other, third = (replace(FX, lookup=at, aot_lookup=None, cache_key=f"f{at}") for at in range(3))
+    assert follows([one, other, third], X, X, X) == [NONE, 0, 0]
+    assert follows([one, other, third], X, Y, X) == [NONE, NONE, 0]
+    assert follows([one, replace(other, aot_lookup=77)], X, X) == [NONE, NONE]
+    for apart in ({"compile_id": "1/0"}, {"run": 5}, {"segment": 1}, {"compile_id": None}):
+        assert follows([one, replace(other, **apart)], X, X) == [NONE, NONE]  # type: ignore[arg-type]
+    # Guards are one cause whatever the key is, and so is another torch whatever fields follow.
+    assert follows([one, other], why("guard_failed", "f0"), why("guard_failed", "f1")) == [NONE, 0]
+    more = why("key_changed", "upgrade: 1", "torch_version", "x")
+    assert follows([one, other], ONE_TORCH, more) == [NONE, 0]
+    # An AOTAutograd miss only from one of its own key, and a graph from one of its own cache.
+    above = replace(AOT, lookup=1, aot_lookup=None)
+    assert follows([one, above], X, X) == [NONE, NONE]
+    assert follows([replace(AOT, lookup=0), above], X, X) == [NONE, 0]
+    assert follows([replace(AOT, lookup=0), replace(above, cache_key="a2")], X, X) == [NONE, NONE]
+    nameless = replace(AOT, lookup=0, cache_key=None)
+    assert follows([nameless, replace(above, cache_key=None)], X, X) == [NONE, NONE]
+
+
+ONE_GRAPH: Details = {"gm": CODE, "x": "1"}
+SYMBOLIC: Details = {**ONE_GRAPH, "example_inputs[0]": "TensorMetadata(shape=torch.Size([s7, 8]))"}
+
+
+def test_only_misses_have_changes() -> None:
+    """Before, between and after them, hits have none."""
+    outcomes = ("hit", "full_miss", "hit", "full_miss", "hit")
+    made = [
+        fx(f"f{at}", outcome, {**ONE_GRAPH, "x": str(at)}, at=at, took=0.1)
+        for at, outcome in enumerate(outcomes)
+    ]
+    scope = scope_of(run(*made))
+    changes = [[change.summary for change in scope.changes(lookup)] for lookup in range(len(made))]
+    assert changes == [[], ["0 -> 1"], [], ["2 -> 3"], []]
+
+
+def test_guard_misses_that_follow_are_settled_in_rows_of_their_own() -> None:
+    told: dict[str, Any] = {"details": SYMBOLIC, "took": 1.0, "entry_path": "/cache/fxgraph/1/f1/e"}
+    scope = scope_of(run(fx("f1", at=0, **told), **HERE), run(fx("f1", at=9, **told), **HERE))
+    assert [row.outcome for row in scope.settled.rows] == ["full_miss", "guard_miss"]
+    assert [row.outcome for row in scope.tables.lookups.rows] == ["full_miss"] * 2
+    alone = scope_of(run(fx("f1", at=0, **told), **HERE))
+    assert [row.outcome for row in alone.settled.rows] == ["full_miss"]
+
+
+@pytest.mark.parametrize(("reason", "kind"), [
+    ("no", "no"), ("op 12 of 0xAB34", "op … of …"), ("  first 1 \nsecond", "first …"),
+    (None, "torch gave no reason"), ("", "torch gave no reason"),
+])  # fmt: skip
+def test_the_kind_of_a_bypass_is_its_reason_without_the_single_case(reason: str | None, kind: str) -> None:
+    (row,) = miss_rows(scope_of(run(fx(None, "bypass", at=0, bypass_reason=reason))))
+    assert (row["verdict"], row["kind"].strip(), row["evidence"]) == ("bypassed", kind, "recorded")
+    assert row["reason"].startswith("torch did not cache it: ")
+
+
+def test_several_bypasses_each_have_their_own_reason() -> None:
+    reasons = ["b", "a", None, "b", "a"]
+    made = [
+        fx(None, "bypass", at=at, bypass_reason=reason, compile_id=f"{at}/0")
+        for at, reason in enumerate(reasons)
+    ]
+    made += [fx(None, "disabled", at=9, bypass_reason="a", compile_id="9/0")]
+    kinds = [(row["verdict"], row["kind"]) for row in miss_rows(scope_of(run(*made)))]
+    bypasses = [("bypassed", reason or "torch gave no reason") for reason in reasons]
+    assert kinds == [*bypasses, ("disabled", "")]
+
+
+def guarded(*lookups: Made, **told: Any) -> str:
+    """Of the last, the guards that did not hold."""
+    row = miss_rows(scope_of(run(*lookups), **told))[-1]
+    assert row["verdict"] == "guard_failed"
+    return str(row["reason"]).partition("held: ")[2]
+
+
+def test_guards_are_its_own_then_those_of_entries_then_those_of_lookups_before() -> None:
+    missed = fx("f1", "guard_miss", ONE_GRAPH, at=9, guards_expr="own", compile_id="9/0")
+    before = [
+        fx("f1", "hit", ONE_GRAPH, at=1, guards_expr="shown"),
+        fx("f2", "hit", ONE_GRAPH, at=2, guards_expr="of another", compile_id="1/0"),
+    ]
+    entries = [
+        entry("fxgraph", "f1", ONE_GRAPH, guards_expr="stored"),
+        entry("fxgraph", "f1", ONE_GRAPH, guards_expr="shown", name="other"),
+        entry("fxgraph", "f1", ONE_GRAPH, guards_expr="", name="none"),
+        entry("fxgraph", "f2", ONE_GRAPH, guards_expr="of f2"),
+        entry("aotautograd", "f1", ONE_GRAPH, guards_expr="of aot"),
+    ]
+    assert guarded(missed) == "own"
+    assert guarded(*before, missed) == "own; shown"
+    assert guarded(*before, missed, entries=entries) == "own; stored; shown"
+    untold = fx("f1", "guard_miss", ONE_GRAPH, at=9, compile_id="9/0")
+    assert guarded(untold) == "not recorded"
+    assert guarded(untold, entries=entries) == "stored; shown"
+
+
+NEEDED = "The FX graphs below were found"
+
+
+@pytest.mark.parametrize(("graphs", "is_said"), [
+    ([], False),
+    ([fx("f2", "hit", ONE_GRAPH, at=11)], True),
+    ([fx("f2", "hit", ONE_GRAPH, at=11), fx("f3", "hit", ONE_GRAPH, at=12)], True),
+    ([fx("f2", "hit", ONE_GRAPH, at=11), fx("f3", "unknown", ONE_GRAPH, at=12)], False),
+    ([fx("f2", "unknown", ONE_GRAPH, at=11)], False),
+])  # fmt: skip
+def test_advice_on_an_autograd_key_says_if_its_graphs_were_found(graphs: list[Made], is_said: bool) -> None:
+    changed = aot("a2", details={**ONE_GRAPH, "aot_config": "2"}, at=10)
+    scope = scope_of(run(aot("a1", details={**ONE_GRAPH, "aot_config": "1"}, at=0)), run(changed, *graphs))
+    (advice,) = scope.causes.loc[scope.causes["verdict"] == "key_changed", "advice"]
+    assert advice.startswith(NEEDED) is is_said
+    assert "What AOTAutograd knows of the arguments" in advice
+
+
+def test_advice_says_whether_lines_are_lost() -> None:
+    for is_cut, said in ((True, "Lines of the log are lost"), (False, "TORCH_LOGS")):
+        scope = scope_of(
+            run(fx("f1", details=ONE_GRAPH, at=0)), run(fx("f2", details=None, at=9, is_details_cut=is_cut))
+        )
+        (advice,) = scope.causes.loc[scope.causes["verdict"] == "details_not_recorded", "advice"]
+        assert said in advice
+
+
+def test_advice_goes_by_the_directory_of_the_run_that_missed() -> None:
+    found = {"cache_dir": "/tmp/torchinductor_me"}
+    written = {"took": 1.0, "entry_path": "/tmp/torchinductor_me/fxgraph/1/f1/e"}
+    scope = scope_of(
+        run(fx("f1", details=ONE_GRAPH, at=0, **written), **found),
+        run(fx("f1", details=ONE_GRAPH, at=9, status_detailed="miss"), **found),
+    )
+    (advice,) = scope.causes.loc[scope.causes["kind"] == "deleted", "advice"]
+    assert "The default directory" in advice
+
+
+def test_a_miss_without_a_key_had_no_entry() -> None:
+    (row,) = miss_rows(
+        scope_of(run(fx(None, details=ONE_GRAPH, at=9, load_error="EOFError: Ran out of input"), **HERE))
+    )
+    assert row["verdict"] == "first_lookup"

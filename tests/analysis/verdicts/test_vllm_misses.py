@@ -7,6 +7,8 @@ import pandas as pd
 import pytest
 
 import cachescope
+from cachescope.analysis.verdicts.misses import Why
+from cachescope.analysis.verdicts.vllm_misses import Judged, not_loaded
 from cachescope.scope import Scope
 from tests.vllm_folders import ENV, folder_name, make_folder
 from tests.vllm_logs import NOON, said, start, write_log
@@ -268,3 +270,34 @@ def test_a_model_that_could_not_be_saved_is_why_the_next_start_compiled(tmp_path
     _, miss = verdicts(log, write_log(tmp_path / "b.log", start("a" * 10, NOON + 3600, pid=2)))
     assert (miss.verdict, miss.kind, miss.evidence) == ("entry_unavailable", "not saved", "inferred")
     assert "could not save the whole compiled model: Can't pickle f" in miss.reason
+
+
+EDITED = "Source code has changed since the last compilation. Recompiling the model."
+CODE_CHANGED, OTHER_CHANGED = (
+    Judged(Why("key_changed", "it changed", "inferred", "", changed), baseline=3)
+    for changed in (("code_hash",), ("code_hash", "env[VLLM_A]"))
+)
+NEW = Judged(Why("first_lookup", "it is new", "inferred", ""), baseline=3)
+
+
+@pytest.mark.parametrize(
+    ("changed", "baseline"), [(None, None), (NEW, None), (OTHER_CHANGED, None), (CODE_CHANGED, 3)]
+)
+def test_files_that_were_edited(changed: Judged | None, baseline: int | None) -> None:
+    """They are compared with another start only if nothing else changed since then."""
+    found = not_loaded(EDITED, changed)
+    why = found.why
+    assert (why.verdict, why.changed, why.evidence) == ("key_changed", ("code_hash",), "recorded")
+    assert found.baseline == baseline
+
+
+@pytest.mark.parametrize(("changed", "reason"), [
+    (None, "a whole compiled model was there and could not be loaded: EOFError"),
+    (NEW, "a whole compiled model was there and could not be loaded: EOFError"),
+    (CODE_CHANGED, "a whole compiled model was there and could not be loaded: EOFError; of its graphs, it changed"),
+])  # fmt: skip
+def test_an_error_of_loading_it(changed: Judged | None, reason: str) -> None:
+    found = not_loaded("EOFError", changed)
+    why = found.why
+    assert (why.verdict, why.kind, why.evidence) == ("entry_unavailable", "load error", "recorded")
+    assert found.why.reason == reason
