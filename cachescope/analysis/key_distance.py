@@ -41,8 +41,7 @@ class Change:
 class _Content(NamedTuple):
     """The hashes of a set but for its graph."""
 
-    layout: int
-    """Which fields it has."""
+    layout: int  # which fields it has
     otherwise: frozenset[tuple[int, int]]
     """The fields, with their hashes, in which it differs from the first content with these fields."""
 

@@ -176,7 +176,7 @@ def _pairs(
     before: Sequence[SeenKey],
     after: Sequence[SeenKey],
 ) -> Iterator[Pair]:
-    aligner: GraphAligner[SeenKey] = GraphAligner(read.tables.hash_details, read.history.keys)
+    aligner: GraphAligner[SeenKey] = GraphAligner(read.history.keys)
     for kind, seen_after in _by_kind(new).items():
         free = {seen.cache_key: seen for seen in _by_kind(old)[kind]}
         # Aligned with all keys of both sides first: the equal ones hold the others in place.

@@ -109,7 +109,7 @@ class Read(Recording):
     @property
     def vllm_changes(self) -> pd.DataFrame:
         """One row per factor in which a vLLM folder differs from the nearest earlier one."""
-        from cachescope.analysis.vllm.changes import all_changes
+        from cachescope.analysis.vllm.factors import all_changes
         from cachescope.frames.vllm_folders import VllmChange
 
         return _frame(all_changes(self.named_of_vllm), VllmChange)

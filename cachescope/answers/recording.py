@@ -268,7 +268,7 @@ class Recording:
         from cachescope.frames.linked_rows import PastMiss
 
         history = self.history
-        compared = (self.tables.hash_details, self.generated_code, self.kernel_binaries)
+        compared = self.generated_code, self.kernel_binaries
         return Table(PastMiss, past_misses(history.entries, history.keys, *compared))
 
     @cached_property
@@ -372,7 +372,7 @@ class Recording:
 
     def vllm_changes_between(self, before: str, after: str) -> tuple[FieldChange, ...] | None:
         """In which factors two folders of vLLM differ; None if those of one are not known."""
-        from cachescope.analysis.vllm.changes import field_changes_of
+        from cachescope.analysis.vllm.factors import field_changes_of
 
         beside = self._vllm_misses.beside(after, before, self._vllm_misses)
         return None if beside is None else field_changes_of(beside)

@@ -10,8 +10,8 @@ from typing import Self
 import pandas as pd
 
 from cachescope.analysis.what_if.causes import cause_rows
+from cachescope.analysis.what_if.cells import Outcomes
 from cachescope.analysis.what_if.replay import Replay
-from cachescope.analysis.what_if.replay_columns import Outcomes
 from cachescope.analysis.what_if.results import (
     changed_lookups,
     difference_rows,

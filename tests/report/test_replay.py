@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import cachescope
 from cachescope.analysis.what_if.browser_replay import ReplayCodes
-from cachescope.analysis.what_if.replay_columns import NEVER
+from cachescope.analysis.what_if.cells import NEVER
 from cachescope.report.page.replay import codes_object, packed
 from cachescope.scope import Scope
 from tests.made import CODE, Made, Stored, aot, entry, fx, run, scope_of

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from cachescope.frames.context_rows import ContextRow
@@ -91,7 +91,7 @@ class _Fact:
     kind: str
     name: str
     of_run: Mapping[int, str]
-    is_of_cpu_code: bool = False
+    is_of_cpu_code: bool
 
 
 def different_circumstances(
@@ -127,12 +127,18 @@ def _facts(runs: Sequence[RunRow], captured: Mapping[int, ContextRow]) -> Iterat
     settings = {run: json.loads(row.settings) for run, row in captured.items() if row.settings}
     for fact in OUTSIDE_KEYS:
         known = {run: found.get(fact.name) for run, found in settings.items()}
-        setting = _fact("different_settings", fact.name, known, str)
-        yield replace(setting, is_of_cpu_code=fact.is_of_cpu_code)
+        yield _fact("different_settings", fact.name, known, str, fact.is_of_cpu_code)
 
 
-def _fact(kind: str, name: str, of_run: Mapping[int, str | None], shown: Callable[[str], str]) -> _Fact:
-    return _Fact(kind, name, {run: shown(value) for run, value in of_run.items() if value is not None})
+def _fact(
+    kind: str,
+    name: str,
+    of_run: Mapping[int, str | None],
+    shown: Callable[[str], str],
+    is_of_cpu_code: bool = False,
+) -> _Fact:
+    known = {run: shown(value) for run, value in of_run.items() if value is not None}
+    return _Fact(kind, name, known, is_of_cpu_code)
 
 
 def _by_process(snapshots: Sequence[ContextRow], runs: Sequence[RunRow]) -> dict[int, ContextRow]:
@@ -171,13 +177,10 @@ def _minor(version: str) -> str:
 
 
 def _doubt(kind: str, key: Key, name: str, sides: Mapping[str, Sequence[int]]) -> Doubt:
-    shown = " and ".join(f"{_value(name, value)} ({_runs(runs)})" for value, runs in sides.items())
-    return Doubt(kind, key, f"one key was looked up by runs whose {name} differs: {shown}", (name,))
-
-
-def _value(name: str, value: str) -> str:
     # Triton's key is kilobytes of hashes after the version.
-    return shortened(value, 12 if name == _KEYS_OF_TRITON else _CUT)
+    length = 12 if name == _KEYS_OF_TRITON else _CUT
+    shown = " and ".join(f"{shortened(value, length)} ({_runs(runs)})" for value, runs in sides.items())
+    return Doubt(kind, key, f"one key was looked up by runs whose {name} differs: {shown}", (name,))
 
 
 def _runs(runs: Sequence[int]) -> str:

@@ -82,8 +82,7 @@ class _Prediction:
     reason: str
     fields: tuple[str, ...] = ()
     assuming: tuple[str, ...] = ()
-    is_lost: bool = False
-    """No process finds it: it is gone, or cannot be loaded."""
+    is_lost: bool = False  # no process finds it: it is gone, or cannot be loaded
     safety: Safety = NOT_CHECKED
 
 

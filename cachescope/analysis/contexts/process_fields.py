@@ -112,14 +112,11 @@ class ProcessFields:
     """
 
     hashes: Mapping[str, frozenset[str]]
-    off: Mapping[str, str] = field(default_factory=dict)
-    """Caches it does not look into, and why."""
+    off: Mapping[str, str] = field(default_factory=dict)  # caches it does not look into, and why
     off_remotely: Mapping[str, str] = field(default_factory=dict)
     """Caches of which it asks no remote cache, and why."""
-    version: str | None = None
-    """Its version of torch."""
-    keeps_graphs_inside: bool | None = None
-    """Whether its AOTAutograd entries contain their graphs."""
+    version: str | None = None  # its version of torch
+    keeps_graphs_inside: bool | None = None  # whether its AOTAutograd entries contain their graphs
     keys: frozenset[tuple[str, str]] = field(default=frozenset())
     programs: frozenset[Program] = field(default=frozenset())
     vector_width: int | None = None

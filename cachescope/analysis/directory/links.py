@@ -32,11 +32,6 @@ class Files:
     """Rows by key, by kernel, by folder and by Triton hash.
 
     Unreadable files are included; no link leads to temporaries or to files that are not torch's.
-
-    Parameters
-    ----------
-    rows : iterable of EntryRow
-        The rows of the frame entries.
     """
 
     def __init__(self, rows: Iterable[EntryRow]) -> None:

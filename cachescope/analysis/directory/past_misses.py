@@ -21,7 +21,6 @@ from cachescope.analysis.directory.equal_code import (
 )
 from cachescope.analysis.history.entry_times import resolution_ns
 from cachescope.analysis.key_distance import EarlierKeys, KeyDistances
-from cachescope.details import HashDetails
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.linked_rows import PastMiss
 from cachescope.grouping import by_key
@@ -31,7 +30,6 @@ from cachescope.terms import FXGRAPH
 def past_misses(
     entries: Sequence[EntryRow],
     keys: KeyDistances,
-    details: HashDetails,
     code: GeneratedCode,
     binaries: KernelBinaries,
 ) -> list[PastMiss]:
@@ -43,14 +41,14 @@ def past_misses(
     # Copies are one entry in several places: another compile stores other bytes, as they contain how long it took.
     made = {(e.cache_key, os.path.basename(e.path), e.size_bytes): e for e in reversed(sound)}
     graphs = by_key(
-        ((graph, details.direction(entry.detail_set)), entry)
+        ((graph, keys.details.direction(entry.detail_set)), entry)
         for entry in reversed(made.values())
         if entry.detail_set is not None and (graph := keys.graph(entry.detail_set)) is not None
     )
     return [
         miss
         for number, ((_, direction), of_graph) in enumerate(graphs.items())
-        for miss in _of_graph(number, direction, of_graph, (keys, details), code, binaries, resolutions)
+        for miss in _of_graph(number, direction, of_graph, keys, code, binaries, resolutions)
     ]
 
 
@@ -58,12 +56,11 @@ def _of_graph(
     graph: int,
     direction: str | None,
     of_graph: list[EntryRow],
-    known: tuple[KeyDistances, HashDetails],
+    keys: KeyDistances,
     code: GeneratedCode,
     binaries: KernelBinaries,
     resolutions: Mapping[str, int | None],
 ) -> Iterator[PastMiss]:
-    keys, details = known
     sets = [cast("int", entry.detail_set) for entry in of_graph]
     earlier = EarlierKeys(keys, list(enumerate(sets)))
     of_key: dict[str | None, list[EntryRow]] = defaultdict(list)
@@ -77,7 +74,7 @@ def _of_graph(
         else:
             nearest, _ = earlier.nearest(at, sets[at])
             assert nearest is not None
-            baseline, changed = of_graph[nearest], details.changed_fields(sets[nearest], sets[at])
+            baseline, changed = of_graph[nearest], keys.details.changed_fields(sets[nearest], sets[at])
             verdict = "key_changed" if changed else "no_detail_differs"
         same_key.append(entry)
         same_code, compared = _same_code(entry.entry, baseline.entry, code, binaries)

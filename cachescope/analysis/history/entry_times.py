@@ -54,12 +54,9 @@ class EntryTimes:
 
 class _Stored(NamedTuple):
     entry: EntryRow
-    begin: int
-    """The earliest time at which it can have been stored."""
-    end: int
-    """The latest."""
-    until: int
-    """The first recorded lookup of its key represents it from then on; if that missed, it wrote it."""
+    begin: int  # the earliest time at which it can have been stored
+    end: int  # the latest
+    until: int  # the first recorded lookup of its key represents it from then on; if that missed, it wrote it
 
 
 class StoredCandidates:

@@ -35,12 +35,10 @@ _LONG_AGO: Final = -(2**63)
 class Racing(NamedTuple):
     """Other runs that were still compiling a key."""
 
-    first: int
-    """The index of the first of their misses."""
+    first: int  # the index of the first of their misses
     runs: tuple[int, ...]
     """Their numbers, the smallest first; not all of them, since a fleet that starts at once races by the thousand."""
-    more: int
-    """How many others there are."""
+    more: int  # how many others there are
 
 
 class KeyPast:

@@ -86,7 +86,7 @@ def advice(root: Miss, history: History, vllm: VllmMisses | None = None) -> str 
     row = root.row
     if row.cache == VLLM:
         changes: tuple[FieldChange, ...] = () if vllm is None else vllm.changes.get(row.lookup, ())
-        from cachescope.analysis.vllm.changes import vllm_advice
+        from cachescope.analysis.vllm.factors import vllm_advice
 
         return vllm_advice(root.why, changes)
     lookups = history.lookups

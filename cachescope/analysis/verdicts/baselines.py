@@ -36,8 +36,6 @@ _NEARER_TRIED: Final = 32
 
 Baseline = int | EntryRow
 """The index of a lookup, or an entry."""
-Way = tuple[int, int, bool, int | None]
-"""How two lookups of one graph differ: the texts of both, whether the first was still compiled, and then how far apart the ranks are."""
 _Kind = tuple[str, str | None]
 """A cache and a direction."""
 
@@ -85,19 +83,8 @@ class Baselines:
         self._in_run_before: list[Sequence[int]] = [()] * len(history.lookups)
         self._index(until)
 
-    def in_place(self, at: int) -> int | None:
-        """The lookup in the same place of the run before, if there is one alone, and it is what a lookup is compared with first."""
-        found = self._in_run_before[at]
-        return found[0] if len(found) == 1 else None
-
-    def way(self, before: int, after: int) -> Way:
-        """How two lookups of one graph differ."""
-        was_running = self._history.was_running(before, after)
-        apart = self._ranks_apart(before, after) if was_running else None
-        return self._texts[before], self._texts[after], was_running, apart
-
-    def find(self, at: int, in_place: int | None = None) -> Baseline | None:
-        """The baseline of a missed lookup with known details; `in_place` is what `in_place` found, if that was asked before."""
+    def find(self, at: int) -> Baseline | None:
+        """The baseline of a missed lookup with known details."""
         match self._choice.mode:
             case "key":
                 return self._with_key(at)
@@ -105,9 +92,8 @@ class Baselines:
                 kind = _kind_of(self._lookups[at])
                 found_before = self._nearest_of(kind, self._of_kind[kind], at)
                 return self._or_entry(at, *found_before, self.stored.of_kind(at))
-        found: Baseline | None = in_place
-        if found is None and (several := self._in_run_before[at]):
-            found = self._nearest(at, reversed(several))[0]
+        several = self._in_run_before[at]
+        found: Baseline | None = several[0] if len(several) == 1 else self._nearest(at, reversed(several))[0]
         if found is None:
             found = self._nearest_of_same_graph(at)
         if isinstance(found, int) and self._history.was_running(found, at):
@@ -275,9 +261,7 @@ class Baselines:
 
     def _index(self, until: int | None) -> None:
         """Find the lookups of each graph, and for each miss those in the run before."""
-        groups: dict[tuple[str, str | None, int | None], _Group] = {}
-        ranks = {run: self._history.rank_of.get(run) for run in {row.run for row in self._lookups}}
-        repeats_ranks = len(set(ranks.values())) not in (1, len(ranks))
+        groups: dict[tuple[str, str | None, int | None], _Group] = defaultdict(_Group)
         is_by_run = self._choice.mode in ("auto", "run")
         for at, (row, form) in enumerate(
             zip(self._lookups[:until], self._history.forms[:until], strict=True)
@@ -286,17 +270,14 @@ class Baselines:
                 continue
             graph, content, self._texts[at] = form
             self._content[at] = content
-            kind, run = (row.cache, row.direction, graph), row.run
-            if (group := groups.get(kind)) is None:
-                group = groups[kind] = _Group()
-            of_rank = group.of_rank[ranks[run]] if repeats_ranks else group.runs
+            group, run = groups[row.cache, row.direction, graph], row.run
+            of_rank = group.of_rank[self._history.rank_of.get(run)]
             if row.outcome != "hit" and row.compile_id is not None and is_by_run:
                 self._in_run_before[at] = self._called_before(group, of_rank, row)
             if (of_run := group.of_run.get(run)) is None:
                 of_run = group.of_run[run] = []
                 insort(group.runs, run)
-                if repeats_ranks:
-                    insort(of_rank, run)
+                insort(of_rank, run)
             of_run.append(at)
             self._group[at] = group
             self._place[at] = len(group.lookups)

@@ -44,15 +44,12 @@ class Why:
 class Miss:
     """One missed lookup, why it missed, and what it is compared with."""
 
-    index: int
-    """Of the lookup, in time order."""
+    index: int  # of the lookup, in time order
     row: LookupRow
     why: Why
     baseline: Candidate | None
-    cause: int = -1
-    """Not known at first."""
-    follows: Miss | None = None
-    """The miss that caused this one."""
+    cause: int = -1  # not known at first
+    follows: Miss | None = None  # the miss that caused this one
 
     @property
     def root(self) -> bool:

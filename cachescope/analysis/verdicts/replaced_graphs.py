@@ -20,7 +20,6 @@ from cachescope.analysis.graphs import graph_words, likeness
 from cachescope.analysis.history.entry_times import StoredCandidates
 from cachescope.analysis.history.history import History, program_of
 from cachescope.analysis.key_distance import KeyDistances
-from cachescope.details import HashDetails
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.grouping import by_key
@@ -67,11 +66,9 @@ class GraphAligner(Generic[SomeGraph]):
 
     def __init__(
         self,
-        details: HashDetails,
         keys: KeyDistances,
         graph_above: Callable[[SomeGraph], int | None] | None = None,
     ) -> None:
-        self._details = details
         self._keys = keys
         self._graph_above = graph_above or (lambda _: None)
         self._words: dict[int, Counter[str]] = {}
@@ -174,7 +171,7 @@ class GraphAligner(Generic[SomeGraph]):
 
     def _words_of(self, detail_set: int) -> Counter[str]:
         if detail_set not in self._words:
-            gm = self._details.detail(detail_set, "gm")
+            gm = self._keys.details.detail(detail_set, "gm")
             self._words[detail_set] = graph_words(gm.value_text if gm else "")
         return self._words[detail_set]
 
@@ -254,7 +251,7 @@ class ReplacedGraphs:
         self._history = history
         self._stored = stored
         self._only_run = only_run
-        self.aligner = GraphAligner[LookupRow](history.details, history.keys, self._graph_above)
+        self.aligner = GraphAligner[LookupRow](history.keys, self._graph_above)
         self._partners: dict[tuple[_Stream, _Stream], dict[int, int]] = {}
 
     def by(self, at: int) -> int | None:

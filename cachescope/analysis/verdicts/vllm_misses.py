@@ -16,8 +16,16 @@ from cachescope.analysis.differences import FieldChange
 from cachescope.analysis.history.history import History
 from cachescope.analysis.verdicts.misses import Miss, VerdictsSoFar, Why
 from cachescope.analysis.verdicts.since_baseline import ChangedSince
-from cachescope.analysis.vllm.changes import Beside, between, field_changes_of, hash_change
-from cachescope.analysis.vllm.factors import CODE, CONFIGURATION, Named, named_folders
+from cachescope.analysis.vllm.factors import (
+    CODE,
+    CONFIGURATION,
+    Beside,
+    Named,
+    between,
+    field_changes_of,
+    hash_change,
+    named_folders,
+)
 from cachescope.analysis.vllm.folders import reason_of
 from cachescope.analysis.vllm.starts import LOGGED, Parts, Started, StoredPart, clock_off, part_of
 from cachescope.frames.directory_rows import EntryRow

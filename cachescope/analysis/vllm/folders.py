@@ -15,14 +15,18 @@ from operator import ne
 from typing import Final
 
 from cachescope.analysis.process_values import Kind
-from cachescope.analysis.vllm.changes import Beside, Codes, changes_of, coded, nearest
 from cachescope.analysis.vllm.factors import (
     CONFIGURATION,
     HASHES,
     NAME_TEXTS,
+    Beside,
+    Codes,
     Named,
+    changes_of,
+    coded,
     name_kinds,
     name_of_variable,
+    nearest,
     process_kinds,
 )
 from cachescope.catalogue.vllm_variables import no_longer_counted_by
@@ -162,7 +166,8 @@ def _row(
     kinds: tuple[str, ...],
 ) -> FragmentRow:
     names = tuple(varying[number] for number in group)
-    ignored = {_ignored_by(name) for name in names}
+    variables = map(name_of_variable, names)
+    ignored = {None if name is None else no_longer_counted_by(name) for name in variables}
     left = {tuple(code for number, code in enumerate(row) if number not in group) for row in codes}
     values = [] if len(names) > 1 or names[0] in HASHES else _values(folders, names[0])
     return FragmentRow(
@@ -191,16 +196,11 @@ def _kinds(name: str, values: Sequence[str | None]) -> tuple[str, ...]:
     first = values[0]
     found: dict[str, None] = {}
     for value in islice(values, 1, _JUDGED):
-        kinds = None if first is None or value is None else process_kinds(name, first, value)
+        kinds = process_kinds(name, first, value)
         if kinds is None or not kinds.is_all:
             return ()
         found.update(dict.fromkeys(kinds.kinds))
     return tuple(found)
-
-
-def _ignored_by(factor: str) -> str | None:
-    name = name_of_variable(factor)
-    return None if name is None else no_longer_counted_by(name)
 
 
 _Ranks = frozenset[tuple[int, int]]

@@ -12,8 +12,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
-from cachescope.analysis.vllm.changes import Beside, nearest
-from cachescope.analysis.vllm.factors import ENVIRONMENT, HASHES, NAME_TEXTS, Named, name_kinds, named_folders
+from cachescope.analysis.vllm.factors import (
+    ENVIRONMENT,
+    HASHES,
+    NAME_TEXTS,
+    Beside,
+    Named,
+    name_kinds,
+    named_folders,
+    nearest,
+)
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.vllm import FactorsRow, StartRow
 from cachescope.keys.vllm import place_in_tree

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from cachescope.analysis.what_if.cells import Cell
+from cachescope.analysis.what_if.cells import NEVER, Cell
 from cachescope.analysis.what_if.replay import Replay
-from cachescope.analysis.what_if.replay_columns import NEVER
 from cachescope.keys.isolation import CONTEXT_FORMS
 from cachescope.keys.key_fields import VERSION_FIELD, form_fields
 

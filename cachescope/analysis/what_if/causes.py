@@ -9,9 +9,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from cachescope.analysis.what_if.cells import Cell
+from cachescope.analysis.what_if.cells import MISS, NEVER, UNKNOWN, Cell, Outcomes
 from cachescope.analysis.what_if.replay import Replay, first_entry, still_missed
-from cachescope.analysis.what_if.replay_columns import MISS, NEVER, UNKNOWN, Outcomes
 from cachescope.frames.answer_rows import CauseRow, MissRow
 from cachescope.frames.replay_rows import CauseSaving, WhatIfCause
 from cachescope.grouping import by_key

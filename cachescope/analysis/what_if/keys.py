@@ -16,7 +16,7 @@ from typing import Final
 
 from cachescope.analysis.history.timeline import shows_symbol
 from cachescope.analysis.key_distance import KeyDistances
-from cachescope.analysis.what_if.replay_columns import Key
+from cachescope.analysis.what_if.cells import Key
 from cachescope.components import Detail, parse_component
 from cachescope.details import HashDetails
 from cachescope.grouping import by_key

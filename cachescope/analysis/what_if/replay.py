@@ -17,9 +17,19 @@ from typing import Final, Literal
 
 from cachescope.analysis.history.history import History
 from cachescope.analysis.rates import rates
-from cachescope.analysis.what_if.cells import NO_GUARDS, NOT_KNOWN, Cell, Cells
+from cachescope.analysis.what_if.cells import (
+    HIT,
+    MISS,
+    NEVER,
+    NO_GUARDS,
+    NOT_KNOWN,
+    UNKNOWN,
+    Cell,
+    Cells,
+    Outcomes,
+    ReplayColumns,
+)
 from cachescope.analysis.what_if.keys import KeyTable
-from cachescope.analysis.what_if.replay_columns import HIT, MISS, NEVER, UNKNOWN, Outcomes, ReplayColumns
 from cachescope.frames.answer_rows import RateRow
 from cachescope.grouping import by_key
 from cachescope.keys.key_fields import Removed

@@ -10,8 +10,8 @@ from typing import Final
 
 from cachescope.analysis.directory.equal_code import GeneratedCode
 from cachescope.analysis.rates import rates
+from cachescope.analysis.what_if.cells import UNKNOWN, Outcomes
 from cachescope.analysis.what_if.replay import Replay
-from cachescope.analysis.what_if.replay_columns import UNKNOWN, Outcomes
 from cachescope.frames.answer_rows import RateRow
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.linked_rows import PastMiss

@@ -16,9 +16,9 @@ from operator import ne
 from typing import Final, NamedTuple
 
 from cachescope.analysis.what_if.causes import concurrent_misses
+from cachescope.analysis.what_if.cells import UNKNOWN
 from cachescope.analysis.what_if.evidence import SAFETIES, SafetyOfFields
 from cachescope.analysis.what_if.replay import Replay
-from cachescope.analysis.what_if.replay_columns import UNKNOWN
 from cachescope.frames.replay_rows import SensitivityRow
 from cachescope.grouping import by_key
 from cachescope.keys.key_fields import Removed

@@ -9,7 +9,7 @@ from itertools import groupby, pairwise
 from typing import Final
 
 from cachescope.analysis.what_if.browser_replay import MissCodes, ReplayCodes
-from cachescope.analysis.what_if.replay_columns import NEVER
+from cachescope.analysis.what_if.cells import NEVER
 from cachescope.answers.read import Read
 from cachescope.frames.answer_rows import RateRow
 from cachescope.json_types import JsonObject

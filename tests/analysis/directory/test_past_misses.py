@@ -109,7 +109,7 @@ def missed(*entries: Stored, sources: dict[int, str] | None = None) -> list[Past
     scope = scope_of(entries=entries)
     code = GeneratedCode(scope.tables.entries.rows, lambda row: (sources or {}).get(row.entry))
     binaries = KernelBinaries(scope.tables.entries.rows, scope.linked.rows, lambda path: None)
-    return past_misses(scope.history.entries, scope.history.keys, scope.tables.hash_details, code, binaries)
+    return past_misses(scope.history.entries, scope.history.keys, code, binaries)
 
 
 def table(*entries: Stored) -> list[tuple[Any, ...]]:

@@ -39,7 +39,7 @@ class Made:
 
     @property
     def aligner(self) -> GraphAligner[LookupRow]:
-        return GraphAligner(self.store, KeyDistances(self.store))
+        return GraphAligner(KeyDistances(self.store))
 
     def alike(self, shared: int, one: Function, other: Function, is_one_program: bool = False) -> bool:
         a, b = self.graph("abcdefghij", one, "0/0"), self.graph(sharing(shared), other, "7/0")
@@ -93,9 +93,7 @@ def test_how_many_of_ten_words_make_two_graphs_forms_of_one(
 def test_graphs_of_one_graph_above_are_forms_of_one() -> None:
     made = Made()
     above = {"abcdefghij": 5, "klmnopqrst": 5, "uvwxyzABCD": None, "EFGHIJKLMN": None, "OPQRSTUVWX": 6}
-    aligner = GraphAligner[LookupRow](
-        made.store, KeyDistances(made.store), lambda graph: above[str(graph.cache_key)]
-    )
+    aligner = GraphAligner[LookupRow](KeyDistances(made.store), lambda graph: above[str(graph.cache_key)])
     one, other, none, nor, third = map(made.graph, above)
     assert aligner.are_alike(one, other)
     assert not aligner.are_alike(one, third)
@@ -231,7 +229,7 @@ def test_a_graph_looked_up_twice_is_one_place(recording: Recording) -> None:
     store = scope.tables.hash_details
     by_run = [[r for r in scope.history.lookups if r.run == run and r.cache == "fxgraph"] for run in (1, 2)]
     assert len(by_run[1]) == 2
-    assert GraphAligner(store, KeyDistances(store)).partners(*by_run) == []
+    assert GraphAligner(KeyDistances(store)).partners(*by_run) == []
 
 
 CODE = st.text("abcdef =()\n.", max_size=60)
@@ -261,5 +259,5 @@ def test_a_long_stretch_of_changed_graphs_is_paired_in_order() -> None:
             for at, one in enumerate(sets)
         ]  # fmt: skip
 
-    pairs = GraphAligner(store, KeyDistances(store)).partners(graphs("relu"), graphs("tanh"))
+    pairs = GraphAligner(KeyDistances(store)).partners(graphs("relu"), graphs("tanh"))
     assert {new.lookup: old.lookup for old, new in pairs} == {n: n for n in range(110)}

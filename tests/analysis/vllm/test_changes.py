@@ -8,8 +8,7 @@ import pytest
 import cachescope
 from cachescope.analysis.differences import FieldChange
 from cachescope.analysis.verdicts.advice import AdviceFacts
-from cachescope.analysis.vllm.changes import between, field_changes_of, vllm_advice
-from cachescope.analysis.vllm.factors import Named
+from cachescope.analysis.vllm.factors import Named, between, field_changes_of, vllm_advice
 from cachescope.analysis.vllm.starts import Part, Parts, Started, clock_off
 from cachescope.columns import rows_of
 from cachescope.frames.directory_rows import EntryRow

@@ -10,10 +10,20 @@ from hypothesis import strategies as st
 
 from cachescope.analysis.history.history import History
 from cachescope.analysis.key_distance import KeyDistances
-from cachescope.analysis.what_if.cells import NO_GUARDS, NOT_KNOWN, Cell, CellWalk, Stored
+from cachescope.analysis.what_if.cells import (
+    HIT,
+    MISS,
+    NEVER,
+    NO_GUARDS,
+    NOT_KNOWN,
+    UNKNOWN,
+    Cell,
+    CellWalk,
+    Key,
+    Stored,
+)
 from cachescope.analysis.what_if.keys import KeyTable
 from cachescope.analysis.what_if.replay import Replay, play
-from cachescope.analysis.what_if.replay_columns import HIT, MISS, NEVER, UNKNOWN, Key
 from cachescope.details import HashDetails
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.keys.key_fields import Removed

@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from cachescope.analysis.history.history import History
-from cachescope.analysis.what_if.cells import NO_GUARDS
+from cachescope.analysis.what_if.cells import HIT, MISS, NEVER, NO_GUARDS, OTHER, ReplayColumns
 from cachescope.analysis.what_if.replay import Replay
-from cachescope.analysis.what_if.replay_columns import HIT, MISS, NEVER, OTHER, ReplayColumns
 from cachescope.details import HashDetails
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow

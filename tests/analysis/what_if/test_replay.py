@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cachescope.analysis.what_if.cells import HIT, MISS, UNKNOWN
 from cachescope.analysis.what_if.replay import Replay
-from cachescope.analysis.what_if.replay_columns import HIT, MISS, UNKNOWN
 from cachescope.details import HashDetails
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.keys.key_fields import Removed

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cachescope.analysis.directory.equal_code import GeneratedCode
-from cachescope.analysis.what_if.replay_columns import HIT, OTHER, UNKNOWN
+from cachescope.analysis.what_if.cells import HIT, OTHER, UNKNOWN
 from cachescope.analysis.what_if.results import difference_rows, warning_rows, with_more_hits
 from cachescope.frames.answer_rows import RateRow
 from cachescope.frames.linked_rows import PastMiss

@@ -6,8 +6,8 @@ from hashlib import blake2b, sha256
 import pytest
 
 from cachescope.analysis.key_distance import KeyDistances
+from cachescope.analysis.what_if.cells import Key
 from cachescope.analysis.what_if.keys import KeyTable, number_of
-from cachescope.analysis.what_if.replay_columns import Key
 from cachescope.details import HashDetails
 from cachescope.keys.key_fields import Removed
 from cachescope.keys.key_schema import KeySchema
