@@ -1,0 +1,150 @@
+"""What to do about an input or a graph that changed: its parts or its code in, sentences out."""
+
+from dataclasses import replace
+
+import pytest
+
+from cachescope.analysis.differences import FieldChange, field_change
+from cachescope.analysis.verdicts.change_advice import (
+    are_inputs_moved,
+    dynamism_advice,
+    graph_advice,
+    tensor_advice,
+)
+
+DTYPE, LAYOUT, GRAD, ORDER = "dtype changed", "layout changed", "requires_grad changed", "one memory format"
+INDEX, DEVICE = "another device of the same kind", "another kind of device"
+SIZES, ONE, RANK, SYMBOL = (
+    "Pad it to one size", "to or from 0 or 1", "number of dimensions", "computed in another way",
+)  # fmt: skip
+
+
+def changed(**parts: tuple[str, str]) -> FieldChange:
+    """An input whose metadata has these parts, before and after."""
+    before, after = (
+        f"TensorMetadata({', '.join(f'{name}={texts[side]}' for name, texts in parts.items())})"
+        for side in (0, 1)
+    )
+    return field_change("example_inputs[0]", before, after)
+
+
+def size(before: str, after: str) -> FieldChange:
+    return changed(shape=(f"torch.Size([{before}])", f"torch.Size([{after}])"))
+
+
+@pytest.mark.parametrize(("change", "said"), [
+    (changed(dtype=("a", "b")), [DTYPE]),
+    (changed(dtype=("a", "b"), storage_bytes=("4", "8")), [DTYPE]),
+    (changed(storage_bytes=("4", "8")), []),
+    (changed(layout=("a", "b"), is_sparse=("False", "True"), stride=("(1,)", "(2,)")), [LAYOUT]),
+    (changed(layout=("a", "b"), memory_format=("c", "d")), [LAYOUT]),
+    (changed(stride=("(8, 1)", "(1, 8)")), [ORDER]),
+    (changed(memory_format=("a", "b")), [ORDER]),
+    (changed(requires_grad=("False", "True")), [GRAD]),
+    (changed(dtype=("a", "b"), layout=("a", "b"), requires_grad=("a", "b")), [DTYPE, LAYOUT, GRAD]),
+    (changed(device=("device(type='cuda', index=0)", "device(type='cuda', index=3)")), [INDEX]),
+    (changed(device=("cuda:0", "cuda:1")), [INDEX]),
+    (changed(device=("device(type='cuda', index=0)", "device(type='xpu', index=0)")), [DEVICE]),
+    (changed(is_quantized=("False", "True")), []),
+    (size("4, 2", "5, 2"), [SIZES]),
+    (size("4, 2", "5, 3"), [SIZES]),
+    (size("4, 2", "4, 1"), [ONE]),
+    (size("0, 2", "4, 2"), [ONE]),
+    # A 1 that has not changed says nothing.
+    (size("1, 2", "1, 3"), [SIZES]),
+    (size("4, 2", "4"), [RANK]),
+    (size("4", ""), [RANK]),
+    (changed(shape=("[4, 2]", "[4]")), [RANK]),
+    (size("s0, 2", "s1, 2"), [SYMBOL]),
+    (size("s0, 2", "4, 2"), [SYMBOL]),
+    (size("s0, 2", "s0, 3"), [SIZES]),
+    (size("s0, 2", "s0, 1"), [ONE]),
+    # The strides follow from the sizes.
+    (changed(shape=("torch.Size([4, 2])", "torch.Size([4, 3])"), stride=("(2, 1)", "(3, 1)")), [SIZES]),
+])  # fmt: skip
+def test_what_is_said_of_an_input(change: FieldChange, said: list[str]) -> None:
+    found = tensor_advice(change)
+    assert len(found) == len(said)
+    assert all(words in sentence for words, sentence in zip(said, found, strict=True))
+
+
+@pytest.mark.parametrize(("change", "said"), [
+    (size("4, 2", "5, 2"), "the model is another one"),
+    (changed(dtype=("torch.float32", "torch.float64")), "with model.to(dtype)"),
+    (changed(requires_grad=("True", "False")), "freeze the same parameters"),
+])  # fmt: skip
+def test_what_is_said_of_a_parameter(change: FieldChange, said: str) -> None:
+    (sentence,) = tensor_advice(replace(change, is_static=True))
+    assert said in sentence and "input" not in sentence
+
+
+@pytest.mark.parametrize(("changes", "said"), [
+    ([], None),
+    ([("example_inputs[0]", "('s0',)", "4")], "is a fixed number now"),
+    ([("example_inputs[0]", "4", "('s0',)")], "is symbolic now"),
+    ([("example_inputs[0]", "('s0',)", "('s1',)")], None),
+    # A symbol of several inputs is one.
+    ([("example_inputs[0]", "('s0',)", "('s1',)"), ("example_inputs[1]", "('s0',)", "('s2',)")], "is symbolic now"),
+    ([("example_inputs[0]", "('s0',)", "('u1',)"), ("example_inputs[1]", "[s1, 2]", "[u1, 2]")], "is a fixed number"),
+    ([("example_inputs[0]", "('s0',)", None), ("example_inputs[1]", None, "[s0]")], None),
+    ([("example_inputs[0]", "('s0',)", None)], "is a fixed number now"),
+    # An integer that no tensor's size is.
+    ([("example_inputs[0]", "('s0',)", "TensorMetadata(shape=torch.Size([4]))")], "An integer input that was symbolic"),
+    ([("example_inputs[0]", "('s0',)", "('s0',)"), ("example_inputs[1]", "TensorMetadata(shape=torch.Size([s0]))",
+      "('s1',)"), ("example_inputs[2]", None, "TensorMetadata(shape=torch.Size([s0]))")], "An integer input that was a"),
+    ([("example_inputs[0]", "TensorMetadata(shape=torch.Size([4]))", "('s0',)"),
+      ("example_inputs[1]", None, "TensorMetadata(shape=torch.Size([s0]))")], "A size of an input that was a"),
+    # Of the inputs alone.
+    ([("gm", "s0", "4"), ("aot_config", "s0", "4")], None),
+    ([("example_inputs[0]", "class0", "class1")], None),
+])  # fmt: skip
+def test_if_sizes_are_symbolic(changes: list[tuple[str, str | None, str | None]], said: str | None) -> None:
+    found = dynamism_advice([field_change(*change) for change in changes])
+    assert found is None if said is None else said in (found or "")
+
+
+@pytest.mark.parametrize(("changes", "are_moved"), [
+    ([("gm", "a", "b"), ("example_inputs[0]", "[4]", "[8]"), ("example_inputs[1]", "[8]", "[4]")], True),
+    ([("aot_config", "a", "b"), ("example_inputs[0]", "[4]", "[8]"), ("example_inputs[1]", "[8]", "[2]")], True),
+    # With the same code and sources each place has the same input.
+    ([("default_dtype", "a", "b"), ("example_inputs[0]", "[4]", "[8]"), ("example_inputs[1]", "[8]", "[4]")], False),
+    ([("gm", "a", "b"), ("example_inputs[0]", "[4]", "[8]"), ("example_inputs[1]", "[4]", "[8]")], False),
+    # A subclass prints alike before and after.
+    ([("gm", "a", "b"), ("example_inputs[0]", "[4]", "[4]")], False),
+    ([("gm", "a", "b")], False),
+    ([("example_inputs[0]", "[4]", None)], True),
+])  # fmt: skip
+def test_whether_inputs_moved(changes: list[tuple[str, str | None, str | None]], are_moved: bool) -> None:
+    assert are_inputs_moved(field_change(*change) for change in changes) is are_moved
+
+
+NAMES, NUMBERS, OTHER, EQUAL = (
+    "Only names in the code",
+    "A number in the code",
+    "The code of the graph changed",
+    "The printed code is equal",
+)
+
+
+@pytest.mark.parametrize(("before", "after", "said"), [
+    ("a = b + 1", "a = b + 2", NUMBERS), ("a = b * 1.5e-3", "a = b * 2", NUMBERS),
+    ("a = f(1, 2)", "a = f(3, 4)", NUMBERS),
+    # A name in place of a number, and a number in place of a name.
+    ("a = b + 1", "a = b + c", OTHER), ("a = b + c", "a = b + 1", OTHER),
+    ("a = b + 1", "c = b + 2", OTHER), ("a = b", "c = b", NAMES), ("a = b; c = a", "d = b; c = d", NAMES),
+    ("a = b", "b = a", NAMES),
+    # Not throughout, or two that become one.
+    ("a = b; c = a", "d = b; c = a", OTHER), ("a = b; c = a", "a = a; c = a", OTHER),
+    ("a = b + c", "a = b + b", OTHER),
+    # What is called or looked up is no name of the graph's own.
+    ("a = sin(b)", "a = cos(b)", OTHER), ("a = b.sin", "a = b.cos", OTHER),
+    ("a = torch.sin(b)", "a = np.sin(b)", OTHER), ("a = b + c", "a = b - c", OTHER),
+    ("a = b", "a = b + c", OTHER), ("a = b", "a = b\n", EQUAL), ("a = b", "a = b", EQUAL),
+])  # fmt: skip
+def test_how_code_changed(before: str, after: str, said: str) -> None:
+    assert graph_advice(field_change("gm", before, after)).startswith(said)
+
+
+def test_a_graph_on_one_side_alone() -> None:
+    assert graph_advice(field_change("gm", None, "a = b")).startswith(OTHER)
+    assert graph_advice(field_change("gm", "a = b", None)).startswith(OTHER)
