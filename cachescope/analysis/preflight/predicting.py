@@ -60,21 +60,17 @@ def with_predictions(tables: Tables) -> Tables:
             one.tell_others()
         predicted |= {number: list(one.lookups()) for number, one in walked.items()}
     lookups = _numbered(of_run, predicted, tables.entries.rows)
-    runs_in_it = _with_directory(tables.runs.rows, entries)
-    return replace(tables, lookups=Table(LookupRow, lookups), runs=Table(RunRow, runs_in_it))
+    all_runs = tables.runs.rows
+    if len(entries.roots) == 1:
+        # Pre-flights are in the single directory that they are checked against.
+        (root,) = entries.roots.values()
+        all_runs = [replace(run, cache_dir=root) if run.is_preflight else run for run in all_runs]
+    return replace(tables, lookups=Table(LookupRow, lookups), runs=Table(RunRow, all_runs))
 
 
 def commands(preflights: Iterable[RunRow]) -> list[list[RunRow]]:
     """The processes of each command: their traces are in one folder."""
     return list(by_key((os.path.dirname(run.source), run) for run in preflights).values())
-
-
-def _with_directory(runs: list[RunRow], entries: StoredEntries) -> list[RunRow]:
-    """The runs, with pre-flights in the single directory that they are checked against."""
-    if len(entries.roots) != 1:
-        return runs
-    (root,) = entries.roots.values()
-    return [replace(run, cache_dir=root) if run.is_preflight else run for run in runs]
 
 
 def _numbered(

@@ -64,7 +64,8 @@ class SafetyOfFields:
         speaking = [one for names, one in self._found if names <= wanted]
         same = sum(one.same_code for one in speaking)
         different = sum(one.different_code for one in speaking)
-        known = {_affects(name) for name in wanted}
+        facts = map(field_facts, wanted)
+        known = {"unknown" if one is None else one.affects for one in facts}
         what = next((word for word in _ORDER if word in known), "unknown")
         return Safety(what, same, different, _safety(what, different), _advice(what, same, different))
 
@@ -75,11 +76,6 @@ def _safety(affects: str, different: int) -> str:
     if different or affects == "generated code":
         return "unsafe"
     return "safe" if affects == "host" else "unknown"
-
-
-def _affects(name: str) -> str:
-    facts = field_facts(name)
-    return "unknown" if facts is None else facts.affects
 
 
 def _advice(affects: str, same: int, different: int) -> str:

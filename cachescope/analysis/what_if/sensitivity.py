@@ -95,16 +95,13 @@ class _Trial:
     def _without(self, fields: Fields) -> _Result:
         """What turns into hits without some fields."""
         if fields not in self._known:
-            self._known[fields] = self._replayed(Removed(fields))
+            removed, replay, found = Removed(fields), self._replay, _Result([], [], 0)
+            if groups := replay.groups(replay.table.joined(removed)):
+                after = replay.outcomes(removed, groups)
+                staggered = concurrent_misses(replay, groups, after)
+                found = _Result(replay.turned(after), staggered, after.count(UNKNOWN))
+            self._known[fields] = found
         return self._known[fields]
-
-    def _replayed(self, removed: Removed) -> _Result:
-        groups = self._replay.groups(self._replay.table.joined(removed))
-        if not groups:
-            return _Result([], [], 0)
-        after = self._replay.outcomes(removed, groups)
-        staggered = concurrent_misses(self._replay, groups, after)
-        return _Result(self._replay.turned(after), staggered, after.count(UNKNOWN))
 
     def _known_parts(self, fields: Fields) -> Iterator[Fields]:
         """The proper subsets of a set that can have turned some of its misses."""
