@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cachescope.analysis.what_if.evidence import SAFETIES
+from cachescope.analysis.what_if.sensitivity import SAFETIES
 from cachescope.answers.cards import Cards
 from cachescope.cli import main
 from cachescope.columns import rows_of

@@ -107,10 +107,7 @@ class RecognizedKind:
 
 def _kind_of(pair: Differing) -> RecognizedKind | None:
     """The kind of two whole texts; None where nothing speaks for one."""
-    for kind in _KINDS:
-        if (found := kind(pair)) is not None:
-            return found
-    return None
+    return next((found for kind in _KINDS if (found := kind(pair)) is not None), None)
 
 
 def _endpoint_kinds(pair: Differing) -> Sequence[RecognizedKind]:

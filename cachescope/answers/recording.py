@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from cachescope.analysis.verdicts.baselines import Choice
     from cachescope.analysis.verdicts.vllm_misses import VllmMisses
     from cachescope.analysis.vllm.factors import Named
-    from cachescope.analysis.what_if.evidence import SafetyOfFields
     from cachescope.analysis.what_if.replay import Replay
+    from cachescope.analysis.what_if.sensitivity import SafetyOfFields
     from cachescope.answers.facts import Facts
     from cachescope.frames.answer_rows import RankDifference
     from cachescope.frames.checks import FalseHit
@@ -414,7 +414,7 @@ class Recording:
     @cached_property
     def field_evidence(self) -> Table[EvidenceRow]:
         """What entries show of leaving fields out."""
-        from cachescope.analysis.what_if.evidence import evidence_rows
+        from cachescope.analysis.what_if.sensitivity import evidence_rows
         from cachescope.frames.replay_rows import EvidenceRow
 
         return Table(EvidenceRow, evidence_rows(self.missed_before.rows))
@@ -422,7 +422,7 @@ class Recording:
     @property
     def field_safety(self) -> SafetyOfFields:
         """What is known about leaving fields out."""
-        from cachescope.analysis.what_if.evidence import SafetyOfFields
+        from cachescope.analysis.what_if.sensitivity import SafetyOfFields
 
         return SafetyOfFields(self.field_evidence.rows)
 

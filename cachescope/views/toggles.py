@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import traitlets
 
-from cachescope.analysis.what_if.evidence import SAFETIES, SafetyOfFields
+from cachescope.analysis.what_if.sensitivity import SAFETIES, SafetyOfFields
 from cachescope.answers.names import short_fields
 from cachescope.frames.replay_rows import SensitivityRow
 from cachescope.json_types import JsonObject

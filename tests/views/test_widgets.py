@@ -8,7 +8,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
-from cachescope.analysis.what_if.evidence import SafetyOfFields
+from cachescope.analysis.what_if.sensitivity import SafetyOfFields
 from cachescope.frames.replay_rows import SensitivityRow
 from cachescope.report import blocks
 from cachescope.report.blocks import Block, Diff, Group, Numbers

@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 
 import cachescope
 from cachescope.analysis.what_if import sensitivity as searched
-from cachescope.analysis.what_if.evidence import SafetyOfFields, evidence_rows
 from cachescope.analysis.what_if.replay import Replay
-from cachescope.analysis.what_if.sensitivity import field_sets
+from cachescope.analysis.what_if.sensitivity import SafetyOfFields, evidence_rows, field_sets
 from cachescope.details import HashDetails
 from cachescope.frames.linked_rows import PastMiss
 from cachescope.frames.replay_rows import EvidenceRow
