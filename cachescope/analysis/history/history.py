@@ -81,11 +81,6 @@ class History:
         return by_key((row.run, at) for at, row in enumerate(self.lookups))
 
     @cached_property
-    def has_times(self) -> bool:
-        """Whether it is known of all lookups when they were made."""
-        return all(row.time is not None for row in self.lookups)
-
-    @cached_property
     def run_of(self) -> dict[int, RunRow]:
         """Each run, by its number."""
         return {run.run: run for run in self.runs}

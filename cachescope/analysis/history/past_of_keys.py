@@ -49,7 +49,6 @@ class KeyPast:
         self._lookups = history.lookups
         self._directories = history.directory_of
         self._not_stored = history.timeline.not_stored
-        self._has_times = history.has_times
         self._row = history.lookups[0]
         self._compile = _compile_of(self._row)
         self.latest: int | None = None
@@ -84,12 +83,11 @@ class KeyPast:
             self.latest_hit = at
             self._shown.add(at, None, None)
             self._ended.add(at, None, directory)
-            if not self._has_times:
-                self._ended_or_not.add(at, None, directory)
+            self._ended_or_not.add(at, None, directory)
         elif is_miss(row):
             self._going_on.add(at, row.run, directory)
             self._shown.add(at, compiled, None)
-            if not self._has_times and at not in self._not_stored:
+            if at not in self._not_stored:
                 self._ended_or_not.add(at, compiled, directory)
 
     @property

@@ -54,7 +54,6 @@ class _Group:
     """The lookups of one graph in one cache and direction so far."""
 
     lookups: list[int] = field(default_factory=list)
-    contents: list[int] = field(default_factory=list)
     of_run: dict[int | None, list[int]] = field(default_factory=dict)
     runs: list[int] = field(default_factory=list)  # in the order of their numbers
     of_rank: defaultdict[int | None, list[int]] = field(default_factory=lambda: defaultdict(list))  # the runs
@@ -74,9 +73,8 @@ class Baselines:
         self._recompiles = Recompiles(history)
         self._earlier: dict[_Kind | _Group, EarlierKeys] = {}
         self._fewer: dict[tuple[int, int, tuple[int, ...]], tuple[list[int], list[int]]] = {}
-        # The lookups of the graph of each, and its place among them; and all else in its key, as hashes and as texts.
+        # The lookups of the graph of each; and all else in its key, as hashes and as texts.
         self._group: list[_Group | None] = [None] * len(history.lookups)
-        self._place = [0] * len(history.lookups)
         self._content = [0] * len(history.lookups)
         self._texts = [0] * len(history.lookups)
         # For each miss, the lookups of its graph under its compile id in the run before.
@@ -119,19 +117,19 @@ class Baselines:
         if self._group[found] is not group:
             return None
         own, baseline = self._content[at], self._content[found]
-        first, end = self._right_before(at)
-        tried = tuple(group.contents[first:end])
+        earlier = self._right_before(at)
+        tried = tuple([self._content[one] for one in earlier])
         asked = own, baseline, tried
         # One look-up, not two: hashing what is asked takes long.
         if (known := self._fewer.get(asked)) is None:
             known = self._fewer[asked] = self._with_fewer(own, baseline, tried)
         within, others = known
         for number in within:
-            if self._may_be_nearer(group.lookups[first + number], at):
-                return group.lookups[first + number]
+            if self._may_be_nearer(earlier[number], at):
+                return earlier[number]
         # What another call of the same run has otherwise is no change since the run before.
         for number in others:
-            one = group.lookups[first + number]
+            one = earlier[number]
             if self._lookups[one].run != self._lookups[at].run and self._may_be_nearer(one, at):
                 return one
         return None
@@ -158,8 +156,7 @@ class Baselines:
         group, row, keys = self._group[at], self._lookups[at], self._history.keys
         if self._choice.mode != "auto" or group is None:
             return None
-        earlier = group.lookups[slice(*self._right_before(at))]
-        others = (one for one in earlier if self._lookups[one].run != row.run)
+        others = (one for one in self._right_before(at) if self._lookups[one].run != row.run)
         tried: list[Baseline] = [one for one in others if not self._history.was_running(one, at)]
         best, fewest = None, 0
         for one in [*self.stored.of_graph(at), *tried]:
@@ -190,8 +187,7 @@ class Baselines:
         if len(fewest) < 2:
             return None
         within = keys.changed(keys.content(_set_of(found)), self._content[at])
-        first, end = self._right_before(at)
-        for one in reversed(group.lookups[first:end]):
+        for one in reversed(self._right_before(at)):
             fields = keys.changed(self._content[one], self._content[at])
             if fields and fields <= within and self._may_be_nearer(one, at):
                 parts = keys.parts(_set_of(self._lookups[one]), own)
@@ -204,7 +200,7 @@ class Baselines:
         group, frame = self._group[at], _frame_of(self._lookups[at])
         if group is None:
             return None
-        earlier = (group.lookups[number] for number in range(self._place[at] - 1, -1, -1))
+        earlier = (group.lookups[number] for number in range(bisect_left(group.lookups, at) - 1, -1, -1))
         of_frame = (one for one in earlier if _frame_of(self._lookups[one]) == frame)
         tried = islice(of_frame, _NEARER_TRIED)
         return next((one for one in tried if self._history.was_running(one, at)), None)
@@ -280,9 +276,7 @@ class Baselines:
                 insort(of_rank, run)
             of_run.append(at)
             self._group[at] = group
-            self._place[at] = len(group.lookups)
             group.lookups.append(at)
-            group.contents.append(content)
 
     def _called_before(self, group: _Group, of_rank: list[int], row: LookupRow) -> list[int]:
         """The lookups under the compile id of one in the latest other run so far, one of the same rank if any."""
@@ -296,10 +290,12 @@ class Baselines:
         lookups, compile_id = self._lookups, row.compile_id
         return [one for one in group.of_run.get(run, ()) if lookups[one].compile_id == compile_id]
 
-    def _right_before(self, at: int) -> tuple[int, int]:
-        """Where among the lookups of its graph those right before a lookup are."""
-        end = self._place[at]
-        return max(end - _NEARER_TRIED, 0), end
+    def _right_before(self, at: int) -> Sequence[int]:
+        """The lookups of its graph right before a lookup."""
+        group = self._group[at]
+        lookups = [] if group is None else group.lookups
+        end = bisect_left(lookups, at)
+        return lookups[max(end - _NEARER_TRIED, 0) : end]
 
     def _is_another_call(self, one: int, at: int) -> bool:
         other, row = self._lookups[one], self._lookups[at]
