@@ -147,9 +147,7 @@ def nearest(folders: Sequence[Named]) -> list[Beside]:
                 best, at = distance, earlier
         folder, before = folders[number], folders[at]
         is_known = None not in (folder.written, before.written) and folder.written != before.written
-        pairs = zip(varying, own, codes[at], strict=True)
-        changed = tuple(name for name, mine, theirs in pairs if mine != theirs)
-        found.append(Beside(folder, before, is_known, changed))
+        found.append(replace(between(before, folder), is_order_known=is_known))
     return found
 
 

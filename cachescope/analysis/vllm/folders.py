@@ -22,6 +22,7 @@ from cachescope.analysis.vllm.factors import (
     Beside,
     Codes,
     Named,
+    between,
     changes_of,
     coded,
     name_kinds,
@@ -225,8 +226,8 @@ def ranks_apart(factors: Sequence[FactorsRow], named: Sequence[Named]) -> Iterat
         if folder.name in ranks
     )
     for sides in of_configuration.values():
-        for one, other, changed in _apart(sides):
-            for change in changes_of(Beside(one.folder, other.folder, False, changed)):
+        for one, other in _apart(sides):
+            for change in changes_of(between(other.folder, one.folder)):
                 yield _rank_row(one, other, change)
 
 
@@ -246,8 +247,8 @@ def _ranks(factors: Iterable[FactorsRow]) -> dict[str, _Ranks]:
     return {folder: frozenset(ranks) for folder, ranks in found.items()}
 
 
-def _apart(sides: Sequence[_Side]) -> Iterator[tuple[_Side, _Side, tuple[str, ...]]]:
-    """Each folder that lacks a rank, the nearest that has one of those that it lacks, and the factors in which they differ.
+def _apart(sides: Sequence[_Side]) -> Iterator[tuple[_Side, _Side]]:
+    """Each folder that lacks a rank, and the nearest that has one of those that it lacks.
 
     Of two that are nearest to each other, that of the lower rank is the other. Where a folder has the first rank, and the
     nearest has it as well, it looks the same as a start whose other ranks stopped: it is left out.
@@ -256,7 +257,7 @@ def _apart(sides: Sequence[_Side]) -> Iterator[tuple[_Side, _Side, tuple[str, ..
     apart = [number for number, side in enumerate(sides) if side.ranks != every][:_MOST_APART]
     if not apart:
         return
-    varying, codes = coded([side.folder for side in sides])
+    _, codes = coded([side.folder for side in sides])
     nearest = {number: _nearest(number, codes, sides) for number in apart}
     for number, at in nearest.items():
         one, other = sides[number], sides[at]
@@ -264,8 +265,7 @@ def _apart(sides: Sequence[_Side]) -> Iterator[tuple[_Side, _Side, tuple[str, ..
             continue
         if min(every) in one.ranks and one.ranks & other.ranks:
             continue
-        pairs = zip(varying, codes[number], codes[at], strict=True)
-        yield one, other, tuple(name for name, mine, theirs in pairs if mine != theirs)
+        yield one, other
 
 
 def _nearest(number: int, codes: Sequence[Codes], sides: Sequence[_Side]) -> int:
@@ -302,8 +302,6 @@ def _rank_row(one: _Side, other: _Side, change: VllmChange) -> RankRow:
 
 def _is_of_a_rank(change: VllmChange) -> bool:
     """Whether the values differ in nothing but what each rank has of its own."""
-    if change.factor in HASHES or change.before is None or change.after is None:
-        return False
     kinds = process_kinds(change.factor, change.before, change.after)
     return kinds is not None and kinds.is_all and OF_A_RANK.issuperset(kinds.kinds)
 
