@@ -40,6 +40,8 @@ UPGRADE: Final = "upgrade: "
 """The prefix of the kind of a key that another torch made."""
 RECOMPILE: Final = "compiled again: "
 """The prefix of the kind of what a function missed that was compiled again in one process, since a guard of its earlier compiles failed."""
+SIZES: Final = "sizes became "
+"""The prefix of the kind of a key whose graph has more symbolic sizes than before, or fewer."""
 EXPLAINED_BY_GRAPHS: Final = "as the graphs below it"
 """The kind of a changed AOTAutograd key that follows from the misses of its graphs, where others explain them."""
 AOT_INDUCTOR: Final = "AOTInductor"
@@ -47,9 +49,11 @@ AOT_INDUCTOR: Final = "AOTInductor"
 BELOW_A_LOOKUP: Final = "below a lookup"
 """The kind of the verdict disabled where AOTAutograd's cache was asked in the same compile."""
 
-Cost = Literal["avoidable", "fields", "first", "at once", "guards", "upgrade", "not cached", "unknown"]
+Cost = Literal[
+    "avoidable", "fields", "first", "at once", "guards", "sizes", "upgrade", "not cached", "unknown"
+]
 """What its compile was: ``avoidable`` one that had been made before; ``fields``: what changed says it; ``first``; ``at once``: made by
-several processes; ``guards``: of other sizes or values; by another torch; of no cache; or not known."""
+several processes; ``guards``: of other sizes or values; ``sizes``: of symbolic sizes, or of fixed ones again; by another torch; of no cache; or not known."""
 
 _NEW: Final[frozenset[Verdict]] = frozenset({"first_lookup", "details_not_recorded"})
 
@@ -85,8 +89,9 @@ class Kind:
         Whether guards decided, which tell a size and a line.
     is_upgrade : bool
         Whether another torch changed the key: one cause, however many fields follow.
-    is_recompile : bool
-        Whether a guard of an earlier compile in the same process failed: one cause a function and guard, whatever the verdict.
+    is_of_function : bool
+        Whether a guard of an earlier compile in the same process failed, or sizes became symbolic or fixed: one cause a function,
+        whatever the verdict and the fields that follow.
     is_one_cause : bool
         Whether misses of every kind are one cause: guards of one graph are, in whichever cache they failed.
     is_graph_gone : bool
@@ -126,7 +131,7 @@ class Kind:
     is_unexplained: bool = False
     is_by_guards: bool = False
     is_upgrade: bool = False
-    is_recompile: bool = False
+    is_of_function: bool = False
     is_one_cause: bool = False
     is_graph_gone: bool = False
     is_shown_by_graphs: bool = False
@@ -143,7 +148,7 @@ class Kind:
     @property
     def is_told_by_reason(self) -> bool:
         """Whether its title is not what changed: of a recompile, and of a graph that may be another form of what it is compared with."""
-        return self.is_recompile or self.may_be_first
+        return self.is_of_function or self.may_be_first
 
 
 _FIRST: Final = Kind(
@@ -214,12 +219,13 @@ KINDS: Final[dict[tuple[str, str], Kind]] = {
         is_unexplained=True,
     ),
     ("first_lookup", RECOMPILE): replace(
-        _FIRST, summary="{kind}", advice=_OF_RECOMPILES, cost="guards", is_first=False, is_recompile=True
+        _FIRST, summary="{kind}", advice=_OF_RECOMPILES, cost="guards", is_first=False, is_of_function=True
     ),
     ("key_changed", ""): _CHANGED,
     ("key_changed", RECOMPILE): replace(
-        _CHANGED, summary="{kind}", advice=_OF_RECOMPILES, cost="guards", is_recompile=True
+        _CHANGED, summary="{kind}", advice=_OF_RECOMPILES, cost="guards", is_of_function=True
     ),
+    ("key_changed", SIZES): replace(_CHANGED, summary="{kind}", cost="sizes", is_of_function=True),
     ("key_changed", UPGRADE): replace(
         _CHANGED,
         summary="{upgrade}; {more} fields follow",
@@ -386,7 +392,7 @@ def kind_of(judged: Judged) -> Kind:
     verdict, kind = judged.verdict, judged.kind
     found = KINDS.get((verdict, kind))
     if found is None:
-        found = KINDS.get((verdict, next(filter(kind.startswith, (UPGRADE, RECOMPILE)), "")))
+        found = KINDS.get((verdict, next(filter(kind.startswith, (UPGRADE, RECOMPILE, SIZES)), "")))
     return KINDS[verdict, ""] if found is None else found
 
 
@@ -397,7 +403,7 @@ SameCause = tuple[str, tuple[str, ...], str]
 def same_cause(judged: Judged, changed: Iterable[str]) -> SameCause:
     """What misses for the same cause have in common with one, whose changed fields are given."""
     kind = kind_of(judged)
-    if kind.is_recompile:
+    if kind.is_of_function:
         # Graph by graph, and in the graphs' own fields, one failed guard shows in many ways.
         return "", (), judged.kind
     # What changes with another torch differs from graph to graph.

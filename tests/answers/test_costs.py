@@ -56,6 +56,17 @@ def test_the_headline_of_samples(sample: str, said: str) -> None:
     assert headline(Chosen(cachescope.read(cachescope.sample(sample)))).startswith(said)
 
 
+def test_a_size_that_is_symbolic_in_one_run_alone_is_no_edit(recording: Recording) -> None:
+    # The code of the graph is another one, and its program is not; AOTAutograd's and the FX lookup are one cause.
+    scope = cachescope.read(recording("2.13.0", "symbolic_sizes") / "trace")
+    assert scope.causes["kind"].tolist()[1:] == ["sizes became fixed: matmul_relu (record_programs.py:34)"]
+    assert (scope.causes["misses"].tolist()[1], scope.causes["roots"].tolist()[1]) == (2, 1)
+    said = headline(Chosen(scope))
+    assert said.startswith("Nothing was compiled twice") and said.endswith(
+        "for sizes that became symbolic or fixed"
+    )
+
+
 def test_where_everything_hits_what_stays_is_named(recording: Recording) -> None:
     scope = cachescope.read(recording("2.13.0", "config_flip") / "trace")
     (hit,) = scope.hit_rates(by=["run"]).query("hit_rate == 1")["run"]

@@ -164,8 +164,8 @@ def _key_advice(facts: AdviceFacts) -> str | None:
         return field_advice("torch_version")
     told = change_sentences(facts.changes, facts.were_graphs_found, _MOST_OPTIONS)
     # A graph that is compiled again for other values is another one: its code is not what was changed.
-    is_recompile = kind_of(facts).is_recompile
-    found = tuple(dict.fromkeys(one for field, one in told if not (is_recompile and field == "gm")))
+    is_of_function = kind_of(facts).is_of_function
+    found = tuple(dict.fromkeys(one for field, one in told if not (is_of_function and field == "gm")))
     if len(found) > _MOST_SENTENCES:
         rest = len(found) - _MOST_SENTENCES
         found = (

@@ -80,7 +80,7 @@ class _EntriesAbove:
             fields = {field for why, _ in changed for field in why.changed}
             if own := tuple(sorted(field for field in fields if self._belongs_to(at, field))):
                 return _changed(own)
-        are_new = bool(whys) and all(why.what.is_first or why.what.is_recompile for why in whys)
+        are_new = bool(whys) and all(why.what.is_first or why.what.is_of_function for why in whys)
         # Of another graph are those whose graphs are known, and are others.
         first = self._first_undescribed if are_new else self._first
         may_be_there = first != NEVER and (time is None or first <= time)

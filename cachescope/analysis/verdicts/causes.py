@@ -104,7 +104,7 @@ def _explains(above: Miss, below: Miss) -> bool:
         return False
     aot, fx = above.why, below.why
     kind = aot.what
-    if kind.is_recompile and aot.kind == fx.kind:
+    if kind.is_of_function and aot.kind == fx.kind:
         return True
     if kind.explains_same_kind and (fx.verdict, fx.kind) == (aot.verdict, aot.kind):
         return True
@@ -143,7 +143,7 @@ def group_causes(misses: Sequence[Miss], history: History, vllm: VllmMisses | No
         runs = sorted({miss.row.run for miss in members})
         ranks = {history.rank_of.get(run) for run in runs}
         root = _root_of(members[0])
-        if root.why.what.is_recompile:
+        if root.why.what.is_of_function:
             # An AOTAutograd lookup without hash details is told by the graphs below.
             root = next((miss for miss in members if miss.why.changed), root)
         found.append(

@@ -270,18 +270,20 @@ def dynamism_advice(changes: Iterable[FieldChange]) -> str | None:
     """
     inputs = [change for change in changes if is_input(change.field)]
     sides = [change.before or "" for change in inputs], [change.after or "" for change in inputs]
-    before, after = ({symbol for text in texts for symbol in _SYMBOL.findall(text)} for texts in sides)
+    before, after = map(symbols_in, sides)
     if len(before) == len(after):
         return None
     is_fixed = len(after) < len(before)
     # A symbol that is in no tensor's sizes is an integer of the program.
-    in_tensors = [
-        {symbol for text in texts if "TensorMetadata(" in text for symbol in _SYMBOL.findall(text)}
-        for texts in sides
-    ]
+    in_tensors = [symbols_in(text for text in texts if "TensorMetadata(" in text) for texts in sides]
     if len(in_tensors[0]) == len(in_tensors[1]):
         return _INTEGER_FIXED_NOW if is_fixed else _INTEGER_SYMBOLIC_NOW
     return _FIXED_NOW if is_fixed else _SYMBOLIC_NOW
+
+
+def symbols_in(texts: Iterable[str]) -> set[str]:
+    """The symbols in the printed inputs of a graph."""
+    return {symbol for text in texts for symbol in _SYMBOL.findall(text)}
 
 
 def _sentences(parts: dict[str, tuple[str, str]], change: FieldChange) -> Iterator[str]:

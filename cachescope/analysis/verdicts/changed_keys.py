@@ -11,19 +11,20 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from cachescope.analysis.differences import component_change
+from cachescope.analysis.differences import component_change, is_input
 from cachescope.analysis.graphs import graph_diff
 from cachescope.analysis.history.history import History
 from cachescope.analysis.key_distance import Change
 from cachescope.analysis.verdicts.baselines import Baseline, Baselines
+from cachescope.analysis.verdicts.change_advice import symbols_in
 from cachescope.analysis.verdicts.misses import Candidate, Why
 from cachescope.analysis.verdicts.option_defaults import default_hashes
-from cachescope.analysis.verdicts.recompiles import is_recompiled, recompile_of
+from cachescope.analysis.verdicts.recompiles import is_recompiled, place_of, recompile_of
 from cachescope.details import HashDetails
 from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.keys.paths import is_in_remote_cache
 from cachescope.terms import Evidence
-from cachescope.verdict_kinds import UPGRADE
+from cachescope.verdict_kinds import SIZES, UPGRADE
 from cachescope.wording import plural
 
 _TORCH_VERSION: Final = "torch_version"
@@ -76,6 +77,8 @@ class ChangedKeys:
         sides = found.detail_set, row.detail_set
         runs = (found.run if isinstance(found, LookupRow) else None), row.run
         kind = self._kinds.kind(*sides, runs)
+        if _TORCH_VERSION not in changed and (became := self._kinds.sizes_became(*sides)):
+            kind = f"{SIZES}{became}: {place_of(row)}"
         if _TORCH_VERSION in changed:
             # The others follow from it.
             changed = tuple(sorted(changed, key=lambda field: field != _TORCH_VERSION))
@@ -162,6 +165,16 @@ class ChangeKinds:
         if graph not in self._edits:
             self._edits[graph] = _edit_of(*map(self._text, graph))
         return self._edits[graph]
+
+    def sizes_became(self, before: int, after: int) -> str:
+        """``symbolic`` where the inputs of a graph have more symbols than before, ``fixed`` where they have fewer; else empty."""
+        sides: tuple[list[str], list[str]] = [], []
+        for field, *components in self._details.changes(before, after):
+            if is_input(self._details.fields[field]):
+                for texts, component in zip(sides, components, strict=True):
+                    texts.append(self._text(component))
+        more = len(symbols_in(sides[1])) - len(symbols_in(sides[0]))
+        return "symbolic" if more > 0 else "fixed" if more < 0 else ""
 
     def changed_besides(self, before: int, after: int, runs: tuple[int | None, int]) -> tuple[str, ...]:
         """Options that had torch's default before an upgrade but not the default of the new torch: the user set them."""

@@ -259,7 +259,7 @@ class NewKeys:
     def _graph_compiled_again(self, at: int) -> Why | None:
         """Why the graphs below an AOTAutograd lookup missed, if a failed guard is: they are new, and so is its key."""
         whys = [self._found.why[graph] for graph in self._history.timeline.graphs_of(at)]
-        are_new = all(why is not None and why.what.is_recompile for why in whys)
+        are_new = all(why is not None and why.what.is_of_function for why in whys)
         return whys[0] if whys and are_new else None
 
     @cached_property

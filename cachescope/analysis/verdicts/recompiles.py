@@ -90,9 +90,7 @@ def recompile_of(
     Each earlier compile has failed a guard of its own: what counts is that of the compile which the lookup is compared with. Where no
     guard is recorded, it is a recompile if nothing changed but what follows from the program, and what torch guards besides.
     """
-    file = code_file(row.file)
-    place = place_text(row.function, file and basename(file), row.line)
-    start = f"{RECOMPILE}{place or f'frame {_parts(row.compile_id)[0]}'}: "
+    start = f"{RECOMPILE}{place_of(row)}: "
     if row.recompile_reasons is None:
         if changed and all(is_of_the_program(field) or field in _GUARDED for field in changed):
             return Recompile(start + listed(tuple(changed), _FIELDS_NAMED), None)
@@ -108,6 +106,12 @@ def recompile_of(
         # What torch hints at is not always so.
         f"a guard of compile {compile_id} failed: {guard.partition(' (HINT: ')[0]}",
     )
+
+
+def place_of(row: LookupRow) -> str:
+    """The function that a lookup is of and where it stands, as far as that is recorded; else its frame."""
+    file = code_file(row.file)
+    return place_text(row.function, file and basename(file), row.line) or f"frame {_parts(row.compile_id)[0]}"
 
 
 def _frame_of(row: LookupRow) -> _Frame | None:
