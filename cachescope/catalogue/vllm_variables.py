@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
@@ -27,20 +27,14 @@ def no_longer_counted_by(name: str) -> str | None:
     >>> no_longer_counted_by("VLLM_RAY_BUNDLE_INDICES"), no_longer_counted_by("VLLM_USE_AOT_COMPILE")
     ('0.33.0', None)
     """
-    # The releases, the oldest first, and which of them count each variable.
-    found = document(_FILE)
-    newest: str = found["releases"][-1]
-    counted, *_ = found["variables"].get(name, ([newest],))
-    return newest if newest not in counted else None
+    newest = _releases()[-1]
+    return newest if _forms(name) and newest not in _forms(name) else None
 
 
 def release_of(names: Iterable[str]) -> str | None:
     """The release that counts these variables and no others; None if none that is known does."""
-    found, own = document(_FILE), set(names)
-    counted = {
-        one: {name for name, row in found["variables"].items() if one in row[0]} for one in found["releases"]
-    }
-    return next((one for one, variables in counted.items() if variables == own), None)
+    own, known = set(names), document(_FILE)["variables"]
+    return next((one for one in _releases() if own == {name for name in known if one in _forms(name)}), None)
 
 
 def values_of(
@@ -62,17 +56,40 @@ def values_of(
     >>> values_of("VLLM_CONFIG_ROOT", {}, "0.13.0"), values_of("VLLM_USE_TRITON_AWQ", {}, None)
     (None, None)
     """
-    counted, forms, own = document(_FILE)["variables"].get(name, ((), (None,), ()))
-    if release in counted and len(forms) > 1:
-        forms = [forms[counted.index(release)]]
-    if None in forms or None in own or (release is None and name not in environment):
+    by_release, (_, own) = _forms(name), document(_FILE)["variables"].get(name, ((), ()))
+    forms = [form for one, form in by_release.items() if one == release] or list(by_release.values())
+    if not forms or None in forms or None in own or (release is None and name not in environment):
         return None
-    return [_value(form, environment.get(name)) for form in forms], [
+    here = environment.get(name)
+    return _distinct(_value(form, here) for form in forms), _distinct(
         _value(form, text) for form in forms for text in own
-    ]
+    )
 
 
-def _value(form: tuple[Any, ...], text: str | None) -> object:
+def _distinct(values: Iterable[object]) -> list[object]:
+    # Not by their hash: 1 is equal to True.
+    return list({repr(one): one for one in values}.values())
+
+
+def _releases() -> list[str]:
+    """The releases that are known, the oldest first."""
+    found: list[str] = document(_FILE)["releases"]
+    return found
+
+
+@lru_cache(1_000)
+def _forms(name: str) -> dict[str, Sequence[Any] | None]:
+    """How each release that counts a variable reads it; None where it does so by a function."""
+    releases, (spans, _) = _releases(), document(_FILE)["variables"].get(name, ((), ()))
+    return {
+        one: form
+        for first, last, form in spans
+        for one in releases[releases.index(first) : releases.index(last) + 1]
+    }
+
+
+def _value(form: Sequence[Any] | None, text: str | None) -> object:
+    assert form is not None
     kind, unset, *true = form
     text = unset if text is None else text
     if text is None:

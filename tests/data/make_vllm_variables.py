@@ -1,6 +1,6 @@
 """Write cachescope/catalogue/vllm_variables.json: which environment variables vLLM counts in the names of its folders.
 
-    python tests/data/make_vllm_variables.py 0.13.0=FOLDER 0.33.0=FOLDER
+    python tests/data/make_vllm_variables.py 0.13.0=FOLDER 0.14.0=FOLDER … 0.33.0=FOLDER
 
 Each FOLDER is an unpacked wheel or source archive. Read is, in ``vllm/envs.py``, ``environment_variables`` but for the ``ignored_factors`` of
 ``compile_factors``, and the variables of Ray that it adds. How a variable is read is noted where that is one of a few plain forms, as
@@ -55,11 +55,16 @@ def read_as(source: str) -> dict[str, list[object] | None]:
     return found
 
 
+_SETS: Final = re.compile(r"environ\b|envs\.\w+ = ")
+
+
 def set_by_vllm(folder: Path) -> dict[str, set[str | None]]:
     """The variables that vLLM sets in its own process, and to what."""
     found: dict[str, set[str | None]] = {}
     for path in (folder / "vllm").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
+        text = path.read_text()
+        # Parsing takes most of the time.
+        for node in ast.walk(ast.parse(text)) if _SETS.search(text) else ():
             value: ast.expr
             match node:
                 case (
@@ -108,25 +113,24 @@ def _assigned(tree: ast.Module) -> Iterator[tuple[str, set[str]]]:
 
 def main() -> None:
     """Read the releases in the order in which they are given, the oldest first."""
-    releases: dict[str, list[str]] = {}
-    forms: dict[str, list[object]] = {}
+    versions = [argument.partition("=")[0] for argument in sys.argv[1:]]
+    # Of each variable, the releases in a row that read it alike: the first, the last, and how.
+    spans: dict[str, list[list[object]]] = {}
     own: dict[str, set[str | None]] = {}
-    for argument in sys.argv[1:]:
-        version, _, folder = argument.partition("=")
-        source = (Path(folder) / "vllm" / "envs.py").read_text()
+    for at, argument in enumerate(sys.argv[1:]):
+        folder = Path(argument.partition("=")[2])
+        source = (folder / "vllm" / "envs.py").read_text()
         read = read_as(source)
-        for name, texts in set_by_vllm(Path(folder)).items():
+        for name, texts in set_by_vllm(folder).items():
             own.setdefault(name, set()).update(texts)
         for name in counted(source):
-            releases.setdefault(name, []).append(version)
-            forms.setdefault(name, []).append(read.get(name, ["text", None]))
-    versions = [argument.partition("=")[0] for argument in sys.argv[1:]]
-    variables = {name: releases[name] for name in sorted(releases)}
-    # One line where all releases that count a variable read it alike.
-    alike = {
-        name: [read[0]] if read.count(read[0]) == len(read) else read for name, read in sorted(forms.items())
-    }
-    rows = {name: [variables[name], alike[name], sorted(own.get(name, ()), key=str)] for name in variables}
+            form = read.get(name, ["text", None])
+            of_name = spans.setdefault(name, [])
+            if of_name and of_name[-1][1:] == [versions[at - 1], form]:
+                of_name[-1][1] = versions[at]
+            else:
+                of_name.append([versions[at], versions[at], form])
+    rows = {name: [spans[name], sorted(own.get(name, ()), key=str)] for name in sorted(spans)}
     lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(row)}" for name, row in rows.items())
     TARGET.write_text(f'{{"releases": {json.dumps(versions)}, "variables": {{\n{lines}\n}}}}\n')
 
