@@ -102,7 +102,7 @@ class Read(Recording):
     @property
     def vllm_folders(self) -> pd.DataFrame:
         """One row per part of a model that one rank keeps in one folder of vLLM's torch_compile_cache."""
-        from cachescope.frames.vllm_folders import FolderRow
+        from cachescope.frames.vllm import FolderRow
 
         return _frame(self.folders_of_vllm, FolderRow)
 
@@ -110,21 +110,21 @@ class Read(Recording):
     def vllm_changes(self) -> pd.DataFrame:
         """One row per factor in which a vLLM folder differs from the nearest earlier one."""
         from cachescope.analysis.vllm.factors import all_changes
-        from cachescope.frames.vllm_folders import VllmChange
+        from cachescope.frames.vllm import VllmChange
 
         return _frame(all_changes(self.named_of_vllm), VllmChange)
 
     @property
     def vllm_fragments(self) -> pd.DataFrame:
         """One row per factor that makes vLLM folders differ: how many folders would remain without it."""
-        from cachescope.frames.vllm_folders import FragmentRow
+        from cachescope.frames.vllm import FragmentRow
 
         return _frame(self.fragments_of_vllm, FragmentRow)
 
     @property
     def vllm_ranks(self) -> pd.DataFrame:
         """One row per factor in which the folders of ranks with one vLLM configuration differ."""
-        from cachescope.frames.vllm_folders import RankRow
+        from cachescope.frames.vllm import RankRow
 
         return _frame(self.ranks_of_vllm, RankRow)
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from cachescope.frames.device_rows import DeviceRow
     from cachescope.frames.linked_rows import DuplicateRow, LinkRow, OrphanRow, PastMiss, RemovableRow
     from cachescope.frames.replay_rows import EvidenceRow, SensitivityRow
-    from cachescope.frames.vllm_folders import FolderRow, FragmentRow, RankRow
+    from cachescope.frames.vllm import FolderRow, FragmentRow, RankRow
     from cachescope.readers.assemble import Tables
 
 

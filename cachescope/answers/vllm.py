@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from cachescope.answers.recording import Recording
-from cachescope.frames.vllm import StartRow
-from cachescope.frames.vllm_folders import FolderRow, FragmentRow, RankRow
+from cachescope.frames.vllm import FolderRow, FragmentRow, RankRow, StartRow
 from cachescope.grouping import by_key
 
 

@@ -41,8 +41,7 @@ from cachescope.frames.sharing_rows import (
     PairRow,
     PredictionRow,
 )
-from cachescope.frames.vllm import FactorsRow, StartRow
-from cachescope.frames.vllm_folders import FolderRow, FragmentRow, RankRow, VllmChange
+from cachescope.frames.vllm import FactorsRow, FolderRow, FragmentRow, RankRow, StartRow, VllmChange
 from cachescope.rows import columns_of, frame_name, grain
 from cachescope.terms import ENTRY_KINDS, EVIDENCE_KINDS, OUTCOMES
 from cachescope.verdict_kinds import VERDICTS

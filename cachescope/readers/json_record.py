@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import orjson
 
@@ -24,6 +25,8 @@ MOST_NS: Final = 7_258_118_400 * 10**9
 MOST_NS_OF_A_DURATION: Final = 1 << 53
 _MOST_DIGITS: Final = 4_000
 _MOST_OF_A_VERSION: Final = 200
+
+Kind = TypeVar("Kind")
 
 
 def load_json(data: bytes | bytearray) -> Any:
@@ -78,19 +81,13 @@ class Record:
 
     def text(self, name: str) -> str | None:
         """A text."""
-        value = self.values.get(name)
-        if value is None or isinstance(value, str):
-            return value
-        self._say(name, value, "a text")
-        return None
+        return self._of(str, name, "a text")
 
     def texts(self, name: str) -> list[str] | None:
         """A list of texts."""
-        value = self.values.get(name)
-        if value is None or (isinstance(value, list) and all(isinstance(one, str) for one in value)):
-            return value
-        self._say(name, value, "a list of texts")
-        return None
+        return self._of(
+            list, name, "a list of texts", lambda value: all(isinstance(one, str) for one in value)
+        )
 
     def version(self, name: str) -> str | None:
         """A text that may be a version: short and not empty."""
@@ -102,19 +99,13 @@ class Record:
 
     def flag(self, name: str) -> bool | None:
         """True or false."""
-        value = self.values.get(name)
-        if value is None or isinstance(value, bool):
-            return value
-        self._say(name, value, "true or false")
-        return None
+        return self._of(bool, name, "true or false")
 
     def whole(self, name: str, least: int = 0, most: int = MOST_OF_A_COUNT) -> int | None:
         """A whole number from `least` to `most`, both included."""
-        value = self.values.get(name)
-        if value is None or (type(value) is int and least <= value <= most):
-            return value
-        self._say(name, value, f"a whole number from {least} to {most}")
-        return None
+        return self._of(
+            int, name, f"a whole number from {least} to {most}", lambda value: least <= value <= most
+        )
 
     def moment_ns(self, name: str) -> int | None:
         """Nanoseconds since the epoch."""
@@ -146,11 +137,17 @@ class Record:
 
     def objects(self, name: str) -> list[JsonObject]:
         """A list of objects; empty if it is missing."""
+        return [Record(one, self.wrong).values for one in self._of(list, name, "a list of objects") or ()]
+
+    def _of(
+        self, kind: type[Kind], name: str, wanted: str, fits: Callable[[Kind], bool] = lambda value: True
+    ) -> Kind | None:
+        """A value of one type."""
         value = self.values.get(name)
-        if value is None or isinstance(value, list):
-            return [Record(one, self.wrong).values for one in value or ()]
-        self._say(name, value, "a list of objects")
-        return []
+        if value is None or (type(value) is kind and fits(value)):
+            return value
+        self._say(name, value, wanted)
+        return None
 
     def _say(self, name: str, value: object, wanted: str) -> None:
         self.wrong.append(f"{name} is {called(value)}, not {wanted}")

@@ -9,8 +9,7 @@ from typing import Final
 from cachescope.analysis.differences import short
 from cachescope.answers.vllm import Again, Apart, Started, VllmFolders
 from cachescope.answers.vllm_start import VllmStart
-from cachescope.frames.vllm import StartRow
-from cachescope.frames.vllm_folders import FragmentRow
+from cachescope.frames.vllm import FragmentRow, StartRow
 from cachescope.grouping import by_key
 from cachescope.report.layout import Line, parted, rest, titled
 from cachescope.wording import duration, harmless, listed, plural

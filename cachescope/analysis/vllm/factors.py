@@ -17,8 +17,7 @@ from cachescope.analysis.differences import FieldChange, field_change
 from cachescope.analysis.process_values import DiffersBy, differs_by
 from cachescope.catalogue.vllm_variables import no_longer_counted_by
 from cachescope.frames.directory_rows import EntryRow
-from cachescope.frames.vllm import FactorsRow
-from cachescope.frames.vllm_folders import VllmChange
+from cachescope.frames.vllm import FactorsRow, VllmChange
 from cachescope.grouping import by_key
 from cachescope.keys.vllm import FOLDER_NAME, vllm_folder_name
 from cachescope.verdict_kinds import Judged, kind_of

@@ -32,8 +32,7 @@ from cachescope.analysis.vllm.factors import (
 )
 from cachescope.catalogue.vllm_variables import no_longer_counted_by
 from cachescope.frames.directory_rows import EntryRow
-from cachescope.frames.vllm import FactorsRow
-from cachescope.frames.vllm_folders import FolderRow, FragmentRow, RankRow, VllmChange
+from cachescope.frames.vllm import FactorsRow, FolderRow, FragmentRow, RankRow, VllmChange
 from cachescope.grouping import by_key
 from cachescope.keys.vllm import PlaceInTree, place_in_tree
 from cachescope.readers.directory.vllm_places import is_of_sglang
