@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cachescope.cli.arguments import NOT_MET, add_output_arguments
-from cachescope.cli.output import redaction_of, say, write_answer
+from cachescope.cli.output import redaction_of, say, write_answer, write_file
 from cachescope.errors import CachescopeError
 from cachescope.wording import listed
 
@@ -56,11 +56,7 @@ def run(args: argparse.Namespace) -> int:
     if args.write is not None:
         from cachescope.report.fix import env_file
 
-        path = Path(args.write)
-        try:
-            path.write_text(env_file(found), encoding="utf-8")
-        except OSError as error:
-            raise CachescopeError(f"{path}: cannot be written: {error.strerror or error}") from error
+        write_file(args.write, env_file(found))
     return NOT_MET if found.after.counts["would_hit"] < found.after.lookups else 0
 
 

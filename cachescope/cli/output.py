@@ -90,6 +90,15 @@ def write_answer(
     return 0
 
 
+def write_file(path: str, text: str) -> None:
+    """A file of its own."""
+    try:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise CachescopeError(f"{path}: cannot be written: {error.strerror or error}") from error
+
+
 def write_source(text: str, language: str, redaction: Redaction | None = None) -> None:
     """Generated code on standard output: all its lines, highlighted on a terminal, nothing in it that acts."""
     lines = (text if redaction is None else redaction(text)).split("\n")

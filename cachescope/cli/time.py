@@ -10,11 +10,16 @@ from __future__ import annotations
 import argparse
 
 from cachescope.cli.arguments import add_source_arguments
-from cachescope.cli.output import write_answer
+from cachescope.cli.output import redaction_of, write_answer, write_file
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", nargs="+", metavar="PATH", help="what to read")
+    parser.add_argument(
+        "--perfetto",
+        metavar="FILE",
+        help="also write what each process did when, for ui.perfetto.dev, chrome://tracing, speedscope",
+    )
     add_source_arguments(parser)
 
 
@@ -26,4 +31,12 @@ def run(args: argparse.Namespace) -> int:
 
     scope = read_given(args, args.paths)
     spent = TimeSpent.of(scope, args.paths)
+    if args.perfetto is not None:
+        from cachescope.answers.trace_file import trace_object
+        from cachescope.report.json_text import json_text
+
+        redaction, found = redaction_of(args, scope, args.paths), trace_object(scope)
+        write_file(
+            args.perfetto, json_text(found if redaction is None else redaction(found), ascii_only=True)
+        )
     return write_answer(args, lambda: time_object(scope, spent), lambda: time_lines(spent))

@@ -6,12 +6,14 @@ import re
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 import cachescope
+from cachescope.grouping import by_key
 from tests.cli.conftest import Run, command, environment, in_pipe
 from tests.conftest import Recording
 from tests.data.packing import free_port
@@ -40,6 +42,39 @@ print(json.dumps(time.perf_counter() - began))
 @pytest.fixture
 def training(recording: Recording) -> Path:
     return recording("2.13.0", "training") / "trace"
+
+
+def test_a_file_for_viewers_has_every_event_and_every_lookup(
+    run: Run, recording: Recording, tmp_path: Path
+) -> None:
+    traces = recording("2.13.0", "four_ranks") / "trace"
+    done = run("time", traces, "--perfetto", tmp_path / "trace.json", "--json")
+    slices = [
+        one for one in json.loads((tmp_path / "trace.json").read_text())["traceEvents"] if one["ph"] == "X"
+    ]
+    events = [one for one in slices if one["cat"] not in ("aotautograd", "fxgraph")]
+    # Torch's own payloads: the lines behind tabs.
+    records = [
+        re.split(r"\n(?!\t)", one)[0]
+        for path in traces.iterdir()
+        for one in path.read_text().split('{"chromium_event"')[1:]
+    ]
+    payloads = [json.loads(one.partition("\n")[2]) for one in records]
+    assert Counter(one["name"] for one in events) == Counter(
+        one["name"] for one in payloads if one["ph"] == "B"
+    )
+    assert len(slices) - len(events) == len(cachescope.read(traces).lookups)
+    for row in by_key(((one["pid"], one["tid"]), one) for one in slices).values():
+        ends: list[float] = []
+        for one in row:
+            ends = [end for end in ends if end > one["ts"] + 0.001]
+            assert not ends or one["ts"] + one["dur"] <= ends[-1] + 0.001
+            ends.append(one["ts"] + one["dur"])
+    # Together as long as the events of each run are in the answer.
+    for one in json.loads(done.out)["time"]:
+        mine = [event for event in events if event["pid"] == one["run"]]
+        outer = [event for event in mine if event["name"] == "dynamo"]
+        assert sum(event["dur"] for event in outer) * 1000 == pytest.approx(one["total_ns"], rel=0.01)
 
 
 def test_each_run_has_its_column_and_its_total(run: Run, training: Path) -> None:
