@@ -7,6 +7,7 @@ from one to another is worked out once.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -260,22 +261,22 @@ class KeyDistances:
 
 
 class EarlierKeys:
-    """The sets of some lookups or entries in order, up to the one that is asked about."""
+    """The sets of some lookups or entries in order, up to the one that is asked about; they are asked about in that order."""
 
     def __init__(self, keys: KeyDistances, sets: Sequence[tuple[int, int]]) -> None:
         self._keys = keys
-        self._sets = sets
-        self._begin()
-
-    def _begin(self) -> None:
-        self._passed = 0
+        self._coming = deque(sets)
         # The latest index with each content, in the order of these; and the latest that has a graph besides.
         self._latest: dict[int, int] = {}
         self._of_graph: dict[tuple[int | None, int], int] = {}
 
     def nearest(self, at: int, detail_set: int) -> tuple[int | None, int]:
         """The index before `at` with the fewest changed fields, the latest among equals; and how many fields these are."""
-        self._advance(at)
+        while self._coming and self._coming[0][0] < at:
+            index, earlier = self._coming.popleft()
+            graph, content = self._keys.graph(earlier), self._keys.content(earlier)
+            self._latest.pop(content, None)
+            self._latest[content] = self._of_graph[graph, content] = index
         graph, own = self._keys.graph(detail_set), self._keys.content(detail_set)
         if (same := self._of_graph.get((graph, own))) is not None:
             return same, 0
@@ -292,15 +293,3 @@ class EarlierKeys:
                 if one is not None and (best is None or fields < fewest or (fields == fewest and one > best)):
                     best, fewest = one, fields
         return best, fewest
-
-    def _advance(self, at: int) -> None:
-        """Take in everything before an index."""
-        if self._passed and self._sets[self._passed - 1][0] >= at:
-            self._begin()
-        while self._passed < len(self._sets) and self._sets[self._passed][0] < at:
-            one, detail_set = self._sets[self._passed]
-            graph, content = self._keys.graph(detail_set), self._keys.content(detail_set)
-            self._latest.pop(content, None)
-            self._latest[content] = one
-            self._of_graph[graph, content] = one
-            self._passed += 1

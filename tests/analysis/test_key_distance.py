@@ -72,8 +72,7 @@ def key(graph: str, first: str, second: str) -> list[tuple[str, str]]:
 def test_the_nearest_earlier_key_is_what_a_full_search_finds(found: list[list[tuple[str, str]]]) -> None:
     store, codes = stored(found)
     earlier = EarlierKeys(KeyDistances(store), [(10 * at, code) for at, code in enumerate(codes)])
-    # In the order of time, and then once more from the beginning.
-    for at in [*range(len(codes)), 0, len(codes) - 1]:
+    for at in range(len(codes)):
         distances = [(len(differing(found[one], found[at])), -one) for one in range(at)]
         fewest, latest = min(distances, default=(0, None))
         wanted = None if latest is None else -10 * latest
