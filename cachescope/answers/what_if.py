@@ -10,8 +10,7 @@ from typing import Self
 import pandas as pd
 
 from cachescope.analysis.what_if.causes import cause_rows
-from cachescope.analysis.what_if.cells import Outcomes
-from cachescope.analysis.what_if.replay import Replay
+from cachescope.analysis.what_if.replay import Replayed
 from cachescope.analysis.what_if.results import (
     changed_lookups,
     difference_rows,
@@ -54,11 +53,12 @@ class WhatIf:
 
     schema: KeySchema
     read: Read = field(repr=False)
-    removed: Removed = field(repr=False)
-    _replay: Replay = field(repr=False, compare=False)
-    # The keys that become equal, several at a time.
-    _joined: list[list[int]] = field(repr=False, compare=False)
-    _after: Outcomes = field(repr=False, compare=False)
+    _replayed: Replayed = field(repr=False, compare=False)
+
+    @property
+    def removed(self) -> Removed:
+        """What did not count."""
+        return self._replayed.removed
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -93,61 +93,56 @@ class WhatIf:
     @cached_property
     def lookup_table(self) -> Table[WhatIfRow]:
         """The rows of `frame`."""
-        names = self._replay.table.names(self.removed)
-        return Table(WhatIfRow, lookup_rows(self._replay, self.read.facts.lookups, self._after, names))
+        return Table(WhatIfRow, lookup_rows(self._replayed, self.read.facts.lookups))
 
     @cached_property
     def rate_table(self) -> Table[WhatIfRate]:
         """The rows of `rates`."""
-        return Table(WhatIfRate, rate_rows(self._replay, self._after))
+        return Table(WhatIfRate, rate_rows(self._replayed))
 
     @cached_property
     def cause_table(self) -> Table[WhatIfCause]:
         """The rows of `by_cause`."""
         explained, missed = self.read.explained.rows, self.read.missed.rows
-        rows = cause_rows(self._replay, self.removed, self._equal, self._after, explained, missed)
-        return Table(WhatIfCause, rows)
+        return Table(WhatIfCause, cause_rows(self._replayed, explained, missed))
 
     @cached_property
     def run_table(self) -> Table[WhatIfRun]:
         """The rows of `by_run`."""
-        return Table(WhatIfRun, run_rows(self._replay, self._after))
+        return Table(WhatIfRun, run_rows(self._replayed))
 
     @cached_property
     def difference_table(self) -> Table[WhatIfDifference]:
         """The rows of `differences`."""
         reasons = {}
-        if self._replay.cells.differences:
+        if self._replayed.replay.cells.differences:
             reasons = {lookup: miss.reason for lookup, miss in self.read.facts.misses.items()}
-        return Table(WhatIfDifference, difference_rows(self._replay, reasons))
+        return Table(WhatIfDifference, difference_rows(self._replayed.replay, reasons))
 
     @cached_property
     def warning_table(self) -> Table[WhatIfWarning]:
         """The rows of `warnings`."""
         code, past_misses = self.read.generated_code, self.read.missed_before.rows
-        return Table(WhatIfWarning, warning_rows(self._replay, self.removed, self._equal, code, past_misses))
-
-    @cached_property
-    def _equal(self) -> dict[int, list[int]]:
-        return {key: keys for keys in self._joined for key in keys}
+        return Table(WhatIfWarning, warning_rows(self._replayed, code, past_misses))
 
     @property
     def changed(self) -> dict[int, tuple[str | None, int | None]]:
         """The lookups that change sides or of which that is not known: the outcome then, and the compile time won."""
-        return changed_lookups(self._replay, self._after)
+        return changed_lookups(self._replayed)
 
     def key_counts(self, chosen: Chosen) -> tuple[int, int, int]:
         """Of some lookups the distinct keys, the distinct what-if keys, and how many of these represent several keys."""
-        index_of, key_of = self._replay.history.index_of, self._replay.history.key
+        index_of, key_of = self._replayed.replay.history.index_of, self._replayed.replay.history.key
         keys = {key_of[index_of[row.lookup]] for row in chosen.rows} - {None}
-        sizes = Counter(self._equal[key][0] if key in self._equal else key for key in keys)
+        equal = self._replayed.equal
+        sizes = Counter(equal[key][0] if key in equal else key for key in keys)
         return len(keys), len(sizes), sum(size > 1 for size in sizes.values())
 
     def rates_of(self, chosen: Chosen) -> Table[WhatIfRate]:
         """The rates of some of the lookups; all were replayed."""
         if chosen.is_all:
             return self.rate_table
-        return Table(WhatIfRate, rate_rows(self._replay, self._after, chosen.rows))
+        return Table(WhatIfRate, rate_rows(self._replayed, chosen.rows))
 
     @property
     def has_lookups(self) -> bool:
@@ -174,27 +169,27 @@ class WhatIf:
     @property
     def of_vllm(self) -> int:
         """How many lookups of vLLM's own there are, which are not replayed."""
-        return sum(row.cache == VLLM for row in self._replay.history.lookups)
+        return sum(row.cache == VLLM for row in self._replayed.replay.history.lookups)
 
     @property
     def has_unknown_directories(self) -> bool:
         """Whether some run does not say which cache directory it had."""
-        return not self._replay.columns.run_directories.are_all_known
+        return not self._replayed.replay.columns.run_directories.are_all_known
 
     @property
     def fields(self) -> list[str]:
         """Every field that some key has."""
-        return self._replay.table.fields
+        return self._replayed.replay.table.fields
 
     @property
     def varying(self) -> tuple[str, ...]:
         """The fields that have more than one value in what was recorded."""
-        return tuple(self._replay.table.varying)
+        return tuple(self._replayed.replay.table.varying)
 
     @property
     def has_generated_code(self) -> bool:
         """Whether entries were read, so that generated code could be compared."""
-        return any(entry.code_key is not None for entry in self._replay.history.entries)
+        return any(entry.code_key is not None for entry in self._replayed.replay.history.entries)
 
     @cached_property
     def safety(self) -> tuple[tuple[str, str], ...]:
@@ -209,6 +204,4 @@ class WhatIf:
         replay = read.replay
         table = replay.table
         removed = schema.removed(table.fields, table.is_tensor)
-        joined = table.joined(removed)
-        after = replay.outcomes(removed, replay.groups(joined))
-        return cls(schema, read, removed, replay, joined, after)
+        return cls(schema, read, Replayed(replay, removed))

@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from cachescope.analysis.what_if.cells import MISS, NEVER, UNKNOWN, Cell, Outcomes
-from cachescope.analysis.what_if.replay import Replay, first_entry, still_missed
+from cachescope.analysis.what_if.cells import MISS, NEVER
+from cachescope.analysis.what_if.replay import Replay, Replayed, first_entry, still_missed
 from cachescope.frames.answer_rows import CauseRow, MissRow
 from cachescope.frames.replay_rows import CauseSaving, WhatIfCause
 from cachescope.grouping import by_key
@@ -24,27 +24,23 @@ _EXPLAINED: Final = 20
 
 
 def cause_rows(
-    replay: Replay,
-    removed: Removed,
-    equal: Mapping[int, list[int]],
-    after: Outcomes,
-    causes: Sequence[CauseRow],
-    misses: Iterable[MissRow],
+    replayed: Replayed, causes: Sequence[CauseRow], misses: Iterable[MissRow]
 ) -> list[WhatIfCause]:
     """What became of the misses of each cause, in the order of the causes.
 
-    Why misses stay, or may stay, is said of the first causes all of whose changed fields are out; `equal` is as `why_still` takes it.
+    Why misses stay, or may stay, is said of the first causes all of whose changed fields are out.
     """
-    positions = _positions(replay, misses)
+    removed = replayed.removed
+    positions = _positions(replayed.replay, misses)
     rows, explained = [], 0
     for cause in causes:
         mine = positions[cause.cause]
-        turned = replay.turned(after, mine)
+        turned = replayed.turned(mine)
         why = None
         is_out = bool(removed and cause.fields) and removed.fields.issuperset(cause.fields)
         if is_out and len(mine) > len(turned) and explained < _EXPLAINED:
             explained += 1
-            why = why_still(replay, equal, after, cause, mine).why
+            why = why_still(replayed, cause, mine).why
         rows.append(
             WhatIfCause(
                 cause=cause.cause,
@@ -52,8 +48,8 @@ def cause_rows(
                 summary=cause.summary,
                 misses=len(mine),
                 hits_after=len(turned),
-                unknown=sum(after[at] == UNKNOWN for at in mine),
-                time_won_ns=replay.total(turned),
+                unknown=len(replayed.undecided(mine)),
+                time_won_ns=replayed.replay.total(turned),
                 why=why,
             )
         )
@@ -71,11 +67,9 @@ def saving_rows(
 
 def _saving(replay: Replay, cause: CauseRow, at: list[int]) -> CauseSaving:
     """What leaving out its own fields does; a cause without fields keeps all of its keys."""
-    removed = Removed(frozenset(cause.fields))
-    joined = replay.table.joined(removed) if removed else []
-    after = replay.outcomes(removed, replay.groups(joined))
-    turned = replay.turned(after, at)
-    stays = why_still(replay, {key: keys for keys in joined for key in keys}, after, cause, at)
+    replayed = Replayed(replay, Removed(frozenset(cause.fields)))
+    turned = replayed.turned(at)
+    stays = why_still(replayed, cause, at)
     return CauseSaving(
         cause=cause.cause,
         verdict=cause.verdict,
@@ -85,7 +79,7 @@ def _saving(replay: Replay, cause: CauseRow, at: list[int]) -> CauseSaving:
         time_lost_ns=cause.time_lost_ns,
         hits_after=len(turned),
         time_won_ns=replay.total(turned),
-        unknown=sum(after[one] == UNKNOWN for one in at),
+        unknown=len(replayed.undecided(at)),
         staggered=len(stays.staggered),
         staggered_time_ns=replay.total(stays.staggered),
         why=stays.why,
@@ -126,23 +120,19 @@ class Kept(NamedTuple):
     staggered: list[int]
 
 
-def why_still(
-    replay: Replay, equal: Mapping[int, list[int]], after: Outcomes, cause: CauseRow, at: list[int]
-) -> Kept:
-    """Why misses of a cause stay misses without some fields, or why it cannot be known whether they do.
-
-    `equal` has the keys that become equal to a key, itself among them.
-    """
+def why_still(replayed: Replayed, cause: CauseRow, at: list[int]) -> Kept:
+    """Why misses of a cause stay misses without some fields, or why it cannot be known whether they do."""
+    replay, equal = replayed.replay, replayed.equal
     if (text := kind_of(cause).why_still) is not None:
         return Kept(text.format(kind=cause.kind), [])
     if at and all(replay.history.lookups[one].cache == VLLM for one in at):
         return Kept(_OF_VLLM, [])
-    mine = {one for one in at if after[one] == MISS}
-    undecided = [one for one in at if after[one] == UNKNOWN]
+    mine = {one for one in at if replayed.after[one] == MISS}
+    undecided = replayed.undecided(at)
     if not mine and not undecided:
         return Kept(None, [])
     asked = dict.fromkeys(tuple(equal.get(key := replay.cell_of(one).key, [key])) for one in mine)
-    missed = {at: one for keys in asked for at, one in _missed(replay, keys, after)}
+    missed = {at: one for keys in asked for at, one in _missed(replayed, keys)}
     count = Counter(missed[one].why for one in mine)
     sentences = _SENTENCES | ({_DIFFERS: _OTHER_KIND} if _KINDS_OF_GRAPH & set(cause.fields) else {})
     texts = [
@@ -186,8 +176,9 @@ class _Missed(NamedTuple):
     group: tuple[int, int]  # its what-if key, by the first of the keys that become it, and its directory
 
 
-def _missed(replay: Replay, keys: Sequence[int], after: Outcomes) -> Iterator[tuple[int, _Missed]]:
+def _missed(replayed: Replayed, keys: Sequence[int]) -> Iterator[tuple[int, _Missed]]:
     """The misses of some keys that become one, in each directory."""
+    replay, after = replayed.replay, replayed.after
     cells = [cell for key in keys for cell in replay.cells.of_key.get(key, ())]
     of_directory = by_key((cell.directory, cell) for cell in cells)
     # Where there was an entry first, and where next.
@@ -195,7 +186,7 @@ def _missed(replay: Replay, keys: Sequence[int], after: Outcomes) -> Iterator[tu
     nowhere = "first" if len({cell.key for cell in cells}) > 1 else _DIFFERS
     for directory, found in of_directory.items():
         elsewhere = next((since for since, other in stored if other != directory), NEVER)
-        for at, why, _ in still_missed(replay, found, after):
+        for at, why, _ in still_missed(replayed, found):
             word: str = why
             if replay.history.lookups[at].outcome == "guard_miss":
                 word = "guards"
@@ -204,20 +195,21 @@ def _missed(replay: Replay, keys: Sequence[int], after: Outcomes) -> Iterator[tu
             yield at, _Missed(word, (keys[0], directory))
 
 
-def concurrent_misses(replay: Replay, groups: Iterable[list[Cell]], after: Outcomes) -> list[int]:
-    """The misses of some groups of cells that would hit unless runs compile at the same time.
+def concurrent_misses(replayed: Replayed) -> list[int]:
+    """The misses that would hit unless runs compile at the same time.
 
     Those of which another run was compiling the very key are left out: no field keeps these from hitting. With guards, an entry
     that is there need not serve.
     """
+    replay, after = replayed.replay, replayed.after
     found = []
-    for group in groups:
+    for group in replayed.groups:
         missed = [at for cell in group for at in cell.misses if after[at] == MISS]
         # Once there is an entry, none of them is concurrent.
         if len(missed) > 1 and sorted(missed)[1] < first_entry(group, after):
             found += [
                 at
-                for at, why, is_compiled in still_missed(replay, group, after)
+                for at, why, is_compiled in still_missed(replayed, group)
                 if why == _CONCURRENT and not is_compiled and not replay.cell_of(at).has_guards
             ]
     return sorted(found)

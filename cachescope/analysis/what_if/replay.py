@@ -98,7 +98,7 @@ class Directory:
 
 
 class Replay:
-    """Everything that does not depend on a schema, which keeps `outcomes` quick; lookups are named by their positions."""
+    """Everything that does not depend on a schema, which keeps a replay quick; lookups are named by their positions."""
 
     def __init__(self, history: History) -> None:
         self.history = history
@@ -129,12 +129,6 @@ class Replay:
         """The hit rates as recorded."""
         return rates(self.history.lookups)
 
-    def turned(self, after: Outcomes, among: Iterable[int] | None = None) -> list[int]:
-        """The misses that became hits, of all lookups or of some."""
-        before = self.columns.outcome
-        some = self.misses if among is None else among
-        return [at for at in some if after[at] == HIT and before[at] == MISS]
-
     def total(self, chosen: Iterable[int]) -> int | None:
         """The compile time of some lookups; None if none is recorded."""
         times = [time for at in chosen if (time := self.taken[at]) >= 0]
@@ -162,36 +156,61 @@ class Replay:
         )
         return [at for at, cell in blind if first[keys[cell.key].cache, cell.directory] <= at]
 
-    def outcomes(self, removed: Removed, groups: Sequence[list[Cell]] | None = None) -> Outcomes:
-        """The outcome of every lookup, in time order, without what is removed; what becomes equal by that may be given as `groups`."""
-        after = self.columns.outcome.copy()
-        if groups is None:
-            groups = self.groups(self.table.joined(removed))
+
+class Replayed:
+    """All lookups replayed without what is removed of their keys."""
+
+    def __init__(self, replay: Replay, removed: Removed) -> None:
+        self.replay = replay
+        self.removed = removed
+        self._joined = replay.table.joined(removed) if removed else []
+
+    @cached_property
+    def equal(self) -> dict[int, list[int]]:
+        """By each key that becomes equal to others: all of them, itself among them."""
+        return {key: keys for keys in self._joined for key in keys}
+
+    @cached_property
+    def groups(self) -> list[list[Cell]]:
+        """The cells that share a what-if key and a directory with others."""
+        found: list[list[Cell]] = []
+        for keys in self._joined:
+            cells = [cell for key in keys for cell in self.replay.cells.of_key.get(key, ())]
+            is_split = len({cell.directory for cell in cells}) > 1
+            found += by_key((cell.directory, cell) for cell in cells).values() if is_split else [cells]
+        return [cells for cells in found if len(cells) > 1]
+
+    @cached_property
+    def after(self) -> Outcomes:
+        """The outcome of every lookup, in time order."""
+        after = self.replay.columns.outcome.copy()
         # Recorded hits stay hits: only misses are decided, those of AOTAutograd first.
-        for group in groups:
-            if self.is_aot(group[0]):
+        for group in self.groups:
+            if self.replay.is_aot(group[0]):
                 play(group, after)
         # If an AOTAutograd entry is found, its graphs are found through it.
-        for at, above in self.graphs.items():
+        for at, above in self.replay.graphs.items():
             if after[above] == HIT:
                 after[at] = HIT
-        for group in groups:
-            if not self.is_aot(group[0]):
+        for group in self.groups:
+            if not self.replay.is_aot(group[0]):
                 play(group, after)
-        if removed:
-            for at in self.unknown:
+        if self.removed:
+            for at in self.replay.unknown:
                 if after[at] == MISS:
                     after[at] = UNKNOWN
         return after
 
-    def groups(self, joined: Iterable[list[int]]) -> list[list[Cell]]:
-        """The cells that share a what-if key and a directory with others."""
-        found: list[list[Cell]] = []
-        for keys in joined:
-            cells = [cell for key in keys for cell in self.cells.of_key.get(key, ())]
-            is_split = len({cell.directory for cell in cells}) > 1
-            found += by_key((cell.directory, cell) for cell in cells).values() if is_split else [cells]
-        return [cells for cells in found if len(cells) > 1]
+    def turned(self, among: Iterable[int] | None = None) -> list[int]:
+        """The misses that became hits, of all lookups or of some."""
+        before, after = self.replay.columns.outcome, self.after
+        some = self.replay.misses if among is None else among
+        return [at for at in some if after[at] == HIT and before[at] == MISS]
+
+    def undecided(self, among: Iterable[int] | None = None) -> list[int]:
+        """The misses that may have become hits, of all lookups or of some."""
+        some = self.replay.misses if among is None else among
+        return [at for at in some if self.after[at] == UNKNOWN]
 
 
 def play(group: list[Cell], after: Outcomes) -> None:
@@ -221,10 +240,9 @@ def first_entry(cells: Iterable[Cell], after: Outcomes) -> int:
     return first
 
 
-def still_missed(
-    replay: Replay, group: Sequence[Cell], after: Outcomes
-) -> Iterator[tuple[int, WhyNot, bool]]:
+def still_missed(replayed: Replayed, group: Sequence[Cell]) -> Iterator[tuple[int, WhyNot, bool]]:
     """Each miss of some cells that stays one, why, and whether another run was compiling its very key."""
+    replay, after = replayed.replay, replayed.after
     lookups, stored_since = replay.history.lookups, replay.columns.stored_since
     misses = {at: cell.key for cell in group for at in cell.misses}
     # What a lookup that may have hit would have stored is left out.

@@ -10,15 +10,13 @@ from typing import Final
 
 from cachescope.analysis.directory.equal_code import GeneratedCode
 from cachescope.analysis.rates import rates
-from cachescope.analysis.what_if.cells import UNKNOWN, Outcomes
-from cachescope.analysis.what_if.replay import Replay
+from cachescope.analysis.what_if.replay import Replay, Replayed
 from cachescope.frames.answer_rows import RateRow
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.linked_rows import PastMiss
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.frames.replay_rows import WhatIfDifference, WhatIfRate, WhatIfRow, WhatIfRun, WhatIfWarning
 from cachescope.grouping import by_key
-from cachescope.keys.key_fields import Removed
 from cachescope.terms import FXGRAPH
 
 _REASONS: Final = {
@@ -44,38 +42,35 @@ def with_more_hits(rate: RateRow, more: int, won: int) -> RateRow:
     )
 
 
-def rate_rows(
-    replay: Replay, after: Outcomes, lookups: Sequence[LookupRow] | None = None
-) -> list[WhatIfRate]:
+def rate_rows(replayed: Replayed, lookups: Sequence[LookupRow] | None = None) -> list[WhatIfRate]:
     """Hit rates as recorded, and as they would have been; of all lookups or of some."""
-    before = replay.before
-    positions: Sequence[int] = range(len(after))
+    replay = replayed.replay
+    before, positions = replay.before, None
     if lookups is not None:
         before, positions = rates(lookups), [replay.history.index_of[row.lookup] for row in lookups]
-    turned = replay.turned(after, positions)
+    turned = replayed.turned(positions)
     then = with_more_hits(before, len(turned), replay.total(turned) or 0)
     return [
         WhatIfRate(when="before", **asdict(before), undecided=0),
-        WhatIfRate(when="after", **asdict(then), undecided=sum(after[at] == UNKNOWN for at in positions)),
+        WhatIfRate(when="after", **asdict(then), undecided=len(replayed.undecided(positions))),
     ]
 
 
-def changed_lookups(replay: Replay, after: Outcomes) -> dict[int, tuple[str | None, int | None]]:
+def changed_lookups(replayed: Replayed) -> dict[int, tuple[str | None, int | None]]:
     """The lookups that change sides or of which that is not known: the outcome then, and the compile time won."""
-    lookups, taken = replay.history.lookups, replay.taken
+    lookups, taken = replayed.replay.history.lookups, replayed.replay.taken
     found: dict[int, tuple[str | None, int | None]] = {}
-    for at in replay.turned(after):
+    for at in replayed.turned():
         found[lookups[at].lookup] = "hit", taken[at] if taken[at] >= 0 else None
-    found.update((lookups[at].lookup, (None, None)) for at, one in enumerate(after) if one == UNKNOWN)
+    found.update((lookups[at].lookup, (None, None)) for at in replayed.undecided())
     return found
 
 
-def lookup_rows(
-    replay: Replay, shown: Mapping[int, LookupRow], after: Outcomes, names: Sequence[str]
-) -> list[WhatIfRow]:
+def lookup_rows(replayed: Replayed, shown: Mapping[int, LookupRow]) -> list[WhatIfRow]:
     """Every lookup before and after, with the name of its what-if key; `shown` has a predicted outcome in its own word."""
+    replay, changed = replayed.replay, changed_lookups(replayed)
+    names = replay.table.names(replayed.removed)
     notes = {one.position: _REASONS[one.kind] for one in replay.cells.differences}
-    changed = changed_lookups(replay, after)
     rows = []
     for at, (lookup, key) in enumerate(zip(replay.history.lookups, replay.history.key, strict=True)):
         row = shown[lookup.lookup]
@@ -98,12 +93,12 @@ def lookup_rows(
     return sorted(rows, key=attrgetter("lookup"))
 
 
-def run_rows(replay: Replay, after: Outcomes) -> list[WhatIfRun]:
+def run_rows(replayed: Replayed) -> list[WhatIfRun]:
     """What became of the lookups of each run."""
-    lookups = replay.history.lookups
+    lookups = replayed.replay.history.lookups
     count = Counter((row.run, row.outcome) for row in lookups)
-    turned = by_key((lookups[at].run, at) for at in replay.turned(after))
-    undecided = Counter(lookups[at].run for at, outcome in enumerate(after) if outcome == UNKNOWN)
+    turned = by_key((lookups[at].run, at) for at in replayed.turned())
+    undecided = Counter(lookups[at].run for at in replayed.undecided())
     rows = []
     for run, made in sorted(Counter(row.run for row in lookups).items()):
         hits, seen, won = count[run, "hit"], made - count[run, "unknown"], turned[run]
@@ -116,7 +111,7 @@ def run_rows(replay: Replay, after: Outcomes) -> list[WhatIfRun]:
                 unknown=undecided[run],
                 hit_rate=_share(hits, seen),
                 hit_rate_after=_share(hits + len(won), seen),
-                time_won_ns=replay.total(won),
+                time_won_ns=replayed.replay.total(won),
             )
         )
     return rows
@@ -142,18 +137,15 @@ def difference_rows(replay: Replay, reasons: Mapping[int, str]) -> list[WhatIfDi
 
 
 def warning_rows(
-    replay: Replay,
-    removed: Removed,
-    equal: Mapping[int, list[int]],
-    code: GeneratedCode,
-    past_misses: Iterable[PastMiss],
+    replayed: Replayed, code: GeneratedCode, past_misses: Iterable[PastMiss]
 ) -> list[WhatIfWarning]:
-    """One pair for every two keys that would become one and share no code; `equal` is as `why_still` takes it.
+    """One pair for every two keys that would become one and share no code.
 
     Entries under one key of torch may differ in code, each for its own guards. So two keys are reported only if
     they share no code. Equal source may have been compiled into other kernels, by flags
     that are in the key alone: past misses are such pairs.
     """
+    replay, equal = replayed.replay, replayed.equal
     stored: dict[int, EntryRow] = {}
     first_of: dict[int, int] = {}
     for entry, key in zip(replay.history.entries, replay.columns.key_of_entry, strict=True):
@@ -168,7 +160,7 @@ def warning_rows(
         one, other = miss.baseline_entry, miss.entry
         if miss.same_binaries is False and stored.keys() >= {one, other} and first_of[one] == first_of[other]:
             found.append((first_of[one], "compiled kernels", stored[one], stored[other]))
-    names = replay.table.names(removed) if found else []
+    names = replay.table.names(replayed.removed) if found else []
     return [_warning(names[first], what, one, other) for first, what, one, other in found]
 
 

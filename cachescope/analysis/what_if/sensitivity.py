@@ -17,8 +17,7 @@ from operator import ne
 from typing import Final, NamedTuple
 
 from cachescope.analysis.what_if.causes import concurrent_misses
-from cachescope.analysis.what_if.cells import UNKNOWN
-from cachescope.analysis.what_if.replay import Replay
+from cachescope.analysis.what_if.replay import Replay, Replayed
 from cachescope.catalogue.facts import field_facts
 from cachescope.frames.linked_rows import PastMiss
 from cachescope.frames.replay_rows import EvidenceRow, SensitivityRow
@@ -182,11 +181,10 @@ class _Trial:
     def _without(self, fields: Fields) -> _Result:
         """What turns into hits without some fields."""
         if fields not in self._known:
-            removed, replay, found = Removed(fields), self._replay, _Result([], [], 0)
-            if groups := replay.groups(replay.table.joined(removed)):
-                after = replay.outcomes(removed, groups)
-                staggered = concurrent_misses(replay, groups, after)
-                found = _Result(replay.turned(after), staggered, after.count(UNKNOWN))
+            replayed, found = Replayed(self._replay, Removed(fields)), _Result([], [], 0)
+            if replayed.groups:
+                undecided = len(replayed.undecided())
+                found = _Result(replayed.turned(), concurrent_misses(replayed), undecided)
             self._known[fields] = found
         return self._known[fields]
 

@@ -7,7 +7,7 @@ import pytest
 
 from cachescope.analysis.history.history import History
 from cachescope.analysis.what_if.cells import HIT, MISS, NEVER, NO_GUARDS, OTHER, ReplayColumns
-from cachescope.analysis.what_if.replay import Replay
+from cachescope.analysis.what_if.replay import Replay, Replayed
 from cachescope.details import HashDetails
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow
@@ -65,7 +65,7 @@ def test_of_several_entries_of_a_key_the_first_counts() -> None:
         found = history_of(
             rows_of(*lookups), store, entries=entries, runs=[run_row(at, cache_dir="d") for at in (0, 1)]
         )
-        assert Replay(found).outcomes(Removed(frozenset({"x"}))) == [outcome, HIT]
+        assert Replayed(Replay(found), Removed(frozenset({"x"}))).after == [outcome, HIT]
 
 
 def test_the_guards_of_what_each_lookup_stored() -> None:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cachescope.analysis.what_if.cells import HIT, MISS, UNKNOWN
-from cachescope.analysis.what_if.replay import Replay
+from cachescope.analysis.what_if.replay import Replay, Replayed
 from cachescope.details import HashDetails
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.keys.key_fields import Removed
@@ -193,7 +193,7 @@ def test_it_equals_going_lookup_by_lookup(history: list[Compile], before: list[t
     recording = Recording(history, before)
     replay = Replay(history_of(recording.rows, recording.store, runs=recording.runs))
     for removed in SUBSETS:
-        assert replay.outcomes(Removed(removed)) == slow(recording, removed), removed
+        assert Replayed(replay, Removed(removed)).after == slow(recording, removed), removed
 
 
 @pytest.mark.slow
@@ -204,7 +204,7 @@ def test_nothing_changes_without_a_toggle_and_hits_only_grow_with_more(
     recording = Recording(history, before)
     replay = Replay(history_of(recording.rows, recording.store, runs=recording.runs))
     recorded = [HIT if row.outcome == "hit" else MISS for row in recording.rows]
-    assert replay.outcomes(Removed()) == recorded
+    assert Replayed(replay, Removed()).after == recorded
 
 
 @pytest.mark.slow
@@ -236,7 +236,7 @@ def test_keys_that_differ_where_no_field_does_are_joined_with_no_other() -> None
         for at, detail_set in enumerate([one, other, other])
     ]
     replay = Replay(history_of(rows, store, runs=[run_row(n, cache_dir="d") for n in range(3)]))
-    assert replay.outcomes(Removed(frozenset({"x"}))) == [MISS, MISS, MISS]
+    assert Replayed(replay, Removed(frozenset({"x"}))).after == [MISS, MISS, MISS]
 
 
 # Of each lookup its config, the guards that torch showed, and a letter: m for a full miss, g for a guard miss, h for a hit.
@@ -270,5 +270,5 @@ def test_guards(lookups: list[Guarded], wanted: list[int]) -> None:
         told = OUTCOMES[letter]
         rows.append(replace(made, outcome=told, status_detailed=told, guards_expr=guards))
     replay = Replay(history_of(rows, store, runs=[run_row(at, cache_dir="d") for at in range(len(rows))]))
-    assert replay.outcomes(Removed(frozenset({"config"}))) == wanted
-    assert replay.outcomes(Removed()) == [HIT if letter == "h" else MISS for _, letter, _ in lookups]
+    assert Replayed(replay, Removed(frozenset({"config"}))).after == wanted
+    assert Replayed(replay, Removed()).after == [HIT if letter == "h" else MISS for _, letter, _ in lookups]

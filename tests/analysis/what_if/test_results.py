@@ -9,6 +9,7 @@ import pytest
 
 from cachescope.analysis.directory.equal_code import GeneratedCode
 from cachescope.analysis.what_if.cells import HIT, OTHER, UNKNOWN
+from cachescope.analysis.what_if.replay import Replayed
 from cachescope.analysis.what_if.results import difference_rows, warning_rows, with_more_hits
 from cachescope.frames.answer_rows import RateRow
 from cachescope.frames.linked_rows import PastMiss
@@ -57,7 +58,9 @@ def test_compile_times_are_those_of_fx_misses() -> None:
     replay = scope.replay
     assert replay.taken == [-1, 0, -1, -1, 3 * SECOND_NS, 2 * SECOND_NS]
     assert [replay.total(some) for some in ([0, 2], [1], [1, 3, 4], [])] == [None, 0, 3 * SECOND_NS, None]
-    assert replay.turned([HIT, HIT, HIT, HIT, UNKNOWN, OTHER]) == [0, 1, 3]
+    replayed = Replayed(replay, Removed())
+    replayed.after = [HIT, HIT, HIT, HIT, UNKNOWN, OTHER]
+    assert (replayed.turned(), replayed.undecided()) == ([0, 1, 3], [4])
 
 
 def test_differences_in_the_order_of_lookups() -> None:
@@ -81,16 +84,14 @@ def warned(
 ) -> list[tuple[str, int, int]]:
     """`past`: an entry, another one before it, and whether their binaries are the same."""
     scope = scope_of(run(fx("fz", details={"gm": "0", "x": "0"}, at=0)), entries=entries)
-    replay = scope.replay
-    removed = Removed(frozenset({without}))
-    equal = {key: keys for keys in replay.table.joined(removed) for key in keys}
+    replayed = Replayed(scope.replay, Removed(frozenset({without})))
     code = GeneratedCode(scope.tables.entries.rows, lambda row: (sources or {}).get(row.entry))
     nothing = dict.fromkeys(field.name for field in fields(PastMiss))
     misses = [
         PastMiss(**(nothing | {"entry": one, "baseline_entry": other, "same_binaries": same}))
         for one, other, same in past
     ]
-    return table(warning_rows(replay, removed, equal, code, misses), "what", "entry", "other_entry")
+    return table(warning_rows(replayed, code, misses), "what", "entry", "other_entry")
 
 
 def stored(key: str, code: str | None, x: str = "1", **told: Any) -> Stored:
