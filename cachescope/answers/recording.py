@@ -359,11 +359,9 @@ class Recording:
 
     def changes(self, lookup: int) -> tuple[FieldChange, ...]:
         """What changed between a missed lookup and its baseline; of a graph that only may be another form of that, the lines of its code."""
-        compared = self._compared(lookup)
-        if compared is None:
-            return self._vllm_misses.changes.get(lookup, ())
-        miss = self._miss_of.get(lookup)
-        assert miss is not None
+        miss, compared = self._miss_of.get(lookup), self._compared(lookup)
+        if miss is None or compared is None:
+            return () if miss is None else miss.changes
         other = miss.baseline.run if isinstance(miss.baseline, LookupRow) else None
         runs = self.tables.runs.rows
         sides = (None if other is None else runs[other]), runs[miss.row.run]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from cachescope.analysis.differences import FieldChange, field_changes
 from cachescope.analysis.history.history import History
@@ -20,9 +20,6 @@ from cachescope.catalogue.defects import known_defect, sentence
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.terms import FXGRAPH, VLLM
 from cachescope.verdict_kinds import Verdict, kind_of
-
-if TYPE_CHECKING:
-    from cachescope.analysis.verdicts.vllm_misses import VllmMisses
 
 _MOST_SENTENCES: Final = 4
 _MOST_OPTIONS: Final = 3
@@ -81,19 +78,18 @@ class AdviceFacts:
     has_mesh: bool = False  # whether a DeviceMesh is among its inputs
 
 
-def advice(root: Miss, history: History, vllm: VllmMisses | None = None) -> str | None:
+def advice(root: Miss, history: History) -> str | None:
     """Advice for a cause, from its root miss; None if nothing is certain."""
     row = root.row
     if row.cache == VLLM:
-        changes: tuple[FieldChange, ...] = () if vllm is None else vllm.changes.get(row.lookup, ())
         from cachescope.analysis.vllm.factors import vllm_advice
 
-        return vllm_advice(root.why, changes)
+        return vllm_advice(root.why, root.changes)
     lookups = history.lookups
     graphs = [lookups[graph] for graph in history.timeline.graphs_of(root.index)]
     were_found = [graph.outcome == "hit" for graph in graphs if graph.cache == FXGRAPH]
     before = None if root.baseline is None else root.baseline.detail_set
-    changes = ()
+    changes: tuple[FieldChange, ...] = ()
     if root.why.changed and before is not None and row.detail_set is not None:
         other = history.run_of.get(root.baseline.run) if isinstance(root.baseline, LookupRow) else None
         sides = other, history.run_of.get(row.run)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from cachescope.analysis.history.history import History
 from cachescope.analysis.rates import known_sum
@@ -19,9 +19,6 @@ from cachescope.grouping import by_key
 from cachescope.keys.key_fields import is_of_the_program
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH, VLLM
 from cachescope.verdict_kinds import UPGRADE, SameCause
-
-if TYPE_CHECKING:
-    from cachescope.analysis.verdicts.vllm_misses import VllmMisses
 
 _CauseKey = tuple[SameCause, bool]
 # Fields that only some graphs have: below a changed AOTAutograd key, a new graph may add or drop them.
@@ -130,7 +127,7 @@ def _root_of(miss: Miss) -> Miss:
     return miss
 
 
-def group_causes(misses: Sequence[Miss], history: History, vllm: VllmMisses | None = None) -> list[CauseRow]:
+def group_causes(misses: Sequence[Miss], history: History) -> list[CauseRow]:
     """Give every miss its cause, and return the causes, the costliest first."""
     groups = by_key((_cause_key(_root_of(miss)), miss) for miss in misses)
     lost = {key: known_sum(miss.row.time_taken_ns for miss in members) for key, members in groups.items()}
@@ -158,7 +155,7 @@ def group_causes(misses: Sequence[Miss], history: History, vllm: VllmMisses | No
                 ranks=tuple(sorted(rank for rank in ranks if rank is not None)),
                 time_lost_ns=lost[key],
                 summary=_summary(root.why, root.row.cache == VLLM),
-                advice=advice(root, history, vllm),
+                advice=advice(root, history),
             )
         )
     return found

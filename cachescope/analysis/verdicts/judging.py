@@ -55,7 +55,7 @@ def judged(
     """Every miss with its verdict and its cause, in the order of the lookups' ids; and the causes, the costliest first."""
     misses = judged_misses(history, choice, vllm)
     link_consequences(misses, history)
-    return misses, group_causes(misses, history, vllm)
+    return misses, group_causes(misses, history)
 
 
 def judged_misses(history: History, choice: Choice, vllm: VllmMisses | None = None) -> list[Miss]:
@@ -72,12 +72,12 @@ def judged_misses(history: History, choice: Choice, vllm: VllmMisses | None = No
     _judge_known_keys(history, found, unexplained)
     if new := [at for at in unexplained if found.why[at] is None]:
         NewKeys(history, choice, found, until=new[-1] + 1).judge(new)
-    if vllm is not None:
-        vllm.judge(history, found)
+    changes = {} if vllm is None else vllm.judge(history, found)
     misses = []
     for at, (row, why, baseline) in enumerate(zip(lookups, found.why, found.baseline, strict=True)):
         if why is not None:
-            misses.append(Miss(at, row, why, lookups[baseline] if isinstance(baseline, int) else baseline))
+            before = lookups[baseline] if isinstance(baseline, int) else baseline
+            misses.append(Miss(at, row, why, before, changes.get(row.lookup, ())))
     return sorted(misses, key=attrgetter("row.lookup"))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from cachescope.analysis.differences import FieldChange
 from cachescope.frames.answer_rows import MissRow
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow
@@ -48,6 +49,7 @@ class Miss:
     row: LookupRow
     why: Why
     baseline: Candidate | None
+    changes: tuple[FieldChange, ...] = ()  # of one of vLLM's own lookups: what changed in its key
     cause: int = -1  # not known at first
     follows: Miss | None = None  # the miss that caused this one
 

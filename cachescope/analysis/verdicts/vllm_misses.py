@@ -239,8 +239,6 @@ class VllmMisses:
     def __init__(
         self, starts: Iterable[StartRow], factors: Sequence[FactorsRow], entries: Sequence[EntryRow]
     ) -> None:
-        # By lookup, what changed in its key; known once they are judged.
-        self.changes: dict[int, tuple[FieldChange, ...]] = {}
         self.starts = {row.lookup: row for row in starts}
         self._factors = factors
         self._entries = entries
@@ -267,10 +265,11 @@ class VllmMisses:
             if folder is not None and None not in values
         }
 
-    def judge(self, history: History, found: VerdictsSoFar) -> None:
-        """Say why each missed."""
+    def judge(self, history: History, found: VerdictsSoFar) -> dict[int, tuple[FieldChange, ...]]:
+        """Say why each missed; by lookup, what changed in its key."""
+        changes: dict[int, tuple[FieldChange, ...]] = {}
         if not self.starts:
-            return
+            return changes
         parts = Parts(self._factors, self._entries)
         starts = _with_clock(self._starts(history), parts)
         of_part = by_key((start.part, start) for start in starts)
@@ -282,8 +281,8 @@ class VllmMisses:
                 judged = _judged(start, of_part[start.part], parts)
                 entry = None if judged.entry is None else entries[judged.entry]
                 found.record(start.at, judged.why, judged.baseline if entry is None else entry)
-                if judged.changes:
-                    self.changes[start.row.lookup] = judged.changes
+                changes[start.row.lookup] = judged.changes
+        return changes
 
     def _starts(self, history: History) -> list[Started]:
         """Every start, in time order."""
