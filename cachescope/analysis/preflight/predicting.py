@@ -25,7 +25,6 @@ from cachescope.analysis.preflight.would_find import (
     found_under,
     stored_by_recorded,
 )
-from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.grouping import by_key
 from cachescope.readers.assemble import Tables
@@ -54,12 +53,12 @@ def with_predictions(tables: Tables) -> Tables:
     of_run = by_key((row.run, row) for row in rows)
     predicted: dict[int, list[PredictedLookup]] = {}
     for command in commands(runs.values()):
-        world = World(entries, recorded, tables.entries.rows)
+        world = World(entries, recorded)
         walked = {run.run: PredictedRun(run, of_run[run.run], world) for run in command}
         for one in walked.values():
             one.tell_others()
         predicted |= {number: list(one.lookups()) for number, one in walked.items()}
-    lookups = _numbered(of_run, predicted, tables.entries.rows)
+    lookups = _numbered(of_run, predicted)
     all_runs = tables.runs.rows
     if len(entries.roots) == 1:
         # Pre-flights are in the single directory that they are checked against.
@@ -74,12 +73,9 @@ def commands(preflights: Iterable[RunRow]) -> list[list[RunRow]]:
 
 
 def _numbered(
-    of_run: Mapping[int, list[LookupRow]],
-    predicted: Mapping[int, list[PredictedLookup]],
-    entries: Iterable[EntryRow],
+    of_run: Mapping[int, list[LookupRow]], predicted: Mapping[int, list[PredictedLookup]]
 ) -> list[LookupRow]:
     """All lookups, run by run, with new numbers."""
-    saved = {entry.entry: entry.time_taken_ns for entry in entries}
     numbers: dict[int, int] = {}
     out: list[LookupRow] = []
     for run, made in of_run.items():
@@ -91,7 +87,7 @@ def _numbered(
         for order, one in enumerate(predicted[run]):
             if one.aot is None:
                 numbers[one.row.lookup] = len(out)
-            out.append(replace(_predicted(one, saved), order=order))
+            out.append(replace(_predicted(one), order=order))
     return [
         replace(
             row, lookup=number, aot_lookup=None if row.aot_lookup is None else numbers.get(row.aot_lookup)
@@ -100,7 +96,7 @@ def _numbered(
     ]
 
 
-def _predicted(one: PredictedLookup, saved: dict[int, int | None]) -> LookupRow:
+def _predicted(one: PredictedLookup) -> LookupRow:
     row, found = one.row, one.found
     entry = None if found.candidate is None else found.candidate.entry
     predicted = replace(
@@ -115,9 +111,9 @@ def _predicted(one: PredictedLookup, saved: dict[int, int | None]) -> LookupRow:
         # The time of executing the graph instead of compiling it.
         time_taken_ns=None,
         end_time=None,
-        time_saved_ns=saved.get(entry) if found.outcome == "hit" and entry is not None else None,
+        time_saved_ns=entry.time_taken_ns if found.outcome == "hit" and entry is not None else None,
         prediction=found.why,
-        predicted_entry=entry,
+        predicted_entry=None if entry is None else entry.entry,
     )
     if one.key == row.cache_key:
         return predicted
@@ -144,7 +140,6 @@ class World:
 
     entries: StoredEntries  # what lies in the directories and remote caches that were read
     recorded: Stored | None  # what recorded runs left behind, where no directory was read that shows it
-    rows: Sequence[EntryRow] = ()  # the entries that were read
     # By key, what the processes of the command would store.
     beside: dict[Key, list[StoredBeside]] = field(default_factory=lambda: defaultdict(list))
 
@@ -286,7 +281,7 @@ class PredictedRun:
             return one
         capability, _, architecture = note.cpu.partition(" ")
         width = vector_width({CPU_CAPABILITY: capability}, architecture)
-        code = vector_code(source_of(self._world.rows[one.entry]) or "")
+        code = vector_code(source_of(one.entry) or "")
         others = [kernel for kernel in code if width is not None and width not in kernel.widths]
         if not others:
             return one

@@ -41,7 +41,7 @@ class Candidate:
     guards: str | None = None  # those that must hold; None if there are none
     # Whether `guards` says all; a recording says nothing of the guards of what it stored, nor does a lock.
     are_guards_known: bool = True
-    entry: int | None = None  # its number, where it is an entry that was read
+    entry: EntryRow | None = None  # the entry that was read, where it is one
     # The FX entries that an AOTAutograd entry points to; the guards are None where it does not name them.
     graphs: tuple[tuple[str, str | None], ...] = ()
     is_remote: bool = False  # whether it is in a remote cache
@@ -125,7 +125,7 @@ def _candidate(row: EntryRow) -> Candidate:
         is_there,
         why_not,
         row.guards_expr,
-        entry=row.entry,
+        entry=row,
         graphs=tuple(zip(row.fx_keys, guards, strict=True)),
         is_remote=is_remote,
     )
