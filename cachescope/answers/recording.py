@@ -251,7 +251,7 @@ class Recording:
         """Compares the generated code of two entries."""
         from cachescope.analysis.directory.equal_code import GeneratedCode
 
-        return GeneratedCode(self.tables.entries.rows, _source_of)
+        return GeneratedCode(_source_of)
 
     @cached_property
     def kernel_binaries(self) -> KernelBinaries:

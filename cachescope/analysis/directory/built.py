@@ -67,12 +67,14 @@ def _pairs(
 def _graphs(before: EntryRow, after: EntryRow, code: GeneratedCode, binaries: KernelBinaries) -> Built:
     names = before.code_key, after.code_key
     ids = before.entry, after.entry
-    same = code.are_same(*ids)
+    same = code.are_same(before, after)
     if same is None:
         return Built(FXGRAPH, before.cache_key, None, NOT_KNOWN, *names, "the code could not be read", *ids)
     if not same:
-        return Built(FXGRAPH, before.cache_key, None, CODE, *names, code.first_difference(*ids), *ids)
-    found = binaries.compare(*ids, SOURCE if names[0] == names[1] else SOURCE_BUT_FOR_THE_PROCESS)
+        return Built(
+            FXGRAPH, before.cache_key, None, CODE, *names, code.first_difference(before, after), *ids
+        )
+    found = binaries.compare(before, after, SOURCE if names[0] == names[1] else SOURCE_BUT_FOR_THE_PROCESS)
     # Kernels that are missing on one side are compiled again from the same source.
     result = KERNELS if found.same is False else SAME
     return Built(FXGRAPH, before.cache_key, None, result, *names, found.known_by, *ids)

@@ -17,7 +17,7 @@ from typing import Final
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.linked_rows import LinkRow
 from cachescope.grouping import by_key
-from cachescope.terms import CACHES, CODE
+from cachescope.terms import CODE
 from cachescope.wording import plural, shortened
 
 ContentHash = Callable[[str], str | None]
@@ -60,16 +60,16 @@ class KernelBinaries:
         self._content_hash = content_hash
         self._hashes: dict[str, str | None] = {}
 
-    def compare(self, entry: int, other: int, known_by: str) -> Compared:
+    def compare(self, entry: EntryRow, other: EntryRow, known_by: str) -> Compared:
         """Compare the kernels of two FX entries with the same source; `known_by` says how that is known."""
-        kernels, others = self._kernels(entry), self._kernels(other)
+        kernels, others = self._kernels(entry.entry), self._kernels(other.entry)
         found: list[Compared] = []
         if kernels and kernels.keys() == others.keys():
             found = [
                 self._cpp(self._forms(entry, kernels[key]), self._forms(other, others[key]))
                 for key in kernels
             ]
-        if (bundled := self._bundled(entry, other)) is not None:
+        if (bundled := _bundled(entry, other)) is not None:
             found.append(bundled)
         if not found:
             return Compared(None, f"{known_by}; no compiled kernel is there to compare")
@@ -91,18 +91,17 @@ class KernelBinaries:
         links = self._children[entry]
         return [link.child for link in links if link.child is not None and link.child_kind == CODE]
 
-    def _forms(self, entry: int, forms: Sequence[EntryRow]) -> list[EntryRow]:
+    def _forms(self, entry: EntryRow, forms: Sequence[EntryRow]) -> list[EntryRow]:
         """The compiled forms that an entry can have used, judged by the times of the files.
 
         A compile writes its kernels before its entry, and loads those that exist already.
         """
-        row = self._rows[entry]
-        made = row.modified_time
+        made = entry.modified_time
         if made is None or len(forms) < 2:
             return list(forms)
         timed = [(form.modified_time, form) for form in forms if form.modified_time is not None]
         before = [(at, form) for at, form in timed if at <= made]
-        own = [form for at, form in before if at >= made - (row.time_taken_ns or 0)]
+        own = [form for at, form in before if at >= made - (entry.time_taken_ns or 0)]
         return own or [form for _, form in before] or list(forms)
 
     def _cpp(self, forms: list[EntryRow], others: list[EntryRow]) -> Compared:
@@ -132,13 +131,14 @@ class KernelBinaries:
             self._hashes[path] = self._content_hash(path)
         return {self._hashes[path] for path in paths}
 
-    def _bundled(self, entry: int, other: int) -> Compared | None:
-        mine, others = (set(self._rows[number].triton_hashes) for number in (entry, other))
-        if not mine or not others:
-            return None
-        if mine == others:
-            return Compared(True, f"the same {plural(len(mine), 'Triton kernel')} bundled in both")
-        return Compared(False, "other Triton kernels bundled in each")
+
+def _bundled(entry: EntryRow, other: EntryRow) -> Compared | None:
+    mine, others = set(entry.triton_hashes), set(other.triton_hashes)
+    if not mine or not others:
+        return None
+    if mine == others:
+        return Compared(True, f"the same {plural(len(mine), 'Triton kernel')} bundled in both")
+    return Compared(False, "other Triton kernels bundled in each")
 
 
 def _names(paths: set[str]) -> str:
@@ -172,41 +172,31 @@ class GeneratedCode:
     equal code. Sources are read only for entries whose keys differ, once for each key.
     """
 
-    def __init__(self, entries: Iterable[EntryRow], source_of: SourceOf) -> None:
-        self._rows = {row.entry: row for row in entries if row.cache in CACHES and row.code_key is not None}
+    def __init__(self, source_of: SourceOf) -> None:
         self._source_of = source_of
         self._forms: dict[str | None, str | None] = {}
 
-    def are_same(self, entry: int, other: int) -> bool | None:
+    def are_same(self, entry: EntryRow, other: EntryRow) -> bool | None:
         """Whether two entries hold the same code; None if that is unknown."""
-        if entry not in self._rows or other not in self._rows:
+        if entry.code_key is None or other.code_key is None:
             return None
-        if self.has_equal_keys(entry, other):
+        if entry.code_key == other.code_key:
             return True
         forms = self._form(entry), self._form(other)
         return None if None in forms else forms[0] == forms[1]
 
-    def identity(self, entry: int) -> str | None:
+    def identity(self, entry: EntryRow) -> str | None:
         """A value that is equal for entries of the same code: from the source if it can be read, else the code key."""
-        row = self._rows.get(entry)
-        return None if row is None else self._form(entry) or row.code_key
+        return None if entry.code_key is None else self._form(entry) or entry.code_key
 
-    def first_difference(self, entry: int, other: int) -> str:
+    def first_difference(self, entry: EntryRow, other: EntryRow) -> str:
         """Where the code of two entries differs, whose sources can be read and differ."""
-        sources = (self._source_of(self._rows[number]) for number in (entry, other))
+        sources = map(self._source_of, (entry, other))
         return first_difference(*(same_code_form(source or "") for source in sources))
 
-    def has_equal_keys(self, entry: int, other: int) -> bool:
-        """Whether the code keys of two entries are equal."""
-        return self._rows[entry].code_key == self._rows[other].code_key
-
-    def _form(self, entry: int) -> str | None:
-        row = self._rows[entry]
-        if row.code_key not in self._forms:
-            source = self._source_of(row)
-            self._forms[row.code_key] = (
-                None
-                if source is None
-                else hashlib.sha256(same_code_form(source).encode("utf-8", "backslashreplace")).hexdigest()
-            )
-        return self._forms[row.code_key]
+    def _form(self, entry: EntryRow) -> str | None:
+        if entry.code_key not in self._forms:
+            source = self._source_of(entry)
+            text = None if source is None else same_code_form(source).encode("utf-8", "backslashreplace")
+            self._forms[entry.code_key] = None if text is None else hashlib.sha256(text).hexdigest()
+        return self._forms[entry.code_key]

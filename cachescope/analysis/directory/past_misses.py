@@ -77,7 +77,7 @@ def _of_graph(
             baseline, changed = of_graph[nearest], keys.details.changed_fields(sets[nearest], sets[at])
             verdict = "key_changed" if changed else "no_detail_differs"
         same_key.append(entry)
-        same_code, compared = _same_code(entry.entry, baseline.entry, code, binaries)
+        same_code, compared = _same_code(entry, baseline, code, binaries)
         yield PastMiss(
             entry=entry.entry,
             cache_key=entry.cache_key or "",
@@ -104,7 +104,7 @@ def _is_later(entry: EntryRow, baseline: EntryRow, resolutions: Mapping[str, int
 
 
 def _same_code(
-    entry: int, baseline: int, code: GeneratedCode, binaries: KernelBinaries
+    entry: EntryRow, baseline: EntryRow, code: GeneratedCode, binaries: KernelBinaries
 ) -> tuple[bool | None, Compared]:
     """Whether two entries hold the same generated source, and the comparison of their kernels."""
     same = code.are_same(entry, baseline)
@@ -112,5 +112,5 @@ def _same_code(
         return None, Compared(None, "the generated source of one is not stored, or could not be read")
     if not same:
         return False, Compared(None, OTHER_SOURCE)
-    known_by = SOURCE if code.has_equal_keys(entry, baseline) else SOURCE_BUT_FOR_THE_PROCESS
+    known_by = SOURCE if entry.code_key == baseline.code_key else SOURCE_BUT_FOR_THE_PROCESS
     return True, binaries.compare(entry, baseline, known_by)

@@ -170,7 +170,7 @@ def _without_common_code(
     # Sources are read only if code keys differ: a source contains the number of the graph in its process.
     if len({entry.code_key for held in keys.values() for entry in held}) < 2:
         return
-    codes = {key: frozenset(code.identity(entry.entry) for entry in held) for key, held in keys.items()}
+    codes = {key: frozenset(code.identity(entry) for entry in held) for key, held in keys.items()}
     # Each kind of code once: for a hundred keys with two codes, one pair is enough.
     first = {found: key for key, found in reversed(codes.items())}
     distinct = list(first.items())

@@ -48,7 +48,7 @@ class Directory:
     def compare(self) -> Compared:
         entries = scope_of(entries=self.files).tables.entries.rows
         links = [LinkRow(known_by="made by hand", **link) for link in self.links]
-        return KernelBinaries(entries, links, self.hashes.get).compare(0, 1, "by code")
+        return KernelBinaries(entries, links, self.hashes.get).compare(*entries[:2], "by code")
 
 
 def test_without_a_kernel_nothing_is_known() -> None:

@@ -32,7 +32,7 @@ def test_choices_for_one_operator(before: Times, after: Times, wanted: tuple[str
     scope = scope_of(entries=[entry("autotune", "a" * 52, root=root) for root in ("/old", "/new")])
     old, new = entries = scope.tables.entries.rows
     timings = choices(old.entry, before) + choices(new.entry, after)
-    code = GeneratedCode(entries, lambda file: None)
+    code = GeneratedCode(lambda file: None)
     binaries = KernelBinaries(entries, scope.linked.rows, lambda path: None)
     (built,) = built_alike([old], [new], timings, code, binaries)
     assert (built.result, built.before, built.after, built.evidence) == wanted
@@ -62,7 +62,7 @@ def test_a_graph_under_one_key(
         ]
     )
     of_path = dict(zip(scope.entries["path"], sources, strict=True))
-    code = GeneratedCode(scope.tables.entries.rows, lambda file: of_path[file.path])
+    code = GeneratedCode(lambda file: of_path[file.path])
     binaries = KernelBinaries(scope.tables.entries.rows, scope.linked.rows, lambda path: None)
     before, after = ([row] for row in scope.tables.entries.rows)
     (built,) = built_alike(before, after, [], code, binaries)

@@ -284,17 +284,17 @@ def test_the_files_that_a_name_means(which: int | str, rows: list[EntryRow], wan
     assert named(which, *rows) == wanted
 
 
-def code(*sources: str | None) -> GeneratedCode:
+def code(*sources: str | None) -> tuple[GeneratedCode, list[EntryRow]]:
     entries = [fx(key(chr(ord("a") + at)), key=key(chr(ord("a") + at), "f")) for at in range(len(sources))]
     scope = scope_of(entries=[*entries, fx(None, key=key("y", "f")), py(key("z"))])
-    return GeneratedCode(scope.tables.entries.rows, lambda file: sources[file.entry])
+    return GeneratedCode(lambda file: sources[file.entry]), scope.tables.entries.rows
 
 
 def test_whether_two_entries_hold_the_same_code() -> None:
-    found = code("x = 1\n# of process 3\n", "x = 1\n# of process 4\n", "x = 2", None)
-    assert [found.are_same(0, other) for other in range(6)] == [True, True, False, None, None, None]
-    assert found.are_same(3, 3)
-    assert found.identity(0) == found.identity(1) != found.identity(2)
-    assert found.identity(3) == key("d")
-    assert found.identity(4) is found.identity(5) is None
-    assert not found.has_equal_keys(0, 1)
+    found, rows = code("x = 1\n# of process 3\n", "x = 1\n# of process 4\n", "x = 2", None)
+    same = [found.are_same(rows[0], other) for other in rows]
+    assert same == [True, True, False, None, None, None]
+    assert found.are_same(rows[3], rows[3])
+    names = list(map(found.identity, rows))
+    assert names[0] == names[1] != names[2]
+    assert names[3:] == [key("d"), None, None]

@@ -107,7 +107,7 @@ def fx(letter: str, at: float | None = 0, details: Details | None = G, **told: A
 
 def missed(*entries: Stored, sources: dict[int, str] | None = None) -> list[PastMiss]:
     scope = scope_of(entries=entries)
-    code = GeneratedCode(scope.tables.entries.rows, lambda row: (sources or {}).get(row.entry))
+    code = GeneratedCode(lambda row: (sources or {}).get(row.entry))
     binaries = KernelBinaries(scope.tables.entries.rows, scope.linked.rows, lambda path: None)
     return past_misses(scope.history.entries, scope.history.keys, code, binaries)
 

@@ -85,7 +85,7 @@ def warned(
     """`past`: an entry, another one before it, and whether their binaries are the same."""
     scope = scope_of(run(fx("fz", details={"gm": "0", "x": "0"}, at=0)), entries=entries)
     replayed = Replayed(scope.replay, Removed(frozenset({without})))
-    code = GeneratedCode(scope.tables.entries.rows, lambda row: (sources or {}).get(row.entry))
+    code = GeneratedCode(lambda row: (sources or {}).get(row.entry))
     nothing = dict.fromkeys(field.name for field in fields(PastMiss))
     misses = [
         PastMiss(**(nothing | {"entry": one, "baseline_entry": other, "same_binaries": same}))
