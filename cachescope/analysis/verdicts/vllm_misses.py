@@ -46,8 +46,7 @@ class Judged(NamedTuple):
     """Why a start compiled, the index of the lookup or else the entry that it is compared with, and what changed."""
 
     why: Why
-    baseline: int | None = None
-    entry: int | None = None
+    baseline: int | EntryRow | None = None
     changes: tuple[FieldChange, ...] = ()
 
 
@@ -161,7 +160,7 @@ def beside_kept(start: Started, kept: StoredPart, earlier: Sequence[Started]) ->
     That two folders differ tells why there are two. That one of them was new to this start takes more: that it wrote the
     factors itself, or that no earlier start of the same part is known to have used the folder and another one used the other.
     """
-    made = start.made(kept.written)
+    made = start.made(kept.file.modified_time)
     if made == "before":
         why = (
             "its factors were written before, by their time of modification (unless the log is of another time zone), and no log "
@@ -178,10 +177,10 @@ def beside_kept(start: Started, kept: StoredPart, earlier: Sequence[Started]) ->
         kind: Evidence = "recorded" if made == "by it" else "inferred"
         which = _made_here(start) if made == "by it" else "no earlier start into this one was read"
         text = f"{_OF_FACTORS}; run {used[-1].run} had used the other before, and {which}"
-        return changed_from(beside, (kind, text), used[-1].at, None)
+        return changed_from(beside, (kind, text), used[-1].at)
     if made == "by it" and beside.is_order_known:
         text = f"{_OF_FACTORS}; by their times of modification the other was there before, and {_made_here(start)}"
-        return changed_from(beside, ("inferred", text), None, kept.baseline_entry)
+        return changed_from(beside, ("inferred", text), kept.baseline)
     reason = f"the nearest folder is {name}; whether it was there before this start is not known"
     why = "no log of a start that used it before was read, and times of modification do not tell"
     return Judged(Why("first_lookup", reason, "not_known", why, kind=NOT_KNOWN))
@@ -210,11 +209,11 @@ def beside_logged(start: Started, earlier: Sequence[Started]) -> Judged | None:
     )
     changed = tuple(name for name in LOGGED if mine.values[name] != other.values[name])
     text = "vLLM logged the hashes of both, and the other start had ended before"
-    return changed_from(Beside(mine, other, True, changed), ("recorded", text), before.at, None)
+    return changed_from(Beside(mine, other, True, changed), ("recorded", text), before.at)
 
 
 def changed_from(
-    beside: Beside, evidence: tuple[Evidence, str], baseline: int | None, entry: int | None
+    beside: Beside, evidence: tuple[Evidence, str], baseline: int | EntryRow | None
 ) -> Judged | None:
     """A key that differs from another in some factors; of two that may be of two models it is not known."""
     kind, text = evidence
@@ -230,7 +229,7 @@ def changed_from(
     if CONFIGURATION in changed:
         kind, text = "inferred", f"{text}; {_OTHER_MODEL}"
     reason = f"folder {beside.folder.name} beside {beside.baseline.name}: {reason_of(beside)}"
-    return Judged(Why("key_changed", reason, kind, text, changed), baseline, entry, field_changes_of(beside))
+    return Judged(Why("key_changed", reason, kind, text, changed), baseline, field_changes_of(beside))
 
 
 class VllmMisses:
@@ -273,14 +272,12 @@ class VllmMisses:
         parts = Parts(self._factors, self._entries)
         starts = _with_clock(self._starts(history), parts)
         of_part = by_key((start.part, start) for start in starts)
-        entries = {entry.entry: entry for entry in self._entries}
         for start in starts:
             if start.row.is_disabled:
                 found.record(start.at, DISABLED)
             elif start.row.outcome == "compiled":
                 judged = _judged(start, of_part[start.part], parts)
-                entry = None if judged.entry is None else entries[judged.entry]
-                found.record(start.at, judged.why, judged.baseline if entry is None else entry)
+                found.record(start.at, judged.why, judged.baseline)
                 changes[start.row.lookup] = judged.changes
         return changes
 
@@ -298,7 +295,9 @@ def _with_clock(starts: Sequence[Started], parts: Parts) -> list[Started]:
     """The same, with how far their clock is off that of the folders."""
     kept = ((start, parts.of(start.row, start.part)) for start in starts if start.row.outcome == "compiled")
     off = clock_off(
-        (start, found[0].written) for start, found in kept if len(found) == 1 and found[0].written is not None
+        (start, written)
+        for start, found in kept
+        if len(found) == 1 and (written := found[0].file.modified_time) is not None
     )
     return [start._replace(off=off) for start in starts] if off else list(starts)
 

@@ -55,13 +55,16 @@ def part_of(start: StartRow) -> Part:
 class StoredPart:
     """A part in a folder that was read."""
 
-    entry: int  # its factors, an id into entries
-    path: str  # the folder of the part
-    written: int | None  # when its factors were written
+    file: EntryRow  # its factors
     name_text: str | None  # why it is not known what the name of the folder was made of; None if it is known
     # The folder and the nearest that had the part before; None if there was none.
     beside: Beside | None = None
-    baseline_entry: int | None = None  # the factors of the part in the latter, an id into entries
+    baseline: EntryRow | None = None  # the factors of the part in the latter
+
+    @property
+    def path(self) -> str:
+        """The folder of the part."""
+        return os.path.dirname(os.path.abspath(self.file.path))
 
 
 class Parts:
@@ -70,29 +73,26 @@ class Parts:
     def __init__(self, rows: Sequence[FactorsRow], entries: Sequence[EntryRow]) -> None:
         names = name_kinds(rows)
         named = {one.name: one for one in named_folders(rows, entries)}
-        # By entry, the folder of a file and when it was written.
-        files = {e.entry: (os.path.dirname(os.path.abspath(e.path)), e.modified_time) for e in entries}
+        files = {entry.entry: entry for entry in entries}
         self._kept: dict[tuple[str, Part], list[StoredPart]] = defaultdict(list)
-        groups: dict[tuple[str, Part], list[tuple[Named, FactorsRow]]] = defaultdict(list)
+        groups: dict[tuple[str, Part], list[tuple[Named, EntryRow]]] = defaultdict(list)
         for row in rows:
-            path, written = files[row.entry]
             part = Part(row.rank, row.dp_rank, row.prefix)
+            kept = StoredPart(files[row.entry], NAME_TEXTS[names[row.entry]])
             if row.folder in named:
-                values = named[row.folder].values
+                folder = Named(row.folder, named[row.folder].values, kept.file.modified_time)
                 # The tree that the part is in.
-                root = path.rpartition(f"/{row.folder}/rank_{row.rank}_{row.dp_rank}")[0]
-                groups[root, part].append((Named(row.folder, values, written), row))
+                root = kept.path.rpartition(f"/{row.folder}/rank_{row.rank}_{row.dp_rank}")[0]
+                groups[root, part].append((folder, kept.file))
             elif row.folder is not None:
-                kept = StoredPart(row.entry, path, written, NAME_TEXTS[names[row.entry]])
                 self._kept[row.folder, part].append(kept)
         for (_, part), group in groups.items():
             group.sort(key=lambda one: (one[0].written or 0, one[0].name))
-            entry_of = {folder.name: row.entry for folder, row in group}
+            file_of = {folder.name: file for folder, file in group}
             besides = [None, *nearest([folder for folder, _ in group])]
-            for (folder, row), beside in zip(group, besides, strict=True):
-                before = None if beside is None else entry_of[beside.baseline.name]
-                kept = StoredPart(row.entry, *files[row.entry], None, beside, before)
-                self._kept[folder.name, part].append(kept)
+            for (folder, file), beside in zip(group, besides, strict=True):
+                before = None if beside is None else file_of[beside.baseline.name]
+                self._kept[folder.name, part].append(StoredPart(file, None, beside, before))
 
     def of(self, start: StartRow, part: Part) -> Sequence[StoredPart]:
         """What was read of the part that a start named; several if trees of several machines have it and none has its path."""

@@ -69,7 +69,7 @@ def test_of_several_trees_the_one_is_taken_that_a_log_names(name: str | None, tm
         found = parts.of(replace(start, path=path), BACKBONE)
         assert [one.path for one in found] == wanted
         sources = scope.entries.set_index("entry")["path"]
-        assert [Path(sources[one.entry]).parent for one in found] == [Path(one) for one in wanted]
+        assert [Path(sources[one.file.entry]).parent for one in found] == [Path(one) for one in wanted]
     assert not parts.of(start, Part(1, 0, "backbone"))
     assert not parts.of(started("ffffffffff").row, BACKBONE)
     of_parts = [Part(0, 0, prefix) for prefix in ("backbone", "encoder", "eagle_head")]
