@@ -1,4 +1,4 @@
-"""What changed in one field, on what torch really printed."""
+"""What changed in one field, on what torch really printed; and which inputs are of the model."""
 
 import pickle
 from pathlib import Path

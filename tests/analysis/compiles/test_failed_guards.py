@@ -1,4 +1,4 @@
-"""Which sizes guards failed for: nothing is said where the recorded values do not make them fail, or a size is not known."""
+"""Which sizes guards failed for: nothing is said where the recorded values do not make them fail, or a size is not known; and guard misses of recordings."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""What lies beside an entry under its key, from directories in which it was made so by torch or by what was done."""
+"""What lies beside an entry under its key, from directories in which it was made so by torch or by what was done; candidates, and files that are equal."""
 
 import shutil
 from operator import attrgetter

@@ -1,4 +1,4 @@
-"""How far times of modification are trusted: real directories whose times are changed as the world changes them."""
+"""How far times of modification are trusted: real directories whose times are changed as the world changes them; and which entries a lookup may be compared with."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""The past of a key, walked along in one go, against a look back at all earlier lookups from each of them."""
+"""The past of a key, walked along in one go, against a look back at all earlier lookups from each of them; and misses of a text log that can only be guard misses."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""The frame phases: of the traces as they were read, whatever became of them since."""
+"""The frame phases: of the traces as they were read, whatever became of them since; and what hits could save, of rows made by hand."""
 
 import gzip
 import os

@@ -1,4 +1,4 @@
-"""The ranks that are not like the most of them, and the field; made by hand."""
+"""The ranks that are not like the most of them, and the field; and fields that differ by the rank alone; made by hand."""
 
 from collections import Counter, defaultdict
 from itertools import product

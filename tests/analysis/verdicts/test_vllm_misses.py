@@ -1,4 +1,4 @@
-"""Why vLLM's own lookups missed: what real logs and folders say of each declared change, and where nothing is blamed."""
+"""Why vLLM's own lookups missed: what real logs and folders say of each declared change, where nothing is blamed; and a whole model that was not used."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Folders made by hand: whether a name is known, what is compared with what, and what makes folders many."""
+"""Folders made by hand: whether a name is known, what is compared with what, and what makes folders many; and ranks side by side."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""What the entries themselves say about leaving a field out: real directories whose entries differ in one field."""
+"""What the entries themselves say about leaving a field out: real directories whose entries differ in one field; and the sets of fields that are tried."""
 
 import re
 from collections import Counter
