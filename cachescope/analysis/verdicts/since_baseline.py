@@ -6,15 +6,18 @@ A warm run alone has nothing to compare its misses with, and would look like a c
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from cachescope.analysis.differences import FieldChange, field_changes, is_input
 from cachescope.analysis.verdicts.misses import Candidate, Miss
 from cachescope.details import HashDetails
+from cachescope.grouping import by_key
 from cachescope.verdict_kinds import kind_of
 
 _Graph = tuple[str, str | None, str]
+_Sides = TypeVar("_Sides")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,19 +42,22 @@ def changed_since(
     if not firsts:
         return []
     both = _Both(details, before, details_before, frozenset(lookups))
-    found: dict[tuple[str, ...], list[Miss]] = defaultdict(list)
-    changes: dict[tuple[str, ...], tuple[FieldChange, ...]] = {}
-    for miss in firsts:
-        nearest = both.nearest(miss)
-        if nearest is None:
-            continue
-        fields, sets = nearest
-        found[fields].append(miss)
-        if fields not in changes:
-            changes[fields] = tuple(field_changes(both.details, *sets))
+    nearest = ((miss, both.nearest(miss)) for miss in firsts)
+    found = ((miss, *of_miss) for miss, of_miss in nearest if of_miss is not None)
+    return by_fields(found, lambda sets: tuple(field_changes(both.details, *sets)))
+
+
+def by_fields(
+    found: Iterable[tuple[Miss, tuple[str, ...], _Sides]],
+    changes: Callable[[_Sides], tuple[FieldChange, ...]],
+) -> list[ChangedSince]:
+    """What changed for some misses, each with the fields that did and both sides; those with the same fields together."""
+    groups = by_key((fields, (miss, sides)) for miss, fields, sides in found)
     return [
-        ChangedSince(fields, changes[fields], same[0].cause, tuple(miss.row.lookup for miss in same))
-        for fields, same in found.items()
+        ChangedSince(
+            fields, changes(same[0][1]), same[0][0].cause, tuple(miss.row.lookup for miss, _ in same)
+        )
+        for fields, same in groups.items()
     ]
 
 

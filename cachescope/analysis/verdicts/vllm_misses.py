@@ -6,7 +6,6 @@ torch's hash details and compile ids play no part in it, so nothing else here ju
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from operator import ne
@@ -15,7 +14,7 @@ from typing import Final, NamedTuple
 from cachescope.analysis.differences import FieldChange
 from cachescope.analysis.history.history import History
 from cachescope.analysis.verdicts.misses import Miss, VerdictsSoFar, Why
-from cachescope.analysis.verdicts.since_baseline import ChangedSince
+from cachescope.analysis.verdicts.since_baseline import ChangedSince, by_fields
 from cachescope.analysis.vllm.factors import (
     CODE,
     CONFIGURATION,
@@ -334,8 +333,7 @@ def _changed(start: Started, others: Sequence[Started], parts: Parts) -> Judged 
 def vllm_changed_since(misses: Iterable[Miss], mine: VllmMisses, before: VllmMisses) -> list[ChangedSince]:
     """What changed for first starts among `misses` whose part `before` has in other folders only."""
     firsts = [miss for miss in misses if miss.row.cache == VLLM and kind_of(miss.why).is_first]
-    found: dict[tuple[str, ...], list[Miss]] = defaultdict(list)
-    nearest_of: dict[tuple[str, ...], Beside] = {}
+    found = []
     for miss in firsts:
         row = mine.starts[miss.row.lookup]
         others = [
@@ -345,17 +343,8 @@ def vllm_changed_since(misses: Iterable[Miss], mine: VllmMisses, before: VllmMis
         ]
         beside = _nearest(row, others, mine, before)
         if beside is not None:
-            found[beside.changed].append(miss)
-            nearest_of.setdefault(beside.changed, beside)
-    return [
-        ChangedSince(
-            fields,
-            field_changes_of(nearest_of[fields]),
-            same[0].cause,
-            tuple(miss.row.lookup for miss in same),
-        )
-        for fields, same in found.items()
-    ]
+            found.append((miss, beside.changed, beside))
+    return by_fields(found, field_changes_of)
 
 
 def _nearest(
