@@ -153,7 +153,8 @@ def cost_of(cause: CauseRow, *, is_of_vllm: bool) -> str:
         return "factors"
     if any(map(_is_code, cause.fields)):
         return "edited"
-    if any(is_input(field) or is_of_the_program(field) for field in cause.fields):
+    # What AOTAutograd knows of the arguments, such as their names, is no setting.
+    if any(is_input(one) or is_of_the_program(one) or one == "aot_config" for one in cause.fields):
         return "inputs"
     if any(field.startswith(_OF_THE_MACHINE) for field in cause.fields):
         return "machine"
