@@ -98,10 +98,10 @@ def workflow_commands() -> list[str]:
 
 
 def test_the_workflow_records_a_second_run_and_checks_it_with_its_cache() -> None:
-    *_, first, record, check = map(shlex.split, workflow_commands())
+    *_, first, record, check, comment = map(shlex.split, workflow_commands())
     assert record[:2] == ["cachescope", "record"] and check[:2] == ["cachescope", "check"]
     assert record[record.index("--") + 1 :] == first
-    assert check[2] == record[record.index("--output") + 1]
+    assert check[2] == comment[2] == record[record.index("--output") + 1]
 
 
 @pytest.mark.slow
@@ -113,12 +113,17 @@ def test_the_workflows_check_passes_a_warm_run_only(runs: list[int], status: int
     for run in runs:
         shutil.copy(sources[run], tmp_path / "warm")
     shutil.copytree(samples / "entry_truncated" / "cache", tmp_path / "inductor-cache")
-    done = subprocess.run(
-        [sys.executable, "-m", *shlex.split(workflow_commands()[-1])],
-        cwd=tmp_path, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": str(ROOT)},
+    *_, check, comment = (shlex.split(one.split("\n")[0].partition(">")[0]) for one in workflow_commands())
+    checked, commented = (
+        subprocess.run(
+            [sys.executable, "-m", *words],
+            cwd=tmp_path, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )
+        for words in (check, comment)
     )  # fmt: skip
-    assert done.returncode == status, done.stderr
-    assert done.stdout.count("::error ") == (status == 3)
+    assert checked.returncode == status, checked.stderr
+    assert checked.stdout.count("::error ") == (status == 3)
+    assert commented.stdout.startswith("### ") and commented.returncode == 0
 
 
 @pytest.mark.slow
