@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
+from cachescope.analysis.differences import short
 from cachescope.answers.facts import Facts
 from cachescope.frames.answer_rows import CauseRow, MissRow
 from cachescope.frames.recorded_rows import LookupRow, RunRow
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     Placed = LookupRow | CompileRow | SymbolRow | RecompileRow
 
 _NAMES: Final = {"gm": "graph (gm)"}
+_LABEL: Final = 40
 # What names of options share; the rest of the name tells them apart.
 _OPTION: Final = re.compile(r"(?:inductor_config|fx_kwargs)\[(?P<name>[^\[\]]+)\]")
 
@@ -52,8 +54,9 @@ def cache_name(row: LookupRow | SeenKey) -> str:
 
 
 def run_name(row: RunRow) -> str:
-    """``run 1 (rank 0, pid 17905, 13:49:03)``; the clock is UTC."""
-    facts = ["pre-flight"] if row.is_preflight else []
+    """``run 1 (--bs 16, rank 0, pid 17905, 13:49:03)``, with what tells its command from others'; the clock is UTC."""
+    facts = [] if row.label is None else [harmless(short(row.label, _LABEL))]
+    facts += ["pre-flight"] if row.is_preflight else []
     facts += [f"{name} {one}" for name, one in (("rank", row.rank), ("pid", row.pid)) if one is not None]
     if row.start_time is not None:
         facts.append(clock(row.start_time))

@@ -42,6 +42,9 @@ class RunRow:
     gpus: tuple[str, ...] = col(
         "the models of its GPUs, once each; only traces of processes that saw a CUDA or ROCm device have them",
         torch_name="trace artifact fx_graph_runnable", default=())
+    label: str | None = col(
+        "the words of its command that commands of other runs have not, each after its option",
+        missing="not recorded with cachescope record, or nothing tells the commands apart", default=None)
 
 
 @row("lookups", frozen=False)

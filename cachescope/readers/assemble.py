@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
@@ -15,6 +15,7 @@ from cachescope.frames.vllm import FactorsRow, StartRow
 from cachescope.readers.file_fingerprints import Stamps, file_stamps
 from cachescope.readers.json_record import MOST_NS, well_formed
 from cachescope.readers.logs.processes import end_time_ns, join_processes
+from cachescope.readers.logs.run_notes import labels_of
 from cachescope.readers.logs.trace_compiles import failed_compiles
 from cachescope.readers.reading import FILE_FACTS, Entries, ListedEntry, Process, Reading, Snapshot
 from cachescope.rows import TIME, columns_of
@@ -62,10 +63,11 @@ def assemble(reading: Reading) -> Tables:
     runs = join_processes(reading.processes)
     known = _details_of_keys(reading, runs)
     _without_times_of_torch(runs)
+    labels = labels_of({run.command for run in runs if run.command is not None})
     lookups = _number_lookups(runs, known, reading.details)
     _number_references(reading)
     return Tables(
-        runs=Table(RunRow, [_run_row(number, run) for number, run in enumerate(runs)]),
+        runs=Table(RunRow, [_run_row(number, run, labels) for number, run in enumerate(runs)]),
         lookups=Table(LookupRow, lookups),
         entries=Table(EntryRow, entry_rows(reading.entries)),
         contexts=Table(ContextRow, _context_rows(reading.contexts)),
@@ -87,7 +89,7 @@ _ALIKE: Final = {column.name for column in columns_of(RunRow)} & {each.name for 
 }
 
 
-def _run_row(number: int, run: Process) -> RunRow:
+def _run_row(number: int, run: Process, labels: Mapping[str, str]) -> RunRow:
     return RunRow(
         run=number,
         sources=tuple(run.sources),
@@ -96,6 +98,7 @@ def _run_row(number: int, run: Process) -> RunRow:
         command_start_time=run.command_start_ns,
         command_end_time=run.command_end_ns,
         failed_compiles=failed_compiles(run),
+        label=None if run.command is None else labels.get(run.command),
         **{name: getattr(run, name) for name in _ALIKE},
     )
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from cachescope.readers.json_record import Record, load_json, moment_ns
@@ -34,6 +36,28 @@ def tell_of_runs(reading: Reading) -> None:
         process.is_preflight = process.is_preflight or note.is_preflight
         if note.start_ns is not None:
             process.command_start_ns, process.command_end_ns = note.start_ns, note.end_ns
+
+
+def labels_of(commands: Iterable[str]) -> dict[str, str]:
+    """Of commands that differ: the words that the others have not, each with the option before it.
+
+    Examples
+    --------
+    >>> labels_of(["python train.py --bs 8", "python train.py --bs 16 --compile", "python train.py"])
+    {'python train.py --bs 8': '--bs 8', 'python train.py --bs 16 --compile': '--bs 16 --compile'}
+    """
+    words = {command: shlex.split(command) for command in commands}
+    shared = set.intersection(*map(set, words.values())) if words else set()
+    own = {command: " ".join(_own(split, shared)) for command, split in words.items()}
+    return {command: text for command, text in own.items() if text}
+
+
+def _own(words: list[str], shared: set[str]) -> Iterator[str]:
+    for before, word in pairwise(["", *words]):
+        if word not in shared:
+            if before.startswith("-") and before in shared:
+                yield before
+            yield word
 
 
 class _Note(NamedTuple):

@@ -1,6 +1,7 @@
 """What `cachescope record` notes of a command is read with its logs: the command, and how it ended."""
 
 import json
+import shutil
 import time
 from pathlib import Path
 
@@ -8,7 +9,10 @@ import pytest
 
 import cachescope
 from cachescope.capture.recording import record
+from tests.cli.conftest import Run, run
 from tests.conftest import Recording
+
+__all__ = ["run"]
 
 
 @pytest.fixture(scope="module")
@@ -35,6 +39,20 @@ def test_command_and_exit_status_stand_beside_the_run(
     assert run.exit_status == status
     assert run.command.startswith("sh -c 'cp ")
     assert run.command.endswith(str(trace))
+
+
+def test_runs_are_called_by_what_tells_their_commands_apart(trace: Path, tmp_path: Path, run: Run) -> None:
+    script = 'cp "$0" "$TORCH_TRACE"'
+    given = (["--bs", "8", "zyqvort\x1b[1m"], ["--bs", "16"], ["--bs", "16"])
+    for one, more in zip(
+        sorted(trace.parent.iterdir(), key=lambda path: path.read_bytes()[:40]), given, strict=True
+    ):
+        record(["sh", "-c", script, str(shutil.copy(one, tmp_path / "log")), *more], tmp_path / "runs")
+    runs = cachescope.read(tmp_path / "runs").runs
+    assert runs["label"].tolist() == ["--bs 8 zyqvort\x1b[1m", "--bs 16", "--bs 16"]
+    said = run("time", tmp_path / "runs").out
+    assert "run 1 (--bs 16, pid" in said and "run 0 (--bs 8 zyqvort\\x1b[1m, pid" in said
+    assert "zyqvort" not in run("time", tmp_path / "runs", "--redact").out
 
 
 def test_a_run_that_goes_on_has_no_status_yet(trace: Path, tmp_path: Path) -> None:
