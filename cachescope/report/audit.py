@@ -18,7 +18,7 @@ from cachescope.json_types import JsonObject
 from cachescope.report.layout import Line, rest
 from cachescope.terms import AUDIT_LEVELS
 from cachescope.version import __version__
-from cachescope.wording import harmless, plural
+from cachescope.wording import plural
 
 _SHOWN: Final = 20
 _STYLES: Final = {"danger": "bold red", "warning": "yellow", "unproven": "cyan", "note": "dim"}
@@ -75,7 +75,7 @@ def audit_lines(report: AuditReport) -> list[Line]:
         lines += [Line(), Line(f"{said.level}: {rule}", style=_STYLES[said.level])]
         for row in rows[:_SHOWN]:
             where = row.path if row.offset is None else f"{row.path}, byte {row.offset}"
-            lines += [Line(harmless(where), 2, whole=True), Line(harmless(row.message), 6)]
+            lines += [Line(where, 2, whole=True), Line(row.message, 6)]
             if row.sha256 is not None:
                 lines.append(Line(f"sha256 {row.sha256}", 6, whole=True))
         lines += rest(len(rows) - _SHOWN, indent=2, style="")

@@ -16,7 +16,7 @@ from cachescope.report.blocks import CardText
 from cachescope.report.explanation import change_lines, code_lines
 from cachescope.report.layout import Line
 from cachescope.verdict_kinds import kind_of
-from cachescope.wording import duration, harmless, listed, plural
+from cachescope.wording import duration, listed, plural
 
 _ADVICE_ROWS: Final = 5
 _CHANGES: Final = 4
@@ -118,35 +118,35 @@ def card_lines(number: int, card: Card) -> Iterator[Line]:
     title = title_of(card)
     if len(changes) > 1 and not (kind.is_told_by_reason or kind.is_upgrade):
         title = f"{len(cause.fields):,} fields changed"
-    yield Line(f"{number}  {harmless(title)}", style="bold", right=_amount(card, count))
+    yield Line(f"{number}  {title}", style="bold", right=_amount(card, count))
     if kind.is_told_by_reason:
-        yield Line(harmless(short(first.reason, 400)), 3)
+        yield Line(short(first.reason, 400), 3)
         yield from change_lines(changes, 3)
     elif len(changes) == 1:
         yield from code_lines(changes[0], 5)
         for run, summary in card.other_values:
-            yield Line(f"and in run {run}: {harmless(summary)}", 3)
+            yield Line(f"and in run {run}: {summary}", 3)
     elif changes and not kind.is_upgrade:
         yield from change_lines(changes, 3)
     elif not kind.is_upgrade or "besides" in first.reason:
-        yield Line(harmless(short(first.reason, 400)), 3)
+        yield Line(short(first.reason, 400), 3)
     if card.guards is not None:
-        yield Line(harmless(card.guards.text), 3)
-    yield Line(harmless(f"{card.where}: {count}, the first {card.name}"), 3)
+        yield Line(card.guards.text, 3)
+    yield Line(f"{card.where}: {count}, the first {card.name}", 3)
     if card.baseline is not None:
         yield Line(f"compared with {card.baseline}{_sameness(card)}", 3)
     if first.evidence != "recorded":
         known = first.evidence.replace("_", " ")
-        yield Line(harmless(short(f"{known}: {first.evidence_text}")), 3, "dim")
+        yield Line(short(f"{known}: {first.evidence_text}"), 3, "dim")
     yield from _advice_lines(card)
 
 
 def _advice_lines(card: Card) -> Iterator[Line]:
     lines = _what_to_do(card)
-    yield from (Line(harmless(line), 3) for line in lines)
+    yield from (Line(line, 3) for line in lines)
     # Where lines give some fields their earlier values, what is to be said of the others is in the explanation of the lookup.
     if card.advice and (not lines or len(card.changes) == 1):
-        yield Line(harmless(card.advice), 3, "dim", rows=_ADVICE_ROWS)
+        yield Line(card.advice, 3, "dim", rows=_ADVICE_ROWS)
 
 
 def _sameness(card: Card) -> str:

@@ -20,7 +20,6 @@ from cachescope.report.layout import Line, parted
 from cachescope.wording import (
     and_more,
     duration,
-    harmless,
     harmless_cut,
     harmless_line,
     plural,
@@ -81,7 +80,7 @@ def verdict_line(check: answer.Check) -> str:
 
 def bar_text(bar: Bar) -> str:
     """One bar in one line."""
-    found = reason = harmless(bar.reason)
+    found = reason = bar.reason
     if bar.found is not None:
         found = f"found {_found_amount(bar, bar.found)} ({reason})"
     return f"wanted {_wanted_text(bar)}, {found}"

@@ -23,7 +23,7 @@ from cachescope.report.html import Reprs
 from cachescope.report.json_text import values_of
 from cachescope.report.layout import Line, parted, rest
 from cachescope.terms import AUTOTUNE, BEST_CONFIG, FXGRAPH
-from cachescope.wording import SHORT_KEY, harmless, listed, plural, short_key
+from cachescope.wording import SHORT_KEY, listed, plural, short_key
 
 _WORST_FIRST: Final = ("no", "unknown", "never")
 _KEYS_SHOWN: Final = 3
@@ -63,7 +63,7 @@ def _covered(holds: str, rows: Sequence[CoverageRow], whole: str, one: str, seve
 
 def _reason(answer: str, reason: str, count: str, names: Iterable[str]) -> Iterator[Line]:
     """A reason with the first of what it is of."""
-    yield Line(f"{answer}: {harmless(reason)}", 3, right=count)
+    yield Line(f"{answer}: {reason}", 3, right=count)
     yield Line(listed(names, _KEYS_SHOWN), 6, "dim")
 
 
@@ -74,7 +74,7 @@ def _number(rows: Sequence[CoverageRow], held: str | None = None) -> int:
 def _named(row: CoverageRow) -> str:
     if row.cache_key is None:
         return f"{row.cache} (no key)"
-    key = harmless(row.cache_key)
+    key = row.cache_key
     return f"{row.cache} {key if len(key) <= SHORT_KEY else f'{key[:SHORT_KEY]}…'}"
 
 
@@ -108,10 +108,10 @@ def _counted(some: Iterable[Built], rows: Sequence[Built]) -> str:
 def _difference(row: Built) -> Iterator[Line]:
     if row.cache == FXGRAPH:
         yield Line(f"fxgraph {row.cache_key[:SHORT_KEY] if row.cache_key else ''}…: {_OTHER[row.result]}", 3)
-        yield Line(harmless(row.evidence), 6, "dim")
+        yield Line(row.evidence, 6, "dim")
         return
     name = row.name or f"{row.cache} {(row.cache_key or '')[:SHORT_KEY]}…"
-    yield Line(f"{harmless(name)}: {harmless(row.before or 'none')} → {harmless(row.after or 'none')}", 3)
+    yield Line(f"{name}: {row.before or 'none'} → {row.after or 'none'}", 3)
 
 
 def difference_lines(found: Difference) -> list[Line]:
@@ -120,7 +120,7 @@ def difference_lines(found: Difference) -> list[Line]:
     counts = [f"{plural(found.equal, 'key')} equal", f"{differing + len(found.unknown)} differ"]
     counts += [f"{len(found.only_before)} only before", f"{len(found.only_after)} only after"]
     lines = [Line(", ".join(counts), style="bold")]
-    lines += [Line(f"before: {harmless(found.before)}", 3), Line(f"after:  {harmless(found.after)}", 3)]
+    lines += [Line(f"before: {found.before}", 3), Line(f"after:  {found.after}", 3)]
     for number, (changes, pairs) in enumerate(found.groups, 1):
         shown = list(change_lines(changes, 3, fields=40, diff_lines=40))
         title = plural(len(changes), "field")
@@ -160,9 +160,9 @@ def difference_object(found: Difference) -> JsonObject:
 
 def _pair_text(pair: Pair) -> str:
     a, b = pair
-    place = f", compile {harmless(b.compile_id)}" if b.compile_id is not None else ""
-    place += f" of {harmless(b.function)}" if place and b.function is not None else ""
-    return f"{lookup_name(a)} -> {harmless(short_key(b.cache_key))}{place}"
+    place = f", compile {b.compile_id}" if b.compile_id is not None else ""
+    place += f" of {b.function}" if place and b.function is not None else ""
+    return f"{lookup_name(a)} -> {short_key(b.cache_key)}{place}"
 
 
 def _row_object(row: SeenKey) -> JsonObject:
@@ -238,7 +238,7 @@ def _folded(answer: str, reasons: Sequence[Reason]) -> Iterator[Line]:
     """Each reason with the first of its entries."""
     for reason in reasons:
         count = plural(len(reason.rows), "entry", "entries")
-        names = (f"{row.cache} {harmless(row.cache_key[:SHORT_KEY])}…" for row in reason.rows)
+        names = (f"{row.cache} {row.cache_key[:SHORT_KEY]}…" for row in reason.rows)
         yield from _reason(answer, reason.text, count, names)
 
 

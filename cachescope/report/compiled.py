@@ -10,7 +10,7 @@ from cachescope.answers.compiled import Compiled
 from cachescope.frames.compile_rows import RecompileRow, SymbolRow
 from cachescope.report.layout import Line, first_items, parted
 from cachescope.report.why_missed import problem_lines
-from cachescope.wording import duration, harmless, plural
+from cachescope.wording import duration, plural
 
 _SHOWN: Final = 10
 _ROWS: Final = 3
@@ -22,8 +22,8 @@ _KINDS: Final = {
 }
 
 
-def compiled_lines(compiled: Compiled) -> list[Line]:
-    """The counts, and the lists below them."""
+def compiled_lines(compiled: Compiled, most: int = _SHOWN, where: str = "--json lists all") -> list[Line]:
+    """The counts, and below them the first of each list; `where` the rest is."""
     if not compiled.kinds:
         text = "no trace with compiles was read: they are in the files that torch writes to the folder TORCH_TRACE names"
         return [Line(text, style="bold"), *problem_lines(compiled.problems)]
@@ -34,12 +34,12 @@ def compiled_lines(compiled: Compiled) -> list[Line]:
         "graph breaks": [[line] for line in _breaks(compiled)],
         "sizes and numbers that became symbols": symbols,
     }
-    lists = (first_items(title, items, _SHOWN, "--json lists all", 2) for title, items in sections.items())
-    headline = Line(compiled_headline(compiled), style="bold", hang=3)
+    lists = (first_items(title, items, most, where, 2) for title, items in sections.items())
+    headline = Line(_headline(compiled), style="bold", hang=3)
     return [headline, *parted(lists), *problem_lines(compiled.problems)]
 
 
-def compiled_headline(compiled: Compiled) -> str:
+def _headline(compiled: Compiled) -> str:
     """How many compiles there are of each kind, and how long they took."""
     kinds = compiled.kinds
     counts = [plural(kinds[kind], *words) for kind, words in _KINDS.items() if kinds[kind]]
@@ -63,13 +63,13 @@ def _recompile(compiled: Compiled, row: RecompileRow) -> Iterator[Line]:
     text = f"{compiled.place(row)}: {plural(row.compiles, 'recompile')}"
     if row.limits:
         text += f"; {_limits(row.limits)}"
-    yield Line(harmless(text), 1, right=duration(row.time_taken_ns), hang=3)
+    yield Line(text, 1, right=duration(row.time_taken_ns), hang=3)
     if row.guard is None:
         yield Line("torch gave no reason", 3, "dim")
         return
-    yield Line(harmless(f"guard: {row.guard}"), 3, rows=_ROWS)
+    yield Line(f"guard: {row.guard}", 3, rows=_ROWS)
     if row.example is not None:
-        yield Line(harmless(f"as in {row.example}"), 3, "dim", rows=_ROWS)
+        yield Line(f"as in {row.example}", 3, "dim", rows=_ROWS)
 
 
 def _looked_up(compiled: Compiled) -> Iterator[Line]:
@@ -82,18 +82,18 @@ def _looked_up(compiled: Compiled) -> Iterator[Line]:
         first, more = one.missed_in[:_ROWS], len(one.missed_in) - _ROWS
         missed = f"; missed in compile {', '.join(first)}" if first else ""
         missed += f" and {more} more" if more > 0 else ""
-        yield Line(harmless(f"{compiled.place(one.row)}: {outcomes}{missed}"), 1, hang=3, rows=_ROWS)
+        yield Line(f"{compiled.place(one.row)}: {outcomes}{missed}", 1, hang=3, rows=_ROWS)
 
 
 def _breaks(compiled: Compiled) -> Iterator[Line]:
     for row, count in compiled.broken:
         often = "" if count == 1 else f", in {count} compiles"
         for text in row.graph_breaks:
-            short = short_break(compiled, text)
-            yield Line(harmless(f"{row.function or '?'}, {short}{often}"), 1, hang=3, rows=_ROWS)
+            where = _short_break(compiled, text)
+            yield Line(f"{row.function or '?'}, {where}{often}", 1, hang=3, rows=_ROWS)
 
 
-def short_break(compiled: Compiled, text: str) -> str:
+def _short_break(compiled: Compiled, text: str) -> str:
     """A graph break as the frame has it, its file shortened."""
     file, _, rest = text.partition(": ")
     name, _, line = file.rpartition(":")
@@ -107,16 +107,16 @@ def _symbol(compiled: Compiled, row: SymbolRow, count: int) -> Iterator[Line]:
     often = "" if count == 1 else f"; in {count} compiles"
     source = row.source or "a number that the program computes from data, or that the log does not name"
     text = f"{row.symbol} is {source}{value}, in {compiled.place(row)}{often}"
-    yield Line(harmless(text), 1, hang=3, rows=_ROWS)
+    yield Line(text, 1, hang=3, rows=_ROWS)
     bounds = bounds_of(row.range_after)
     if row.specialized is not None:
         where = "" if row.specialized_at is None else f", at {_short(compiled, row.specialized_at)}"
-        yield Line(harmless(f"torch fixed it to {row.specialized}{where}"), 3, rows=_ROWS)
+        yield Line(f"torch fixed it to {row.specialized}{where}", 3, rows=_ROWS)
     if row.guards and bounds is not None:
         guards = ", ".join(_guard_text(compiled, text) for text in dict.fromkeys(row.guards))
         # A guard may leave fewer values than lie within its bounds: a remainder, another symbol.
         within = "" if row.range_after == row.range else f"within {bounds.in_words}, by "
-        yield Line(harmless(f"{within}its guards: {guards}"), 3, rows=_ROWS)
+        yield Line(f"{within}its guards: {guards}", 3, rows=_ROWS)
 
 
 def _guard_text(compiled: Compiled, text: str) -> str:

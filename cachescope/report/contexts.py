@@ -17,7 +17,7 @@ from cachescope.report.as_json import frames_object
 from cachescope.report.blocks import Block, table
 from cachescope.report.layout import Line, parted, rest
 from cachescope.report.tables import Column
-from cachescope.wording import clock, date, harmless, listed, plural, rank_names
+from cachescope.wording import clock, date, listed, plural, rank_names
 
 NO_CONTEXT: Final = "No context was read: neither a snapshot (cachescope capture) nor a run whose hash details say what it was keyed by."
 _CONTEXTS_SHOWN: Final = 20
@@ -92,16 +92,16 @@ def _alike(found: Sharing) -> Iterator[Line]:
 
 def _context(row: ContextRow, key: IsolationKeyRow) -> Iterator[Line]:
     run = "" if row.run is None else f"run {row.run}, "
-    yield Line(f"{row.context}  {run}{harmless(row.source)}", rows=1, right=key.isolation_key or "no key")
+    yield Line(f"{row.context}  {run}{row.source}", rows=1, right=key.isolation_key or "no key")
     torch = f"torch {row.torch_version}" if row.torch_version else ""
     python = f"Python {row.python_version}" if row.python_version else ""
     host = "" if row.host is None else f"on {row.host}"
     when = "" if row.time is None else f"{date(row.time)} {clock(row.time)}"
-    yield Line(harmless(", ".join(filter(None, (known_from(row), torch, python, host, when)))), 3, "dim")
+    yield Line(", ".join(filter(None, (known_from(row), torch, python, host, when))), 3, "dim")
     if row.missing_forms:
-        yield Line(f"not known: {harmless(missing_forms(row))}", 3, "dim")
+        yield Line(f"not known: {missing_forms(row)}", 3, "dim")
     if key.text_only:
-        yield Line(f"torch has no key for it, JSON cannot hold {harmless(', '.join(key.text_only))}", 3)
+        yield Line(f"torch has no key for it, JSON cannot hold {', '.join(key.text_only)}", 3)
 
 
 def known_from(row: ContextRow) -> str:
@@ -120,13 +120,13 @@ def _pair(found: Pair) -> Iterator[Line]:
     if undecided:
         verb = "differs" if len(pair.differing) == 1 else "differ"
         outcome = f"{', '.join(pair.differing)} {verb}{undecided}"
-    yield Line(harmless(f"{before} and {after}: {outcome}"), style="bold")
+    yield Line(f"{before} and {after}: {outcome}", style="bold")
     changed, folded = folded_differences(rows)
     for row in changed[:_FIELDS_SHOWN]:
         yield Line(difference_line(row), 3)
     yield from rest(len(changed) - _FIELDS_SHOWN)
     for text in folded:
-        yield Line(harmless(text), 3)
+        yield Line(text, 3)
 
 
 def side_by_side_blocks(
@@ -233,7 +233,7 @@ def difference_line(row: FormDifference) -> str:
     """One row of the frame context_difference in one line."""
     name = row.form if row.field is None else f"{row.form}[{row.field}]"
     note = f"  ({row.note})" if row.note else ""
-    return harmless(f"{name}   {_side(row.before)} -> {_side(row.after)}{note}")
+    return f"{name}   {_side(row.before)} -> {_side(row.after)}{note}"
 
 
 def _side(text: str | None) -> str:

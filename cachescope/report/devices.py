@@ -16,7 +16,7 @@ from cachescope.json_types import JsonObject
 from cachescope.report.as_json import frame_rows
 from cachescope.report.html import Reprs
 from cachescope.report.layout import Line, rest
-from cachescope.wording import harmless, listed, percent, plural
+from cachescope.wording import listed, percent, plural
 
 _CUT: Final = 300
 _SHOWN: Final = 20
@@ -53,7 +53,7 @@ def device_lines(
         lines += [Line(), Line("measured with torch's own benchmarking", style="bold")]
         lines += [_measured(row) for row in rows_of(measurements, MeasurementRow)]
     notes = list(notes)
-    return [*lines, *([Line()] if notes else []), *(Line(harmless(note), style="dim") for note in notes)]
+    return [*lines, *([Line()] if notes else []), *(Line(note, style="dim") for note in notes)]
 
 
 def first_devices(devices: pd.DataFrame) -> list[Line]:
@@ -63,23 +63,23 @@ def first_devices(devices: pd.DataFrame) -> list[Line]:
 
 
 def _device(row: DeviceRow) -> Iterator[Line]:
-    yield Line(f"{row.device}  {harmless(row.name)[:_CUT]}", right=_kind_of(row), style="bold", hang=3)
+    yield Line(f"{row.device}  {row.name[:_CUT]}", right=_kind_of(row), style="bold", hang=3)
     if facts := ", ".join(_measures(row)):
         yield Line(facts, indent=3)
     yield Line(f"seen in {', '.join(row.seen_in)}{_where_seen(row)}", indent=3, hang=3)
     boards = {"uuid": row.uuid, "pci": row.pci}.items()
     if any(name is not None for _, name in boards):
-        named = (f"{key} {harmless(name)}" for key, name in boards if name is not None)
+        named = (f"{key} {name}" for key, name in boards if name is not None)
         yield Line(", ".join(named), indent=3)
     if properties := json.loads(row.properties):
         text = ", ".join(f"{key} {value}" for key, value in properties.items())
-        yield Line(harmless(text)[:_CUT], indent=3, style="dim", rows=2, hang=3)
+        yield Line(text[:_CUT], indent=3, style="dim", rows=2, hang=3)
 
 
 def _kind_of(row: DeviceRow) -> str:
     """Its type and architecture, but for what its name says already."""
     said = row.name.split()
-    return harmless(", ".join(part for part in (row.type, row.arch) if part and part not in said))[:60]
+    return ", ".join(part for part in (row.type, row.arch) if part and part not in said)[:60]
 
 
 def _measures(row: DeviceRow) -> Iterator[str]:
@@ -109,7 +109,7 @@ def _datasheet(row: DeviceRow, told_of: dict[str, int]) -> Iterator[Line]:
     """The figures, or why there are none; once for each datasheet."""
     if row.datasheet is None:
         if row.matched_by is not None:
-            yield Line(f"no peak rates: {harmless(row.matched_by)[:_CUT]}", indent=3, hang=3)
+            yield Line(f"no peak rates: {row.matched_by[:_CUT]}", indent=3, hang=3)
         return
     first = told_of.setdefault(row.datasheet, row.device)
     if first != row.device:
@@ -119,7 +119,7 @@ def _datasheet(row: DeviceRow, told_of: dict[str, int]) -> Iterator[Line]:
     memory = "" if row.datasheet_memory_gb is None else f", {row.datasheet_memory_gb:g} GB"
     text = f"peak dense TFLOPS: {', '.join(rates)}; {row.datasheet_bandwidth_gbs:g} GB/s{memory}"
     yield Line(text, indent=3, hang=3)
-    yield Line(f"by the datasheet of {row.datasheet} ({harmless(row.matched_by or '')})", indent=3, hang=3)
+    yield Line(f"by the datasheet of {row.datasheet} ({row.matched_by or ''})", indent=3, hang=3)
     if row.datasheet_note is not None:
         yield Line(row.datasheet_note, indent=3, hang=3, style="dim")
     # The address is meant to be copied.

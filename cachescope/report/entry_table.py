@@ -59,12 +59,12 @@ def _listed(title: str, items: Iterable[Iterable[Line]]) -> list[Line]:
 
 def _shipped(row: EntryRow) -> list[Line]:
     parts = (row.cache, ", ".join(row.device_types), row.name, row.cache_key, row.detail)
-    about = harmless("; ".join(text for text in parts if text))
-    return [Line(harmless(row.path), 3, whole=True), Line(about, 5)]
+    about = "; ".join(text for text in parts if text)
+    return [Line(row.path, 3, whole=True), Line(about, 5)]
 
 
 def _unsound(row: EntryRow) -> list[Line]:
-    return [Line(harmless(row.path), 3, whole=True), Line(harmless(short(row.damage or "not said")), 5)]
+    return [Line(row.path, 3, whole=True), Line(short(row.damage or "not said"), 5)]
 
 
 def _shared(key: SharedKey) -> list[Line]:
@@ -75,7 +75,7 @@ def _shared(key: SharedKey) -> list[Line]:
         if mark in key.marks and (mark != "damaged" or "ok" in key.statuses)
     ]
     how_many = ", ".join(f"{count} {status}" for status, count in key.statuses.items())
-    text = f"{key.cache} {harmless(key.cache_key[:_KEY])}…: {how_many} ({'; '.join(names)})"
+    text = f"{key.cache} {key.cache_key[:_KEY]}…: {how_many} ({'; '.join(names)})"
     return [Line(text, 3, hang=2)]
 
 
@@ -94,7 +94,7 @@ def _duplicates(found: Directory) -> Iterator[Line]:
 def _by_reason(rows: Sequence[OrphanRow] | Sequence[RemovableRow]) -> Iterator[Line]:
     counts = Counter((row.cache, _ANY_KEY.sub("", row.reason)) for row in rows)
     for (cache, reason), count in counts.most_common(_SHOWN):
-        yield Line(f"{count} {cache}: {harmless(reason)}", 3, hang=2)
+        yield Line(f"{count} {cache}: {reason}", 3, hang=2)
     yield from rest(len(counts) - _SHOWN, where="--json lists all")
 
 
@@ -107,7 +107,7 @@ def _locks(rows: Sequence[LockRow] | None) -> Iterator[Line]:
     undecided = f", {unknown} not known" if unknown else ""
     yield Line(f"{plural(len(rows), 'lock')}: {len(held)} held, {free} free{undecided}", style="bold")
     for row in held[:_SHOWN]:
-        yield Line(harmless(row.path), 3, whole=True)
+        yield Line(row.path, 3, whole=True)
     yield from rest(len(held) - _SHOWN, where="--json lists all")
 
 
@@ -117,7 +117,7 @@ def entry_lines(found: Directory, most: int = 20) -> list[Line]:
         none = Line("no entries: no cache directory was read", style="bold")
         return [none, *problem_lines(found.problems)]
     several = plural(len(found.roots), "directory", "directories")
-    where = harmless(found.roots[0]) if len(found.roots) == 1 else several
+    where = found.roots[0] if len(found.roots) == 1 else several
     title = f"{plural(len(found.entries), 'entry', 'entries')} of {file_size(found.size_bytes)} in {where}"
     lines = [Line(title, style="bold", whole=True), Line(), *_totals(found.totals), *section_lines(found)]
     if found.graphs:
@@ -152,7 +152,7 @@ def _table(graphs: Sequence[EntryRow], most: int) -> Iterator[Line]:
         key = "(no key)" if row.cache_key is None else f"{row.cache_key[:_KEY]}…"
         size = "-" if row.size_bytes is None else file_size(row.size_bytes)
         file = f"{harmless(key):<{_KEY + 1}} {row.status:<10} {size:>9}  {_time(row.modified_time):<16}"
-        guards = harmless(short(row.guards_expr or ""))
+        guards = short(row.guards_expr or "")
         copies = len(places[_content(row)])
         guards = f"in {copies} places; {guards}" if copies > 1 else guards
         yield Line(f"{file}  {time_taken:>{width}}  {guards}", verbatim=True)

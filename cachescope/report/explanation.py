@@ -1,11 +1,10 @@
-"""One explanation: its sentences in order, and the blocks made from them."""
+"""One explanation: its sentences in order, and its changed fields as lines or as tables."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass
 from os.path import commonprefix
-from typing import Final, Literal
+from typing import Final
 
 from cachescope.analysis.differences import FieldChange
 from cachescope.answers import explanation as answer
@@ -23,21 +22,6 @@ _ALL_FIELDS: Final = 200
 _ALL_DIFF_LINES: Final = 400
 _SAME_CAUSE_SHOWN: Final = 4
 _FIELDS_NAMED: Final = 3
-# Of the sentences that say why, for which there is no table.
-_STYLES: Final = {
-    **dict.fromkeys(("title", "evidence", "baseline"), "dim"),
-    "verdict": "bold",
-    "sizes": "",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Sentence:
-    """One sentence of an explanation, unescaped: each form makes it harmless in its own way."""
-
-    kind: Literal["title", "verdict", "sizes", "evidence", "baseline", "change", "same_cause", "advice"]
-    text: str
-    change: FieldChange | None = None
 
 
 class Explanation(Reprs, answer.Explanation):
@@ -52,44 +36,25 @@ class Explanation(Reprs, answer.Explanation):
         return unwrapped(self._lines())
 
 
-def sentences(explained: answer.Explanation) -> Iterator[Sentence]:
-    """The sentences on a lookup, in the order of every form."""
-    yield Sentence("title", explained.title)
-    yield Sentence("verdict", f"{explained.word}: {explained.reason}")
-    if explained.sizes is not None:
-        yield Sentence("sizes", explained.sizes)
-    known = explained.evidence.replace("_", " ")
-    yield Sentence("evidence", f"evidence: {known} ({explained.evidence_text})")
-    if explained.baseline is not None:
-        yield Sentence("baseline", f"compared with {explained.baseline}")
-    for change in explained.changes:
-        yield Sentence("change", f"{change.field}   {change.summary}", change)
-    if explained.same_cause:
-        others = listed(explained.same_cause, _SAME_CAUSE_SHOWN, "; ", explained.more_of_same_cause)
-        yield Sentence("same_cause", f"same cause: {others}")
-    if explained.advice:
-        yield Sentence("advice", explained.advice)
-
-
 def explanation_lines(explained: answer.Explanation) -> list[Line]:
     """One lookup, with every changed field and the whole diff of its graph."""
-    lines = []
-    # The changed fields are together, and those beyond the most are counted.
-    changes = list(change_lines(explained.changes, 2, _ALL_FIELDS, _ALL_DIFF_LINES))
-    for sentence in sentences(explained):
-        if sentence.change is None:
-            style = {"title": "bold", "advice": "dim"}.get(sentence.kind, "")
-            lines.append(Line(harmless(sentence.text), style=style))
-        else:
-            lines += changes
-            changes = []
-    return lines
+    lines = [*told_lines(explained), *change_lines(explained.changes, 2, _ALL_FIELDS, _ALL_DIFF_LINES)]
+    if explained.same_cause:
+        others = listed(explained.same_cause, _SAME_CAUSE_SHOWN, "; ", explained.more_of_same_cause)
+        lines.append(Line(f"same cause: {others}"))
+    return lines + ([Line(explained.advice, style="dim")] if explained.advice else [])
 
 
-def told_lines(explained: answer.Explanation) -> list[Line]:
+def told_lines(explained: answer.Explanation) -> Iterator[Line]:
     """Why one lookup missed, where its fields and the others of its cause have tables."""
-    told = [sentence for sentence in sentences(explained) if sentence.kind in _STYLES]
-    return [Line(sentence.text, style=_STYLES[sentence.kind]) for sentence in told]
+    yield Line(explained.title, style="dim")
+    yield Line(f"{explained.word}: {explained.reason}", style="bold")
+    if explained.sizes is not None:
+        yield Line(explained.sizes)
+    known = explained.evidence.replace("_", " ")
+    yield Line(f"evidence: {known} ({explained.evidence_text})", style="dim")
+    if explained.baseline is not None:
+        yield Line(f"compared with {explained.baseline}", style="dim")
 
 
 def change_blocks(
@@ -148,7 +113,7 @@ def change_lines(
 ) -> Iterator[Line]:
     """One line per changed field, and the diff of a changed graph."""
     for change in changes[:fields]:
-        yield Line(f"{harmless(change.field)}   {harmless(change.summary)}", indent)
+        yield Line(f"{change.field}   {change.summary}", indent)
         yield from code_lines(change, indent + 2, diff_lines)
     yield from rest(len(changes) - fields, "field", indent=indent)
 

@@ -11,7 +11,7 @@ from cachescope.answers.preflight import PreflightAnswer
 from cachescope.json_types import JsonObject
 from cachescope.report.json_text import values_of
 from cachescope.report.layout import Line, rest
-from cachescope.wording import harmless, listed, plural
+from cachescope.wording import listed, plural
 
 ENV_FILE_BEGINS: Final = "# Written by cachescope fix."
 _REMAINING: Final = 10
@@ -25,29 +25,29 @@ def fix_lines(found: Fix) -> Iterator[Line]:
     elif found.settings:
         yield Line(f"with {plural(len(found.settings), 'change')}, {_went(after)}", style="bold")
         looks = f"; the program looks into {listed(found.elsewhere, 2)}" if found.elsewhere else ""
-        yield Line(harmless(f"without: {_went(before)}{looks}"), 3, "dim")
+        yield Line(f"without: {_went(before)}{looks}", 3, "dim")
         for number, setting in enumerate(found.settings, 1):
-            yield Line(f"{number}  {harmless(setting.code)}", right=setting.where)
+            yield Line(f"{number}  {setting.code}", right=setting.where)
         tried = "tried together, and each is needed" if len(found.settings) > 1 else "tried"
         yield Line(f"{tried}: {plural(found.trials, 'pre-flight', 'pre-flights')}", 3, "dim")
         for sentence in found.advice[:_REMAINING]:
-            yield Line(harmless(f"better, and not tried: {sentence}"), 3, "dim")
+            yield Line(f"better, and not tried: {sentence}", 3, "dim")
     else:
         yield Line(f"nothing was found that could be set: {_went(before)}", style="bold")
     for way in found.failed[:_REMAINING]:
         codes = "; ".join(setting.code for setting in way)
-        yield Line(harmless(f"left out, as the command failed with it: {codes}"), 3, "dim")
+        yield Line(f"left out, as the command failed with it: {codes}", 3, "dim")
     if found.remaining:
         yield Line()
         yield Line("not fixed; what is advised was not tried", style="bold")
     for one in found.remaining[:_REMAINING]:
-        yield Line(harmless(one.summary), 3, right=plural(one.misses, "miss", "misses"))
+        yield Line(one.summary, 3, right=plural(one.misses, "miss", "misses"))
         if one.is_final:
             yield Line(
                 "nothing that can be set helps: the entries are of another installation or machine", 6, "dim"
             )
         elif one.advice:
-            yield Line(harmless(one.advice), 6, "dim")
+            yield Line(one.advice, 6, "dim")
     yield from rest(len(found.remaining) - _REMAINING)
 
 

@@ -19,7 +19,7 @@ from cachescope.report.json_text import values_of
 from cachescope.report.layout import Line, parted, rest, titled
 from cachescope.terms import AUTOTUNE
 from cachescope.verdict_kinds import KINDS
-from cachescope.wording import duration, file_size, file_time, harmless, plural
+from cachescope.wording import duration, file_size, file_time, plural
 
 _LABEL: Final = 12
 _SHOWN: Final = 8
@@ -48,9 +48,9 @@ def one_entry_lines(one: answer.OneEntry, where: str = "") -> list[Line]:
     row = one.row
     name = f" of {row.name}" if row.name else ""
     title = f"{row.cache} {row.cache_key or '(no key)'}{name}"
-    lines = [Line(harmless(title), style="bold")]
+    lines = [Line(title, style="bold")]
     for label, text in _facts(one):
-        lines.append(Line(harmless(text), hang=_LABEL, whole=label == "file", label=label))
+        lines.append(Line(text, hang=_LABEL, whole=label == "file", label=label))
     damaged = sum(file.status == "damaged" and file.cache == row.cache for file in _files(one))
     beside = f", and {damaged} damaged" if damaged else ""
     candidates = f"{plural(len(one.guards), 'candidate')} under the key{beside}"
@@ -99,7 +99,7 @@ def _candidate_lines(one: answer.OneEntry, where: str) -> Iterator[Line]:
         time = "-" if row.modified_time is None else file_time(row.modified_time)
         mine = "this one" if row.entry == one.row.entry else f"entry {row.entry}"
         guards = row.guards_expr or "no guards: it fits always"
-        yield Line(harmless(f"{mine}, {time}: {guards}"), 3, hang=2)
+        yield Line(f"{mine}, {time}: {guards}", 3, hang=2)
         if row.beside:
             yield Line("; ".join(BESIDE_NAMES[mark] for mark in row.beside), 5, "dim")
     yield from rest(len(rows) - len(shown), where=where, style="")
@@ -109,7 +109,7 @@ def _file_lines(one: answer.OneEntry) -> Iterator[Line]:
     files = _files(one)[1:]
     for file in files[:_SHOWN]:
         status = "" if file.status == "ok" else f"   {file.status}"
-        yield Line(harmless(f"{file_size(file.size_bytes or 0):>9}  {file.path}{status}"), 3, whole=True)
+        yield Line(f"{file_size(file.size_bytes or 0):>9}  {file.path}{status}", 3, whole=True)
     yield from rest(len(files) - _SHOWN, style="")
 
 
@@ -121,7 +121,7 @@ def _link_lines(one: answer.OneEntry, where: str) -> Iterator[Line]:
     mine = set(one.frame["entry"])
     texts = list(dict.fromkeys(_link(one, link, mine) for link in rows_of(one.links, LinkRow)))
     for text in texts[:_SHOWN]:
-        yield Line(harmless(text), 3, hang=2)
+        yield Line(text, 3, hang=2)
     yield from rest(len(texts) - _SHOWN, where=where, style="")
 
 
@@ -137,28 +137,28 @@ def _past_lines(one: answer.OneEntry) -> Iterator[Line]:
     for miss in rows_of(one.past_misses, PastMiss):
         if miss.entry == one.row.entry:
             before = KINDS[miss.verdict, ""].before_in_directory
-            yield Line(harmless(f"{before}: {one.names[miss.baseline_entry]}"), 3, hang=2)
+            yield Line(f"{before}: {one.names[miss.baseline_entry]}", 3, hang=2)
             yield from change_lines(one.changes, 5)
             if miss.changed and miss.same_code:
                 yield Line("The generated source is the same.", 5)
     later = [m for m in rows_of(one.past_misses, PastMiss) if m.entry != one.row.entry]
     for miss in later[:_SHOWN]:
         fields = f" ({', '.join(miss.changed[:4])})" if miss.changed else ""
-        yield Line(harmless(f"a later miss made {one.names[miss.entry]} beside it{fields}"), 3, hang=2)
+        yield Line(f"a later miss made {one.names[miss.entry]} beside it{fields}", 3, hang=2)
 
 
 def _kernel_lines(one: answer.OneEntry, where: str) -> Iterator[Line]:
     rows = rows_of(one.kernels, KernelRow)
     for row in rows[:_SHOWN]:
         ops = f": {', '.join(row.aten_ops)}" if row.aten_ops else ""
-        yield Line(harmless(f"{row.kernel} ({row.kind}){ops}"), 3, hang=2)
+        yield Line(f"{row.kernel} ({row.kind}){ops}", 3, hang=2)
     yield from rest(len(rows) - _SHOWN, where=where, style="")
 
 
 def source_title(source: SourceCode) -> list[Line]:
     """The heading of the source, or why there is none."""
     if source.text is None:
-        return [Line(), Line(f"no source: {harmless(source.why_not or '')}", style="dim")]
+        return [Line(), Line(f"no source: {source.why_not or ''}", style="dim")]
     return [Line(), Line(f"source ({plural(len(source.text.splitlines()), 'line')})", style="bold")]
 
 

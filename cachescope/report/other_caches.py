@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from cachescope.json_types import JsonObject
 from cachescope.readers.other_caches import FoundCache
 from cachescope.report.layout import Line, parted, titled
-from cachescope.wording import file_size, file_time, harmless, plural
+from cachescope.wording import file_size, file_time, plural
 
 _STATES = {
     "unknown": "holds nothing of the layout that its releases write",
@@ -33,13 +33,13 @@ def other_cache_lines(found: Sequence[FoundCache]) -> list[Line]:
 
 def _place(one: FoundCache) -> Line:
     text = f"{one.known.name}: {one.path} {_STATES.get(one.status, '')}"
-    return Line(harmless(text.rstrip()), 3, whole=True)
+    return Line(text.rstrip(), 3, whole=True)
 
 
 def _cache_lines(one: FoundCache) -> Iterator[Line]:
     count = ("more than " if one.is_cut else "") + plural(one.files, "file")
     yield Line(one.known.name, style="bold", right=f"{file_size(one.size_bytes)}, {count}")
-    yield Line(harmless(one.path), 3, whole=True)
+    yield Line(one.path, 3, whole=True)
     made_for = ", ".join(sorted(one.architectures)) or "not known from its names"
     yield Line(f"made for: {made_for}", 3)
     if one.oldest_ns is not None and one.newest_ns is not None:
@@ -62,7 +62,7 @@ def _lasting(one: FoundCache) -> str:
     """Whether what is in it is there for the next container."""
     if one.mount is None:
         return "how long it lasts is not known: nothing says which file system it is on"
-    of = harmless(f"{one.mount.kind} at {one.mount.point}")
+    of = f"{one.mount.kind} at {one.mount.point}"
     if one.mount.outlasts is None:
         return f"kept as long as the root file system ({of}); if that is an image's, as long as the container"
     if one.mount.outlasts:
@@ -75,7 +75,7 @@ def _to_keep(one: FoundCache) -> str:
     if one.mount is not None and one.mount.outlasts:
         return "mount the same at the next start"
     volume = re.sub(r"[^a-z0-9]+", "-", one.known.name.lower())
-    return harmless(f"docker run -v {volume}:{one.path} …, or {one.known.variable}=/a/mounted/folder")
+    return f"docker run -v {volume}:{one.path} …, or {one.known.variable}=/a/mounted/folder"
 
 
 def other_caches_object(found: Sequence[FoundCache]) -> JsonObject:

@@ -8,7 +8,7 @@ from cachescope.answers.preflight import PreflightAnswer
 from cachescope.json_types import JsonObject
 from cachescope.report.layout import Line, rest
 from cachescope.report.why_missed import answer_lines
-from cachescope.wording import duration, harmless, listed, plural
+from cachescope.wording import duration, listed, plural
 
 _REASONS: Final = 5
 _PLACES: Final = 3
@@ -21,16 +21,16 @@ def preflight_lines(answer: PreflightAnswer) -> list[Line]:
         return [Line(text, style="bold")]
     lines = [Line(_headline(answer), style="bold"), *_costs(answer)]
     if answer.held_against:
-        against = harmless(f"checked against {listed(answer.held_against, _PLACES)}")
+        against = f"checked against {listed(answer.held_against, _PLACES)}"
         lines.append(Line(against, style="dim"))
     if answer.elsewhere:
         others = f"the program would itself look in {listed(answer.elsewhere, _PLACES)}"
-        lines.append(Line(harmless(others), style="dim"))
+        lines.append(Line(others, style="dim"))
     lines += answer_lines(answer.why)
     if answer.not_known:
         lines += [Line(), Line(f"not known of {plural(answer.counts['not_known'], 'lookup')}:")]
         for reason, count in answer.not_known[:_REASONS]:
-            lines.append(Line(harmless(reason), 2, right=f"{count}"))
+            lines.append(Line(reason, 2, right=f"{count}"))
         lines += rest(len(answer.not_known) - _REASONS, "reason", "--json lists all", indent=2)
     return lines
 

@@ -23,7 +23,6 @@ from cachescope.report.why_missed import problem_lines
 from cachescope.wording import (
     and_more,
     duration,
-    harmless,
     harmless_line,
     listed,
     percent,
@@ -77,7 +76,7 @@ def path_texts(members: Sequence[Member]) -> Iterator[str]:
     for member in members:
         if member.path is not None:
             what = "is" if member.of == 1 else f"is represented by its slowest process of {member.of},"
-            yield f"{harmless(member.path)} {what} {member.time.name}"
+            yield f"{member.path} {what} {member.time.name}"
 
 
 def rank_texts(ranks: RanksWaited, runs: Sequence[RunTime]) -> Iterator[str]:
@@ -98,7 +97,7 @@ def apart_texts(apart: Sequence[CollectivesApart]) -> Iterator[str]:
     for one in apart[:_APART]:
         sides = [f"{_collectives(names)} in {_ranks(ranks)}" for names, ranks in one.of_ranks]
         what = f"{one.place}, {'backward of ' if one.is_backward else ''}compile {one.compile_id}"
-        yield harmless(f"{what}, was compiled with different collectives: {listed(sides, _RANKS, '; ')}")
+        yield f"{what}, was compiled with different collectives: {listed(sides, _RANKS, '; ')}"
     if len(apart) > _APART:
         yield and_more(len(apart) - _APART, "compile with different collectives", "--json lists all")
     if apart:
@@ -135,13 +134,13 @@ def signed(ns: int) -> str:
 
 
 def _member(member: Member) -> str:
-    return member.time.name if member.path is None else harmless(member.path)
+    return member.time.name if member.path is None else member.path
 
 
 def _where(phases: Mapping[str, int]) -> str:
     """The phases that make up most of a difference, and those that took less."""
     least = _LEAST_SHARE * max(map(abs, phases.values()), default=0)
-    large = [(harmless(name), ns) for name, ns in phases.items() if abs(ns) > least]
+    large = [(name, ns) for name, ns in phases.items() if abs(ns) > least]
     more = [f"{duration(ns)} in {name}" for name, ns in large if ns > 0]
     less = [f"{duration(-ns)} less in {name}" for name, ns in reversed(large) if ns < 0]
     parts = [listed(texts, _PHASES) for texts in (more, less) if texts]

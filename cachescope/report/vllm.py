@@ -12,7 +12,7 @@ from cachescope.answers.vllm_start import VllmStart
 from cachescope.frames.vllm import FragmentRow, StartRow
 from cachescope.grouping import by_key
 from cachescope.report.layout import Line, parted, rest, titled
-from cachescope.wording import duration, harmless, listed, plural
+from cachescope.wording import duration, listed, plural
 
 _STARTS_SHOWN: Final = 4
 _OUTCOMES: Final = {
@@ -55,7 +55,7 @@ def start_lines(starts: Sequence[Started]) -> list[Line]:
         row = one.row
         what = " of ".join(filter(None, (row.prefix, row.folder))) or "a model"
         name = f"{what}, {'' if row.rank is None else f'rank {row.rank}, '}run {one.run}"
-        lines.append(Line(harmless(short(f"{name}: {'; '.join(_how(row))}", _LONGEST_REASON)), 3, hang=3))
+        lines.append(Line(short(f"{name}: {'; '.join(_how(row))}", _LONGEST_REASON), 3, hang=3))
         if one.unsaved_by is not None:
             why = f"no load of the whole model is logged; inferred: because run {one.unsaved_by} could not save it"
             lines.append(Line(why, 6, "dim"))
@@ -100,7 +100,7 @@ def _sglang_lines(found: VllmFolders) -> Iterator[Line]:
     if found.sglang:
         yield Line(f"SGLang: {plural(len(found.sglang), 'folder')}", style="bold")
     for row in found.sglang[:_UNKNOWN_SHOWN]:
-        yield Line(harmless(f"{row.folder}: {row.name_text}"), 3, "dim", rows=_ROWS)
+        yield Line(f"{row.folder}: {row.name_text}", 3, "dim", rows=_ROWS)
     yield from rest(len(found.sglang) - _UNKNOWN_SHOWN, "folder", "see scope.vllm_folders")
 
 
@@ -108,8 +108,8 @@ def _again_lines(number: int, one: Again) -> Iterator[Line]:
     first = one.folders[0]
     factors = _names(one.factors) or "no recorded factor differs"
     yield Line(f"{number}  {factors}", style="bold", right=plural(len(one.folders), "folder"))
-    yield Line(f"{harmless(first.folder)} beside {harmless(first.baseline or '')}:", 3)
-    yield Line(harmless(short(first.reason, _LONGEST_REASON)), 5, rows=_ROWS)
+    yield Line(f"{first.folder} beside {first.baseline or ''}:", 3)
+    yield Line(short(first.reason, _LONGEST_REASON), 5, rows=_ROWS)
     if not all(row.is_order_known for row in one.folders):
         yield Line("which was made first is not known: their modification times do not show it", 3, "dim")
 
@@ -131,14 +131,14 @@ def _apart_lines(found: tuple[Apart, ...]) -> Iterator[Line]:
         for rows in one.folders[:_FOLDERS_SHOWN]:
             sides = f"{listed(rows[0].ranks, 4)} in {rows[0].folder} beside {listed(rows[0].baseline_ranks, 4)} in {rows[0].baseline}: "
             differing = listed((row.text for row in rows), _FACTORS_NAMED, "; ")
-            yield Line(harmless(short(sides + differing, _LONGEST_REASON)), 5, rows=_ROWS)
+            yield Line(short(sides + differing, _LONGEST_REASON), 5, rows=_ROWS)
         yield from rest(len(one.folders) - _FOLDERS_SHOWN, "folder", "see scope.vllm_ranks", 5, "")
         yield Line(_BY_DESIGN if one.is_of_a_rank else _NOT_BY_DESIGN, 5, "dim", rows=_ROWS)
     yield from rest(len(found) - _APART_SHOWN, "difference", "see scope.vllm_ranks", style="")
 
 
 def _names(factors: tuple[str, ...]) -> str:
-    return listed((harmless(short(name)) for name in factors), _FACTORS_NAMED)
+    return listed((short(name) for name in factors), _FACTORS_NAMED)
 
 
 def _ranks(names: Sequence[str]) -> str:
@@ -150,7 +150,7 @@ def _ranks(names: Sequence[str]) -> str:
 def _left(found: VllmFolders) -> Iterator[Line]:
     alike = by_key((row.name_text, row.folder + _ranks(found.ranks[row.folder])) for row in found.unknown)
     for text, folders in islice(alike.items(), _UNKNOWN_SHOWN):
-        yield Line(harmless(f"{listed(folders, _UNKNOWN_SHOWN)}: {text}"), 0, "dim", rows=_ROWS)
+        yield Line(f"{listed(folders, _UNKNOWN_SHOWN)}: {text}", 0, "dim", rows=_ROWS)
     yield from rest(len(alike) - _UNKNOWN_SHOWN, "reason", "see scope.vllm_folders", 0)
     if found.packages:
         what = plural(found.packages, "whole compiled model")
@@ -167,12 +167,12 @@ def prospect_lines(found: VllmStart) -> Iterator[Line]:
     elif found.may_hit:
         free = listed((one.folder for one in found.prospects if not one.differing), _PROSPECTS_SHOWN)
         text = f"nothing that is known keeps a start with this environment from {free}"
-        yield Line(harmless(text), style="bold")
+        yield Line(text, style="bold")
     else:
         yield Line(f"a start with this environment would use none of {count}", style="bold")
     for one in found.prospects[:_PROSPECTS_SHOWN]:
         yield Line()
-        yield Line(harmless(one.folder), style="bold", right=f"{plural(one.equal, 'variable')} equal")
+        yield Line(one.folder, style="bold", right=f"{plural(one.equal, 'variable')} equal")
         for other in one.differing[:_PROSPECTS_SHOWN]:
             set_to = "is not set" if other.here is None else f"is {other.here}"
             kinds = (
@@ -181,7 +181,7 @@ def prospect_lines(found: VllmStart) -> Iterator[Line]:
                 else ""
             )
             text = f"{other.name} {set_to}, which is {other.reads_as} to vLLM; the folder has {other.folder}{kinds}"
-            yield Line(harmless(text), 3, hang=3)
+            yield Line(text, 3, hang=3)
         yield from rest(len(one.differing) - _PROSPECTS_SHOWN, "variable", "--json lists all")
         if one.not_known:
             yield Line(f"not known of {listed(one.not_known, _PROSPECTS_SHOWN)}", 3, "dim", hang=3)

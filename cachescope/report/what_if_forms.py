@@ -16,7 +16,7 @@ from cachescope.report.as_json import frames_object
 from cachescope.report.html import Reprs
 from cachescope.report.layout import Line, rest, unwrapped
 from cachescope.report.tables import Column, timed
-from cachescope.wording import SHORT_KEY, duration, harmless, listed, percent, plural
+from cachescope.wording import SHORT_KEY, duration, listed, percent, plural
 
 _SHOWN: Final = 6
 _FIELDS_NAMED: Final = 8
@@ -51,7 +51,7 @@ def what_if_lines(found: answer.WhatIf) -> list[Line]:
     if not found.has_lookups:
         return [Line("no lookups were read, so none can be replayed", style="bold")]
     # What is known about leaving out each field that was left out and that varies.
-    safety = (Line(harmless(f"{name}: {advice}"), 2) for name, advice in found.safety[:_SHOWN])
+    safety = (Line(f"{name}: {advice}", 2) for name, advice in found.safety[:_SHOWN])
     parts = (warning_lines(found), _answer_lines(found), safety, cause_lines(found), _run_lines(found))
     return [*chain(*parts), *(Line(text, style="dim") for text in _caveats(found))]
 
@@ -62,7 +62,7 @@ def _answer_lines(found: answer.WhatIf) -> Iterator[Line]:
         yield Line("no field is left out, so nothing changes", style="dim")
         return
     yield Line(_headline(found), style="bold")
-    yield Line(f"{harmless(str(found.schema))}. {_WHAT_KEYS_ARE}", style="dim")
+    yield Line(f"{found.schema!s}. {_WHAT_KEYS_ARE}", style="dim")
 
 
 def _headline(found: answer.WhatIf) -> str:
@@ -93,7 +93,7 @@ def warning_lines(found: answer.WhatIf) -> Iterator[Line]:
     for pair in pairs[:3]:
         keys = f"{pair.cache_key[:SHORT_KEY]}… and {pair.other_key[:SHORT_KEY]}…"
         codes = f"{pair.code_key[:SHORT_KEY]}…, {pair.other_code_key[:SHORT_KEY]}…"
-        yield Line(harmless(f"fxgraph {keys}: code {codes}"), 2)
+        yield Line(f"fxgraph {keys}: code {codes}", 2)
     yield from rest(len(pairs) - 3, where=".warnings lists all", indent=2)
 
 
@@ -101,7 +101,7 @@ def cause_lines(found: answer.WhatIf) -> Iterator[Line]:
     """Cause by cause: how many of its misses would hit, and why the others would not."""
     causes = [row for row in found.cause_table.rows if row.hits_after or row.unknown or row.why]
     for row in causes[:_SHOWN]:
-        text = f"{harmless(row.summary)}  [{row.verdict}]"
+        text = f"{row.summary}  [{row.verdict}]"
         yield Line(f"{text}: {_turned(row, row.misses)}", 2)
         if row.why:
             yield Line(row.why, 4)
@@ -136,7 +136,7 @@ def _caveats(found: answer.WhatIf) -> Iterator[str]:
     if found.removed.parts:
         yield "parts of a field were compared by their printed texts, not by hashes"
     for name, row in found.not_replayed[:_SHOWN]:
-        yield f"not replayed but taken as it came: {name}, {row.outcome}: {harmless(row.reason)}"
+        yield f"not replayed but taken as it came: {name}, {row.outcome}: {row.reason}"
     if found.of_vllm:
         yield f"{plural(found.of_vllm, 'lookup')} of vLLM's own cannot be replayed, and stay as they are"
     if found.has_unknown_directories:
@@ -145,7 +145,7 @@ def _caveats(found: answer.WhatIf) -> Iterator[str]:
         yield "generated code was not compared: no cache directory was read"
 
 
-def sensitivity_lines(ranking: pd.DataFrame, most: int = 12) -> list[Line]:
+def sensitivity_lines(ranking: pd.DataFrame, most: int = 12, where: str = "--json lists all") -> list[Line]:
     """The fields that would help, those that may be left out first; in each group the most compile time first."""
     rows = rows_of(ranking, SensitivityRow)
     lines = [Line("What would have hit if these fields were not in the key", style="bold")]
@@ -157,9 +157,9 @@ def sensitivity_lines(ranking: pd.DataFrame, most: int = 12) -> list[Line]:
         for row in shown:
             time = duration(row.time_alone_ns) if row.misses_alone else "nothing"
             right = f"{plural(row.misses_alone, 'miss', 'misses'):>8}  {time:>6}"
-            lines.append(Line(harmless(listed(row.fields, _FIELDS_NAMED)), 2, right=right, hang=2))
+            lines.append(Line(listed(row.fields, _FIELDS_NAMED), 2, right=right, hang=2))
             lines.append(Line(field_note(row), 4, "dim"))
-    return [*lines, *rest(len(rows) - most, where="--json lists all", indent=2)]
+    return [*lines, *rest(len(rows) - most, where=where, indent=2)]
 
 
 def saves(row: SensitivityRow) -> str:
@@ -214,7 +214,7 @@ def saving_lines(savings: pd.DataFrame) -> list[Line]:
     for row in rows:
         lost = f"{duration(row.time_lost_ns)} lost"
         summary = row.summary if len(row.fields) <= _FIELDS_NAMED else listed(row.fields, _FIELDS_NAMED)
-        lines.append(Line(harmless(f"{summary}  [{row.verdict}]"), 2, right=lost, hang=2))
+        lines.append(Line(f"{summary}  [{row.verdict}]", 2, right=lost, hang=2))
         lines.append(Line("; ".join([saving_text(row), *([row.why] if row.why else [])]), 4, "dim"))
     return lines
 

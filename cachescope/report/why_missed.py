@@ -24,7 +24,6 @@ from cachescope.wording import (
     SHORT_KEY,
     and_more,
     duration,
-    harmless,
     harmless_line,
     listed,
     plural,
@@ -79,10 +78,10 @@ def _group_lines(number: int, group: PastMisses) -> Iterator[Line]:
     else:
         title = f"{len(changes)} fields changed"
     right = f"{plural(len(rows), 'miss', 'misses'):>8}  {duration(group.time_lost_ns or None):>6}"
-    yield Line(f"{number}  {harmless(title)}", style="bold", right=right)
+    yield Line(f"{number}  {title}", style="bold", right=right)
     if len(changes) > 1:
         for change in changes:
-            yield Line(f"{harmless(change.field)}   {harmless(change.summary)}", 3)
+            yield Line(f"{change.field}   {change.summary}", 3)
     for row, (key, before) in list(zip(rows, group.keys, strict=True))[:_KEYS_SHOWN]:
         direction = f" {row.direction}" if row.direction == "backward" else ""
         yield Line(f"fxgraph{direction} {key[:SHORT_KEY]}… beside {before[:SHORT_KEY]}…", 3)
@@ -116,7 +115,7 @@ def answer_lines(why: Why) -> list[Line]:
     found = why.causes
     failed = _failed_lines(why)
     lines = [*failed, Line()] if failed else []
-    lines += [] if why.headline is None else [Line(harmless(why.headline), style="bold")]
+    lines += [] if why.headline is None else [Line(why.headline, style="bold")]
     lines += [Line(why.counts, style="dim")] if why.counts else []
     lines += parted(card_lines(number, card) for number, card in enumerate(found.cards, 1))
     if found.more:
@@ -137,8 +136,8 @@ def _failed_lines(why: Why) -> list[Line]:
     many = sum(map(len, why.failed.values()))
     lines = []
     for error, places in islice(why.failed.items(), _FAILED_SHOWN):
-        lines.append(Line(harmless(short(error, _LONGEST_ERROR)), 3, hang=3))
-        lines.append(Line(harmless(listed(map(short, places), _FAILED_SHOWN)), 6, "dim", hang=3))
+        lines.append(Line(short(error, _LONGEST_ERROR), 3, hang=3))
+        lines.append(Line(listed(map(short, places), _FAILED_SHOWN), 6, "dim", hang=3))
     lines += rest(len(why.failed) - _FAILED_SHOWN, "error", "in scope.runs", 3)
     # What was collected has the errors alone.
     of = f"{many} of {plural(max(why.compiles, many), 'compile')}"
@@ -152,7 +151,7 @@ def rank_lines(rows: Sequence[RankDifference]) -> Iterator[Line]:
     yield Line("ranks that differ from the others", style="bold")
     for row in rows[:_RANKS_SHOWN]:
         where = f"{plural(row.graphs, 'graph')}, {plural(row.misses, 'miss', 'misses')}"
-        yield Line(harmless(f"{row.field}   {_difference(row)}"), 3, right=where)
+        yield Line(f"{row.field}   {_difference(row)}", 3, right=where)
     yield from rest(len(rows) - _RANKS_SHOWN, "field", "scope.rank_differences")
 
 
@@ -187,7 +186,7 @@ def problem_lines(problems: Sequence[ProblemRow]) -> Iterator[Line]:
         where = f" ({row.where})" if row.where else ""
         more = f"; and {row.count - 1:,} like it" if row.count > 1 else ""
         # The message is cut alone: a long path would leave nothing of it.
-        yield Line(harmless(f"{row.source}{where}: {row.kind}: {short(row.message)}{more}"), 2, "dim")
+        yield Line(f"{row.source}{where}: {row.kind}: {short(row.message)}{more}", 2, "dim")
     yield from rest(len(problems) - _PROBLEMS_SHOWN, where="--json lists all", indent=2)
 
 
@@ -199,7 +198,7 @@ def _false_hit_lines(found: Sequence[FalseHit]) -> Iterator[Line]:
     yield Line(f"possible false hits: {len(found)}, {where}")
     for row in found[:_FALSE_HITS_SHOWN]:
         key = "" if row.cache_key is None else f"{row.cache} {row.cache_key[:SHORT_KEY]}…: "
-        yield Line(harmless(f"{key}{row.evidence}"), 2, "dim", rows=_ADVICE_ROWS)
+        yield Line(f"{key}{row.evidence}", 2, "dim", rows=_ADVICE_ROWS)
 
 
 def block_lines(block: Block) -> list[Line]:
@@ -228,7 +227,7 @@ def summary_text(read: Recording) -> str:
     causes = [row for row in facts.causes if not kind_of(row).is_first]
     for number, cause in enumerate(causes[:_CAUSES_IN_TEXT], 1):
         cost = f"{lookups_of_cause(cause, cause.misses)}  {duration(cause.time_lost_ns)}"
-        lines.append(f"  {number}  {harmless(cause.summary)}  [{cause.verdict}]  {cost}")
+        lines.append(f"  {number}  {cause.summary}  [{cause.verdict}]  {cost}")
     if facts.lookups or facts.problems:
         lines.append(f"  {footer(read)}")
     if facts.entries:

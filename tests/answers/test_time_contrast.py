@@ -69,8 +69,8 @@ def test_one_alone_is_held_against_nothing() -> None:
 
 
 def test_a_path_of_several_says_which_process_stands_for_it() -> None:
-    members = [Member("a", 1, spent(0, x=1)), Member("b\x1b", 3, spent(2, x=2))]
-    represented = "b\\x1b is represented by its slowest process of 3, run 2"
+    members = [Member("a", 1, spent(0, x=1)), Member("b", 3, spent(2, x=2))]
+    represented = "b is represented by its slowest process of 3, run 2"
     assert list(path_texts(members)) == ["a is run 0", represented]
     assert list(path_texts([Member(None, 1, spent(0, x=1))])) == []
 

@@ -11,12 +11,17 @@ from cachescope.answers.time_spent import TimeSpent
 from cachescope.figures.compile_time import compiles, phases
 from cachescope.grouping import by_key
 from cachescope.report.blocks import Block, Drawing, Section, table
-from cachescope.report.compiled import compiled_headline, short_break
+from cachescope.report.compiled import compiled_lines
 from cachescope.report.layout import Line
 from cachescope.report.tables import TIMES, Column, timed
 from cachescope.report.time_spent import said_texts
 from cachescope.wording import plural
 
+# Of each list of compiles.
+_LISTED: Final = 100
+_COMPILE_COLUMNS: Final = [
+    "run", "compile_id", "kind", "function", "file", "line", "start_time", "time_taken_ns", "recompile_reasons", "error",
+]  # fmt: skip
 _RUN_COLUMNS: Final = ["run", "rank", "start_time"]
 _SKIPPED: Final = {phase.name: "yes" if phase.is_skipped_by_hit else "no" for phase in PHASES}
 _PHASES: Final = (
@@ -37,18 +42,18 @@ def spent_section(scope: Read) -> Section:
         " of its own; what a program does besides compiling is in none."
     )
     spent = TimeSpent.of(scope)
-    parts: list[Block] = [Line(_NO_EVENTS)]
+    blocks: list[Block] = [Line(_NO_EVENTS)]
     if spent.runs:
         of_phases = by_key(phase for one in spent.runs for phase in one.phases.items())
         by_phase = sorted(of_phases.items(), key=lambda item: -sum(item[1]))  # the longest first
-        parts = [
+        blocks = [
             *map(Line, said_texts(spent)),
             table("What caches could do about it", TIMES, spent.runs, "runs", "cachescope time --json"),
             table("Phases of all runs", _PHASES, by_phase, "phases", "scope.phases"),
         ]
     if spent.without and spent.runs:
-        parts.append(Line(f"No trace with events: {plural(len(spent.without), 'run')}.", style="dim"))
-    return Section("spent", "Where did the time go?", sentence, tuple(parts))
+        blocks.append(Line(f"No trace with events: {plural(len(spent.without), 'run')}.", style="dim"))
+    return Section("spent", "Where did the time go?", sentence, tuple(blocks))
 
 
 def path_drawing(scope: Read) -> list[Block]:
@@ -65,31 +70,11 @@ def compiles_section(scope: Read) -> Section:
         "Every compile with the function it is of, and why it was compiled: for the first time, again because a guard failed,"
         " as the rest of a function after a graph break, or as a backward graph."
     )
-    compiled = Compiled.of(scope)
-    if not compiled.kinds:
-        return Section("compiles", "What was compiled, and why again?", sentence, (Line(_NO_EVENTS),))
-    columns = [
-        "run", "compile_id", "kind", "function", "file", "line", "start_time", "time_taken_ns", "recompile_reasons", "error",
-    ]  # fmt: skip
-    drawn = (scope.compiles[columns], scope.runs[_RUN_COLUMNS])
-    drawing = Drawing("Compiles over time", compiles, drawn)
-    parts: list[Block] = [Line(f"{compiled_headline(compiled)}."), drawing]
-    if compiled.recompiles:
-        again = (
-            Column("Function", "text", compiled.place),
-            Column("Recompiles", "number", "compiles"),
-            Column("Limits reached", "number", lambda row: row.limits or None, is_optional=True),
-            Column("Time", "number", lambda row: timed(row.time_taken_ns)),
-            Column("Guard", "long", lambda row: row.guard or "torch gave no reason"),
-            Column("As in", "long", "example"),
-        )
-        parts.append(table("Compiled again", again, compiled.recompiles, "guards", "scope.recompiles"))
-    if compiled.broken:
-        breaks = [(row, count, text) for row, count in compiled.broken for text in row.graph_breaks]
-        broken = (
-            Column("Function", "text", lambda one: compiled.place(one[0])),
-            Column("Where and why", "long", lambda one: short_break(compiled, one[2])),
-            Column("Compiles", "number", lambda one: one[1]),
-        )
-        parts.append(table("Graph breaks", broken, breaks, "graph breaks", "scope.compiles"))
-    return Section("compiles", "What was compiled, and why again?", sentence, tuple(parts))
+    headline, *lists = compiled_lines(
+        Compiled.of(scope), _LISTED, "scope.compiles and scope.recompiles have all"
+    )
+    drawings = []
+    if len(scope.compiles):
+        drawn = (scope.compiles[_COMPILE_COLUMNS], scope.runs[_RUN_COLUMNS])
+        drawings.append(Drawing("Compiles over time", compiles, drawn))
+    return Section("compiles", "What was compiled, and why again?", sentence, (headline, *drawings, *lists))

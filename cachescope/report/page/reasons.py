@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import groupby
 from typing import Final
 
 from cachescope.answers.cards import MOST, Card, Cards, nothing_to_fix, ways
@@ -17,7 +16,7 @@ from cachescope.columns import rows_of
 from cachescope.figures.key_strip import key_difference
 from cachescope.figures.texts import run_labels
 from cachescope.frames.checks import FalseHit
-from cachescope.frames.replay_rows import CauseSaving, SensitivityRow
+from cachescope.frames.replay_rows import CauseSaving
 from cachescope.report.blocks import Block, Drawing, Fold, Group, Section, WorkItems, table
 from cachescope.report.cards import NEVER_ASKED, FirstCards, cost_text, place_text, title_of
 from cachescope.report.explanation import change_blocks, told_lines
@@ -25,9 +24,9 @@ from cachescope.report.layout import Line, rest
 from cachescope.report.page.compiling import path_drawing
 from cachescope.report.page.lookups import lookup_table
 from cachescope.report.page.replay import replay_parts
-from cachescope.report.tables import FALSE_HITS, NOTHING, Column, timed
+from cachescope.report.tables import FALSE_HITS, Column, timed
 from cachescope.report.vllm import vllm_lines
-from cachescope.report.what_if_forms import BY_CAUSE, CAUSE_SAVINGS, SAFETY, field_note
+from cachescope.report.what_if_forms import BY_CAUSE, CAUSE_SAVINGS, sensitivity_lines
 from cachescope.report.why_missed import past_lines
 from cachescope.verdict_kinds import VERDICTS, kind_of
 from cachescope.wording import listed, plural, short_key
@@ -36,13 +35,8 @@ _WAYS: Final = 3
 # Each is a picture, a table and a diff of code.
 EXPLAINED: Final = 10
 _PLACES: Final = 8
-_FIELDS: Final = (
-    Column("Fields", "code", lambda row: listed(row.fields, 8)),
-    Column("Misses that would hit", "number", "misses_alone"),
-    Column("Time saved", "number", lambda row: timed(row.time_alone_ns) if row.misses_alone else NOTHING),
-    Column("Affects", "text", "affects"),
-    Column("What is known of leaving it out", "text", field_note),
-)
+# Sets of fields that would help.
+_RANKED: Final = 100
 
 
 def anchor_of(number: int) -> str:
@@ -116,25 +110,12 @@ def why_section(scope: Read) -> Section:
 
 def what_if_section(scope: Read) -> Section:
     """Question 3: would it have hit without that field."""
-    sentence = (
-        "All lookups in torch's caches are replayed, in time order, as if a field were not in the key. The keys of a replay are what-if keys,"
-        " cachescope's own, made from the remaining hash details; torch's keys cannot be rebuilt."
-    )
+    sentence = "All lookups in torch's caches are replayed, in time order, as if a field were not in the key."
     blocks: tuple[Block, ...] = (Line("No lookup in torch's caches was read, so none can be replayed."),)
     if scope.asked_torch:
-        blocks = (*_ranking(scope), *replay_parts(scope), *_by_cause(scope))
+        ranking = sensitivity_lines(scope.sensitivity(), _RANKED, "scope.sensitivity() has all")
+        blocks = (*ranking, *replay_parts(scope), *_by_cause(scope))
     return Section("what-if", "What if a field did not count?", sentence, blocks)
-
-
-def _ranking(scope: Read) -> Iterator[Block]:
-    """The fields that would help, those that may be left out apart from those that may not."""
-    rows = rows_of(scope.sensitivity(), SensitivityRow)
-    if not rows:
-        yield Line("No field, and no small set of fields, keeps a recorded lookup from hitting.")
-    for safety, group in groupby(rows, key=lambda row: row.safety):
-        yield table(
-            SAFETY[safety], _FIELDS, list(group), "sets of fields by time saved", "scope.sensitivity()"
-        )
 
 
 def _by_cause(scope: Read) -> Iterator[Block]:
