@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from cachescope.analysis.what_if.browser_replay import ReplayCodes
 from cachescope.analysis.what_if.sensitivity import SAFETIES
 from cachescope.answers.cards import Cards
 from cachescope.cli import main
 from cachescope.columns import rows_of
 from cachescope.frames.replay_rows import CauseSaving, SensitivityRow, WhatIfCause
-from cachescope.report.blocks import Group, Replayable
+from cachescope.report.blocks import Group, Replayable, shortened
 from cachescope.report.cards import cost_text
 from cachescope.report.page.replay import replay_parts
 from cachescope.report.what_if_forms import cause_lines, warning_lines
@@ -95,14 +96,18 @@ def report_agrees(scope: Scope) -> None:
     beside = {
         i["name"]: i["saves"] for form in WhatIfView(scope).tree.groups for i in (form, *form["fields"])
     }
-    for form in group.blocks[0].forms:
+    codes = ReplayCodes.of(scope.replay)
+    names = {"form": [form.name for form in codes.forms], "field": codes.fields}
+    for form in group.blocks[0].groups:
         for toggle in (form, *form.fields):
-            if toggle.place is None:
+            if not toggle.name:
                 continue
-            assert toggle.saves == beside[toggle.name]
-            found = scope.what_if(without=toggle.name)
-            assert toggle.warnings == tuple(line.text for line in warning_lines(found))
-            assert toggle.causes == tuple(line.text for line in cause_lines(found))
+            kind, place = toggle.name.split()
+            name = names[kind][int(place)]
+            assert toggle.saves == beside[name]
+            found = scope.what_if(without=name)
+            assert toggle.warnings == tuple(shortened(line.text, 300) for line in warning_lines(found))
+            assert toggle.causes == tuple(shortened(line.text, 300) for line in cause_lines(found))
 
 
 def agrees(folder: Path) -> None:

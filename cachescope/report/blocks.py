@@ -97,23 +97,27 @@ class WorkItems:
 class Toggle:
     """A field, or a context form with its fields, that can be left out of the keys."""
 
-    # Its place among the fields or forms of the codes; None for the fields that no form has.
-    place: int | None
-    name: str
-    note: str
-    fields: tuple[Toggle, ...] = ()  # those of a form
+    name: str  # what it is left out by; empty for the fields that no form has
+    label: str
+    note: str = ""  # what is known about leaving it out
     saves: str = ""  # what leaving it out saves by itself
+    varies: bool = False
+    idle: bool = False  # one of those that are behind a line, because they save nothing
     # Once it is left out: keys that would become one and hold different code, so they would whatever else is left out;
     # and if it is the only one, which misses would hit, and why the others would not.
     warnings: tuple[str, ...] = ()
     causes: tuple[str, ...] = ()
+    # Of a form:
+    section: str = ""
+    is_form: bool = False
+    fields: tuple[Toggle, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Replayable:
     """The lookups as codes, which the page replays without what is unticked."""
 
-    forms: tuple[Toggle, ...]
+    groups: tuple[Toggle, ...]  # the forms with their fields
     codes: JsonObject  # numbers without any text: nothing in them needs to be redacted
 
 

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from itertools import groupby
 from typing import Any, Final
 
 import traitlets
 
-from cachescope.analysis.what_if.sensitivity import SAFETIES, SafetyOfFields
 from cachescope.answers.names import short_fields
 from cachescope.frames.replay_rows import SensitivityRow
 from cachescope.json_types import JsonObject
-from cachescope.keys.isolation import CONTEXT_FORMS
-from cachescope.keys.key_fields import form_fields
-from cachescope.report.what_if_forms import NO_FIELD, NOTHING_ALONE, SAFETY, field_note, saves
+from cachescope.report.blocks import Toggle
+from cachescope.report.what_if_forms import NO_FIELD, SAFETY, field_note, saves
 from cachescope.views.widget_base import STYLE, Control, script
 from cachescope.wording import and_more, harmless, listed
-
-_SECTIONS: Final = {"runtime_context": "Runtime context", "compile_context": "Compile context"}
-_NUMBERS: Final = re.compile(r"([0-9]+)")
-_MOST_IDLE: Final = 8
-_REST: Final = "Not in the isolation schema: the graph, its inputs, and the rest of the key"
 
 _MOST: Final = 20
 _NAMED: Final = 6
@@ -31,76 +24,18 @@ _NAMED: Final = 6
 class Tree(Control):
     """Check boxes for what counts; what does not count is in `off`."""
 
-    _esm = script("make.js", "tree.js")
+    _esm = script("make.js", "tree.js", "tree_widget.js")
     _css = STYLE
 
     groups: Any = traitlets.List().tag(sync=True)
     off: Any = traitlets.List().tag(sync=True)
     empty = traitlets.Unicode("No hash details were recorded, so no field is known.").tag(sync=True)
 
-    def __init__(self, groups: list[JsonObject]) -> None:
-        super().__init__(groups=groups)
+    def __init__(self, groups: list[Toggle]) -> None:
+        super().__init__(groups=list(map(asdict, groups)))
 
     def __repr__(self) -> str:
         return f"Tree({len(self.off)} off)"
-
-
-def tree_groups(
-    fields: Sequence[str], varying: Iterable[str], safety: SafetyOfFields, savings: Mapping[str, str]
-) -> list[JsonObject]:
-    """The forms with the fields that carry them, and the fields that no form carries; varying fields first, by safety."""
-    if not fields:
-        return []
-    known = {name: safety.on([name]) for name in varying}
-    varies, short = set(known), short_fields(fields)
-    alone = [name for name in known if savings.get(name, NOTHING_ALONE) == NOTHING_ALONE]
-    # Two versions of torch differ in two hundred fields: those that save nothing by themselves are then behind a line.
-    idle = {name for name in alone if len(alone) > _MOST_IDLE or known[name].safety == "program"}
-
-    def order(name: str) -> tuple[object, ...]:
-        rank = SAFETIES.index(known[name].safety) if name in known else len(SAFETIES)
-        # example_inputs[2] before example_inputs[10].
-        return rank, [int(part) if part.isdecimal() else part for part in _NUMBERS.split(name)]
-
-    def leaf(name: str) -> JsonObject:
-        note = harmless(known[name].advice) if name in known else ""
-        return {
-            "name": name,
-            "label": harmless(short[name]),
-            "varies": name in known,
-            "idle": name in idle,
-            "note": note,
-            "saves": savings.get(name, ""),
-        }
-
-    groups, taken = [], set()
-    for section, forms in CONTEXT_FORMS.items():
-        for form in forms:
-            carried = form_fields([form], fields)
-            mine = sorted(carried.fields, key=order)
-            taken.update(mine)
-            groups.append(
-                {
-                    "name": form,
-                    "label": form,
-                    "section": _SECTIONS[section],
-                    "is_form": True,
-                    "note": _form_note(mine, varies, bool(carried.parts)),
-                    "saves": savings.get(form, ""),
-                    "fields": [leaf(name) for name in mine],
-                }
-            )
-    rest = sorted((name for name in fields if name not in taken), key=order)
-    whole = {"name": "", "label": "", "section": _REST, "is_form": False, "note": "", "saves": ""}
-    groups.append(whole | {"fields": [leaf(name) for name in rest]})
-    return groups
-
-
-def _form_note(fields: Sequence[str], varies: set[str], is_part: bool) -> str:
-    if not fields:
-        return "part of system_info[version]" if is_part else "no field of these keys carries it"
-    count = sum(name in varies for name in fields)
-    return f"{count} of {len(fields)} fields vary" if count else ""
 
 
 class Ranking(Control):

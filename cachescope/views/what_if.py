@@ -17,7 +17,7 @@ from cachescope.figures.texts import run_labels
 from cachescope.frames.replay_rows import CauseSaving
 from cachescope.keys.key_schema import KeySchema
 from cachescope.report.blocks import Numbers
-from cachescope.report.page.toggle_texts import forms_of, savings_of
+from cachescope.report.toggles import forms_of, savings_of, toggle_groups
 from cachescope.report.what_if_forms import BY_CAUSE, CAUSE_SAVINGS, time_won, what_if_lines
 from cachescope.views.controls import Pane, button, columns, heading, markup, row, sentence
 from cachescope.views.lookup_rows import between
@@ -25,7 +25,7 @@ from cachescope.views.lookups import NOTHING
 from cachescope.views.plot import Plot, Tabled
 from cachescope.views.state import State
 from cachescope.views.table import FrameRows, Head, ListedRows, Table
-from cachescope.views.toggles import Ranking, Tree, tree_groups
+from cachescope.views.toggles import Ranking, Tree
 from cachescope.wording import duration, percent, plural
 
 _WARNING: Final = "bold red"
@@ -94,7 +94,7 @@ class WhatIfView(Pane):
         fields, varying = self.found.fields, self.found.varying
         safety = scope.field_safety
         self.ranking = Ranking(rows, forms_of(fields))
-        self.tree = Tree(tree_groups(fields, varying, safety, savings_of(scope, rows, varying)))
+        self.tree = Tree(toggle_groups(fields, varying, safety, savings_of(scope, rows, varying)))
         for toggles in (self.ranking, self.tree):
             toggles.observe(guarded(lambda change: self._set(tuple(change["new"]))), "off")
         self.undo = button("Undo", self._undo, "Take the last toggle back")

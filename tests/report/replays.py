@@ -7,6 +7,7 @@ from importlib.resources import files
 from typing import Any
 
 from cachescope.analysis.what_if.browser_replay import ReplayCodes
+from cachescope.answers.names import short_field, short_fields
 from cachescope.columns import rows_of
 from cachescope.frames.replay_rows import WhatIfRate
 from cachescope.report.blocks import shortened
@@ -56,15 +57,17 @@ def agree(page: Any, scope: Scope, wanted: Collection[Collection[str]]) -> int:
     return changed
 
 
-def every_box(page: Any) -> Iterator[tuple[str, Any]]:
+def every_box(page: Any, scope: Scope) -> Iterator[tuple[str, Any]]:
     """The name and the box of whatever can be left out in an opened report."""
     boxes = page.locator(".replay input[type=checkbox]")
+    names = {label: name for name, label in short_fields(ReplayCodes.of(scope.replay).fields).items()}
     for at in range(boxes.count()):
-        yield boxes.nth(at).evaluate("one => one.labels[0].textContent.trim()"), boxes.nth(at)
+        label = boxes.nth(at).evaluate("one => one.labels[0].textContent.trim()")
+        yield names.get(label, label), boxes.nth(at)
 
 
 def box(page: Any, name: str) -> Any:
-    return page.locator(".replay").get_by_label(name, exact=True)
+    return page.locator(".replay").get_by_label(short_field(name), exact=True)
 
 
 def numbers(page: Any) -> list[str]:
@@ -95,9 +98,8 @@ def expected(scope: Scope, *without: str) -> list[str]:
 
 def told(toggle: Any) -> list[str]:
     """What stands below a toggle, besides its note."""
-    notes = toggle.locator("xpath=ancestor::li[1]/p[@data-when]").all()
-    texts = [note.inner_text() for note in notes if note.is_visible()]
-    return [line for text in texts for line in text.splitlines()]
+    place = "xpath=ancestor::div[contains(@class, 'cs-leaf') or contains(@class, 'cs-form')][1]"
+    return [note.inner_text() for note in toggle.locator(place).locator("> .cs-told").all()]
 
 
 def told_of(scope: Scope, name: str, *, warnings_only: bool = False) -> list[str]:

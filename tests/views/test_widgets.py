@@ -15,12 +15,13 @@ from cachescope.report.blocks import Block, Diff, Group, Numbers
 from cachescope.report.html import blocks_html
 from cachescope.report.layout import Line
 from cachescope.report.tables import Column, Sorted
+from cachescope.report.toggles import toggle_groups
 from cachescope.report.what_if_forms import NOTHING_ALONE, SAFETY
 from cachescope.views import table
 from cachescope.views.controls import markup
 from cachescope.views.plot import Plot, Tabled
 from cachescope.views.table import FrameRows, Head, ListedRows, Table
-from cachescope.views.toggles import Ranking, Tree, tree_groups
+from cachescope.views.toggles import Ranking, Tree
 
 HOSTILE = "<img src=x onerror=alert(1)>\x1b[31m\u202e" + "A" * 1_000_000
 HEADS = (Head("name", "Name"), Head("size", "Size", number=True))
@@ -163,23 +164,23 @@ def test_a_figure_is_drawn_by_what_comes_with_it() -> None:
 def test_the_tree_has_torchs_forms_and_what_varies_first() -> None:
     fields = ["gm", "inductor_config[a]", "inductor_config[b]", "torch_version", HOSTILE]
     savings = {"inductor_configs": "2 would hit", "gm": "1 would hit"}
-    groups = tree_groups(fields, ["inductor_config[b]", "gm"], SafetyOfFields([]), savings)
-    by_name = {group["name"]: group for group in groups}
-    names = [field["name"] for field in by_name["inductor_configs"]["fields"]]
+    groups = toggle_groups(fields, ["inductor_config[b]", "gm"], SafetyOfFields([]), savings)
+    by_name = {group.name: group for group in groups}
+    names = [field.name for field in by_name["inductor_configs"].fields]
     assert names == ["inductor_config[b]", "inductor_config[a]"]
-    assert by_name["inductor_configs"]["note"] == "1 of 2 fields vary"
-    assert by_name[""]["fields"][0]["note"] == "keep it: it is what is compiled"
-    assert "\x1b" not in by_name[""]["fields"][1]["label"]
-    assert by_name["inductor_configs"]["saves"] == "2 would hit"
-    assert by_name[""]["fields"][0]["saves"] == "1 would hit"
+    assert by_name["inductor_configs"].note == "1 of 2 fields vary"
+    assert by_name[""].fields[0].note == "keep it: it is what is compiled"
+    assert "\x1b" not in by_name[""].fields[1].label
+    assert by_name["inductor_configs"].saves == "2 would hit"
+    assert by_name[""].fields[0].saves == "1 would hit"
     assert repr(Tree(groups)) == "Tree(0 off)"
 
 
 def test_fields_of_the_program_that_save_nothing_are_idle() -> None:
     fields = [f"example_inputs[{at}]" for at in (10, 2, 0)] + ["cache_key_tag"]
     savings = dict.fromkeys(fields, NOTHING_ALONE) | {"example_inputs[0]": "1 would hit"}
-    (group,) = (one for one in tree_groups(fields, fields, SafetyOfFields([]), savings) if not one["is_form"])
-    assert [(one["name"], one["idle"]) for one in group["fields"]] == [
+    (group,) = (one for one in toggle_groups(fields, fields, SafetyOfFields([]), savings) if not one.is_form)
+    assert [(one.name, one.idle) for one in group.fields] == [
         ("cache_key_tag", False), ("example_inputs[0]", False), ("example_inputs[2]", True),
         ("example_inputs[10]", True),
     ]  # fmt: skip
@@ -189,21 +190,21 @@ def test_many_fields_that_save_nothing_are_idle() -> None:
     """Two versions of torch differ in two hundred options."""
     fields = [f"inductor_config[option_{at}]" for at in range(12)]
     savings = {fields[3]: "1 would hit"}
-    groups = tree_groups(fields, fields, SafetyOfFields([]), savings)
-    leaves = [leaf for group in groups for leaf in group["fields"]]
-    assert [leaf["label"] for leaf in leaves if not leaf["idle"]] == ["option_3"]
-    few = tree_groups(fields[:4], fields[:4], SafetyOfFields([]), savings)
-    assert not any(leaf["idle"] for group in few for leaf in group["fields"])
+    groups = toggle_groups(fields, fields, SafetyOfFields([]), savings)
+    leaves = [leaf for group in groups for leaf in group.fields]
+    assert [leaf.label for leaf in leaves if not leaf.idle] == ["option_3"]
+    few = toggle_groups(fields[:4], fields[:4], SafetyOfFields([]), savings)
+    assert not any(leaf.idle for group in few for leaf in group.fields)
 
 
 def test_two_options_with_one_short_name_keep_their_whole_names() -> None:
     fields = ["fx_kwargs[cpp_wrapper]", "inductor_config[cpp_wrapper]", "inductor_config[debug]"]
-    groups = tree_groups(fields, fields, SafetyOfFields([]), {})
-    assert sorted(leaf["label"] for group in groups for leaf in group["fields"]) == ["debug", *fields[:2]]
+    groups = toggle_groups(fields, fields, SafetyOfFields([]), {})
+    assert sorted(leaf.label for group in groups for leaf in group.fields) == ["debug", *fields[:2]]
 
 
 def test_no_field_no_tree() -> None:
-    assert tree_groups([], [], SafetyOfFields([]), {}) == []
+    assert toggle_groups([], [], SafetyOfFields([]), {}) == []
 
 
 def ranked(fields: tuple[str, ...], safety: str, hits: int, staggered: int = 0) -> SensitivityRow:

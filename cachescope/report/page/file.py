@@ -41,9 +41,10 @@ from cachescope.version import __version__
 from cachescope.whole_file import write_whole
 from cachescope.wording import file_time, harmless, plural
 
-_SCRIPTS: Final = ("wording.js", "page.js", "replay.js", "toggles.js")
+_SCRIPTS: Final = ("wording.js", "page.js", "replay.js")
 # What notebooks and reports share, and what uses it.
-_SHARED: Final = ("make.js", "focus.js", "table.js")
+_SHARED: Final = ("make.js", "focus.js", "table.js", "tree.js")
+_MODELS: Final = ("model.js", "toggles.js", "lookups.js")
 
 T = TypeVar("T")
 Hiding = Callable[[Any, str], Any]
@@ -81,8 +82,8 @@ def about_text(scope: Read) -> str:
 def document(page: Page) -> str:
     """The page as one HTML document."""
     style = shared_script("table.css") + "".join(map(_file, ("page.css", "lookups.css")))
-    lookups = f"(() => {{\n{''.join(map(shared_script, _SHARED))}{_file('lookups.js')}}})();\n"
-    script = "".join([drawing_js(), *map(_file, _SCRIPTS), lookups])
+    models = "".join([*map(shared_script, _SHARED), *map(_file, _MODELS)])
+    script = "".join([drawing_js(), *map(_file, _SCRIPTS), f"(() => {{\n{models}}})();\n"])
     # As an HTML parser reads it, which is what the hash in the policy is compared with.
     script = script.replace("\r\n", "\n").replace("\r", "\n")
     digest = hashlib.sha256(script.encode()).digest()

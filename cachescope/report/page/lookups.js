@@ -6,18 +6,17 @@ const SHORT_KEY = 8;
 const NOTHING = "No lookup has all of these. Clear the filters to see them again.";
 
 // What `showTable` asks for; a notebook has it from its kernel.
-class LookupsModel {
+class LookupsModel extends Model {
   constructor(data, onChoose) {
+    super({
+      label: "lookups", columns: data.heads, sort: [TIME, false], page: 0, page_size: 20, selected: null, chosen: [], opens: true,
+      folded: [], summaries: [], empty: NOTHING,
+    });
     this.data = data;
     this.onChoose = onChoose;
     this.count = data.above.length;
     this.open = new Set();
     this.filters = {};
-    this.heard = {};
-    this.values = {
-      label: "lookups", columns: data.heads, sort: [TIME, false], page: 0, page_size: 20, selected: null, chosen: [], opens: true,
-      folded: [], summaries: [], empty: NOTHING,
-    };
     this.places = new Map(Array.from({ length: this.count }, (_, at) => [Number(this.text("lookup", at)), at]));
     this.filter({});
   }
@@ -26,10 +25,6 @@ class LookupsModel {
     const { texts, codes } = this.data.columns[name];
     return codes[at] < 0 ? "" : texts[codes[at]];
   }
-  get(name) { return this.values[name]; }
-  on(name, act) { (this.heard[name] ??= []).push(act); }
-  off(name, act) { this.heard[name] = this.heard[name].filter((one) => one !== act); }
-  set(name, value) { this.values[name] = value; this.changed = name; }
   save_changes() {
     if (this.changed === "folded") this.toggle(this.places.get(this.values.folded[0]));
     this.show();
@@ -100,7 +95,7 @@ class LookupsModel {
       rows: shown.map((at) => data.heads.map(({ name }) => this.cell(name, at, times))),
       folds: shown.map((at) => ({ level: isBelow(at) ? 2 : 1, below: of.get(at)?.length ?? 0, is_open: this.open.has(at) })),
     });
-    for (const act of this.heard["change:rows"] ?? []) act();
+    this.tell("rows");
   }
 
   cell(name, at, times) {

@@ -1,6 +1,7 @@
 // What counts in a key, as a tree of check boxes with a search box. Texts go in as textContent only.
+// Its model is anywidget's, or one that a page without a kernel has in its place.
 const MOST = 60;
-function render({ model, el }) {
+function showTree({ model, el }) {
   el.classList.add("cs");
   const box = make("div", { class: "cs-tree" });
   const search = make("input");
@@ -21,11 +22,19 @@ function render({ model, el }) {
   };
   const line = (node, counts, fixed) => tickBox(node.name, node.label,
     { isTicked: counts, isFixed: fixed, onToggle: (isTicked) => toggle(node.name, isTicked) });
+  // What leaving it out saves, what is known about that, and what a replay without it says.
+  const beside = (node, off) => {
+    const parts = [];
+    if (node.saves) parts.push(make("span", { class: "cs-saves" }, node.saves));
+    if (node.note) parts.push(make("span", { class: "cs-faint" }, node.note));
+    const told = off.has(node.name) ? [["cs-error", node.warnings ?? []], ["cs-faint", off.size > 1 ? [] : node.causes ?? []]] : [];
+    for (const [kind, texts] of told) parts.push(...texts.map((text) => make("div", { class: `cs-told ${kind}` }, text)));
+    return parts;
+  };
   const leaf = (node, formOff, off) => {
     const place = make("div", { class: "cs-leaf" });
     place.append(line(node, !formOff && !off.has(node.name), formOff));
-    if (node.saves) place.append(make("span", { class: "cs-saves" }, node.saves));
-    if (node.note) place.append(make("span", { class: "cs-faint" }, node.note));
+    place.append(...beside(node, off));
     return place;
   };
   const leaves = (fields, formOff, off) => {
@@ -56,16 +65,14 @@ function render({ model, el }) {
     let section = null;
     for (const group of model.get("groups")) {
       // What may help is listed at once, the rest are folded or found by name: a config has six hundred fields.
-      const found = group.fields.filter((f) => (wanted ? f.name.toLowerCase().includes(wanted) : (f.varies && !f.idle) || off.has(f.name)));
       const named = wanted && group.label.toLowerCase().includes(wanted);
+      const found = group.fields.filter((f) => named || (wanted ? `${f.name} ${f.label}`.toLowerCase().includes(wanted) : (f.varies && !f.idle) || off.has(f.name)));
       if (wanted && !found.length && !named) continue;
       if (group.section !== section) parts.push(make("h4", {}, (section = group.section)));
       const formOff = group.is_form && off.has(group.name);
       const place = make("div", { class: "cs-form" });
       if (group.is_form) {
-        place.append(line(group, !formOff, false));
-        if (group.saves) place.append(make("span", { class: "cs-saves" }, group.saves));
-        if (group.note) place.append(make("span", { class: "cs-faint" }, group.note));
+        place.append(line(group, !formOff, false), ...beside(group, off));
       }
       const shown = leaves(found, formOff, off);
       if (!wanted) {
@@ -88,4 +95,3 @@ function render({ model, el }) {
   draw();
   return () => { model.off("change:off", draw); model.off("change:groups", draw); };
 }
-export default { render };
