@@ -13,11 +13,16 @@ from cachescope.answers.directory import Directory, SharedKey, Total, size_of
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.linked_rows import LockRow, OrphanRow, RemovableRow
 from cachescope.grouping import by_key
+from cachescope.report.blocks import Numbers
 from cachescope.report.layout import Line, first_items, parted, rest, titled
 from cachescope.report.why_missed import problem_lines
-from cachescope.terms import HASH
+from cachescope.terms import HASH, UNREADABLE
 from cachescope.wording import duration, file_size, file_time, harmless, plural
 
+NO_ENTRY: Final = (
+    "No cache directory was read, so there are no entries. Give the directory as well: the one that"
+    " TORCHINDUCTOR_CACHE_DIR names, or /tmp/torchinductor_ and the name of the user."
+)
 _SHOWN: Final = 5
 # The marks of `analysis.directory.same_key.beside`, in words.
 BESIDE_NAMES: Final = {
@@ -109,6 +114,23 @@ def _locks(rows: Sequence[LockRow] | None) -> Iterator[Line]:
     for row in held[:_SHOWN]:
         yield Line(row.path, 3, whole=True)
     yield from rest(len(held) - _SHOWN, where="--json lists all")
+
+
+def entry_numbers(
+    entries: Sequence[EntryRow], orphans: Iterable[OrphanRow], removable: Iterable[RemovableRow]
+) -> Numbers:
+    """How many entries there are, and what is to be said of them; of files that can go, those among them."""
+    statuses, there = Counter(row.status for row in entries), {row.entry for row in entries}
+    freed = [row for row in removable if row.entry in there]
+    unread = statuses[UNREADABLE]
+    cells = [
+        ("Entries", f"{len(entries):,}", file_size(size_of(entries))),
+        ("Damaged", f"{statuses['damaged']:,}", "their content is not what it should be"),
+        *([("Unreadable", f"{unread:,}", "what they hold is not known")] if unread else []),
+        ("Left alone", f"{sum(row.entry in there for row in orphans):,}", "their other side is gone"),
+        ("Can go", f"{len(freed):,}", f"{file_size(size_of(freed))}; nothing is removed here"),
+    ]
+    return Numbers(tuple(cells))
 
 
 def entry_lines(found: Directory, most: int = 20) -> list[Line]:

@@ -24,17 +24,17 @@ from cachescope.figures.picture import Picture
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.json_types import JsonObject
 from cachescope.report.blocks import Numbers
+from cachescope.report.entry_table import NO_ENTRY, entry_numbers
 from cachescope.report.html import blocks_html, safe
 from cachescope.report.layout import Line, rest
 from cachescope.report.one_entry_forms import one_entry_lines
 from cachescope.report.tables import Column, sized, timed, written
-from cachescope.terms import UNREADABLE
 from cachescope.views.coded_columns import within
 from cachescope.views.controls import Pane, choice, columns, heading, markup, row, sentence
 from cachescope.views.plot import Plot, Tabled, first_number
 from cachescope.views.state import State
 from cachescope.views.table import ListedRows, Table
-from cachescope.wording import file_size, harmless, plural
+from cachescope.wording import harmless, plural
 
 # Highlighting makes every token an element; longer sources are shown plain.
 _MOST_HIGHLIGHTED: Final = 100_000
@@ -48,10 +48,6 @@ _HEADS: Final = (
     Column("Written (UTC)", "word", lambda row: written(row.modified_time)),
     Column("Status", "word", "status"),
     Column("Compile time", "number", lambda row: timed(row.time_taken_ns)),
-)
-_NOTHING: Final = (
-    "No cache directory was read, so there are no entries. Give cachescope.read the directory as well: the one that"
-    " TORCHINDUCTOR_CACHE_DIR names, or /tmp/torchinductor_ and your name."
 )
 
 
@@ -92,7 +88,7 @@ class Entries(Pane):
         self._entries = scope.entries
         self._rows = rows_of(self._entries, EntryRow)
         if not self._rows:
-            super().__init__(sentence(_NOTHING))
+            super().__init__(sentence(NO_ENTRY))
             return
         guarded = state.guarded
         sized, aged = partial(self._drawn, entry_sizes), partial(self._drawn, entry_ages)
@@ -107,7 +103,7 @@ class Entries(Pane):
         )
         kinds = sorted({(entry.cache, entry.cache) for entry in self._rows})
         self.kind = choice(state, "kind", "What it is", kinds)
-        self.one, self.summary = markup(), markup(_summary(scope, self._entries))
+        self.one, self.summary = markup(), markup(self._numbers())
         sizes = Pane(heading("Sizes", "A box opens its entry."), self.sizes_plot)
         ages = Pane(heading("Ages"), self.ages_plot)
         below = list(_pictures(scope, state))
@@ -144,13 +140,16 @@ class Entries(Pane):
             return
         self._entries = _entries_of(chosen, self._state.span)
         self._rows = rows_of(self._entries, EntryRow)
-        self.summary.show(_summary(self._scope, self._entries))
+        self.summary.show(self._numbers())
         self.sizes_plot.redraw()
         self.ages_plot.redraw()
         self._filter()
 
     def _drawn(self, figure: Callable[..., Picture], dark: bool) -> Picture:
         return figure(self._entries, dark=dark)
+
+    def _numbers(self) -> Numbers:
+        return entry_numbers(self._rows, self._scope.orphaned.rows, self._scope.removed_unnoticed.rows)
 
     def _listed(self) -> ListedRows:
         kind = self._state.kind
@@ -199,22 +198,3 @@ def _entries_of(chosen: Chosen, span: Span | None) -> pd.DataFrame:
     keys = pd.MultiIndex.from_frame(looked_up)
     of_keys = pd.MultiIndex.from_frame(entries[["cache", "cache_key"]]).isin(keys)
     return entries[of_keys | within(entries["modified_time"], span)]
-
-
-def _summary(scope: Read, frame: pd.DataFrame) -> Numbers:
-    entries = rows_of(frame, EntryRow)
-    damaged = sum(entry.status == "damaged" for entry in entries)
-    unread = sum(entry.status == UNREADABLE for entry in entries)
-    removable, orphans = (
-        found[found["entry"].isin(frame["entry"])] for found in (scope.removable, scope.orphans)
-    )
-    freed = int(removable["size_bytes"].sum()) if "size_bytes" in removable else 0
-    return Numbers(
-        (
-            ("Entries", f"{len(entries):,}", file_size(sum(entry.size_bytes or 0 for entry in entries))),
-            ("Damaged", str(damaged), "their content is not what it should be"),
-            *([("Unreadable", str(unread), "what they hold is not known")] if unread else []),
-            ("Left alone", str(len(orphans)), "their other side is gone"),
-            ("Can go", str(len(removable)), f"{file_size(freed)}; nothing is removed here"),
-        )
-    )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final
+from dataclasses import asdict
+from typing import Any, Final
 
 import pandas as pd
+import traitlets
 
 from cachescope.answers.cards import MOST, Cards
 from cachescope.answers.chosen import Chosen
@@ -16,18 +18,26 @@ from cachescope.figures.rates import what_if_rates
 from cachescope.figures.texts import run_labels
 from cachescope.frames.replay_rows import CauseSaving
 from cachescope.keys.key_schema import KeySchema
-from cachescope.report.blocks import Numbers
-from cachescope.report.toggles import forms_of, savings_of, toggle_groups
-from cachescope.report.what_if_forms import BY_CAUSE, CAUSE_SAVINGS, time_won, what_if_lines
+from cachescope.report.blocks import Numbers, Toggle
+from cachescope.report.toggles import savings_of, toggle_groups
+from cachescope.report.what_if_forms import (
+    BY_CAUSE,
+    CAUSE_SAVINGS,
+    sensitivity_lines,
+    time_won,
+    what_if_lines,
+)
 from cachescope.views.controls import Pane, button, columns, heading, markup, row, sentence
 from cachescope.views.lookup_rows import between
 from cachescope.views.lookups import NOTHING
 from cachescope.views.plot import Plot, Tabled
 from cachescope.views.state import State
 from cachescope.views.table import FrameRows, Head, ListedRows, Table
-from cachescope.views.toggles import Ranking, Tree
+from cachescope.views.widget_base import STYLE, Control, script
 from cachescope.wording import duration, percent, plural
 
+# Sets of fields that would help.
+_RANKED: Final = 20
 _WARNING: Final = "bold red"
 _HEADS: Final = (
     Head("lookup", "Lookup", number=True),
@@ -39,6 +49,23 @@ _HEADS: Final = (
     Head("outcome_after", "Then", colours=OUTCOME_COLOURS),
     Head("time_won_ns", "Saves", number=True),
 )
+
+
+class Tree(Control):
+    """Check boxes for what counts; what does not count is in `off`."""
+
+    _esm = script("make.js", "tree.js", "tree_widget.js")
+    _css = STYLE
+
+    groups: Any = traitlets.List().tag(sync=True)
+    off: Any = traitlets.List().tag(sync=True)
+    empty = traitlets.Unicode("No hash details were recorded, so no field is known.").tag(sync=True)
+
+    def __init__(self, groups: list[Toggle]) -> None:
+        super().__init__(groups=list(map(asdict, groups)))
+
+    def __repr__(self) -> str:
+        return f"Tree({len(self.off)} off)"
 
 
 def numbers(found: WhatIf, chosen: Chosen) -> Numbers:
@@ -93,10 +120,9 @@ class WhatIfView(Pane):
         rows = scope.sensitivity_rows()
         fields, varying = self.found.fields, self.found.varying
         safety = scope.field_safety
-        self.ranking = Ranking(rows, forms_of(fields))
         self.tree = Tree(toggle_groups(fields, varying, safety, savings_of(scope, rows, varying)))
-        for toggles in (self.ranking, self.tree):
-            toggles.observe(guarded(lambda change: self._set(tuple(change["new"]))), "off")
+        self.tree.observe(guarded(lambda change: self._set(tuple(change["new"]))), "off")
+        self.ranking = markup(*sensitivity_lines(scope.sensitivity(), _RANKED, "scope.sensitivity() has all"))
         self.undo = button("Undo", self._undo, "Take the last toggle back")
         self.reset = button("Reset", lambda: self._set(()), "Everything counts again")
         self.numbers, self.warnings, self.remarks = markup(), markup(), markup()
@@ -121,7 +147,6 @@ class WhatIfView(Pane):
             page_size=15,
         )
         most = Pane(
-            heading("What would help most", _RANKING),
             self.ranking,
             heading(BY_CAUSE, "A row opens Why."),
             self.by_cause,
@@ -173,7 +198,7 @@ class WhatIfView(Pane):
     def _replay(self, change: object = None) -> None:
         without = self._state.without
         self.found = WhatIf.of(self._scope, KeySchema(without=without))
-        self.tree.off = self.ranking.off = list(without)
+        self.tree.off = list(without)
         self.undo.disabled, self.reset.disabled = not self._past, not without
         # The first bold line is the headline, which the numbers show already.
         lines = what_if_lines(self.found) if self.found.removed else []
@@ -204,10 +229,7 @@ class WhatIfView(Pane):
         return f"WhatIfView({before.hits} -> {after.hits} of {plural(before.lookups, 'lookup')} hit)"
 
 
-_RANKING: Final = (
-    "Untick fields to leave them out of the keys. A bar shows the compile time that the new hits would save."
-)
-_TREE: Final = "The same toggles, with all other fields. What each saves is counted by itself."
+_TREE: Final = "Untick fields to leave them out of the keys. What each saves is counted by itself."
 _WHAT: Final = (
     "All lookups in torch's caches are replayed in the order of time, as if torch had left out what is not ticked."
     " By what-if keys, cachescope's own: torch's cannot be rebuilt from what was recorded."

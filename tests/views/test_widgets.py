@@ -9,19 +9,18 @@ import plotly.graph_objects as go
 import pytest
 
 from cachescope.analysis.what_if.sensitivity import SafetyOfFields
-from cachescope.frames.replay_rows import SensitivityRow
 from cachescope.report import blocks
 from cachescope.report.blocks import Block, Diff, Group, Numbers
 from cachescope.report.html import blocks_html
 from cachescope.report.layout import Line
 from cachescope.report.tables import Column, Sorted
 from cachescope.report.toggles import toggle_groups
-from cachescope.report.what_if_forms import NOTHING_ALONE, SAFETY
+from cachescope.report.what_if_forms import NOTHING_ALONE
 from cachescope.views import table
 from cachescope.views.controls import markup
 from cachescope.views.plot import Plot, Tabled
 from cachescope.views.table import FrameRows, Head, ListedRows, Table
-from cachescope.views.toggles import Ranking, Tree
+from cachescope.views.what_if import Tree
 
 HOSTILE = "<img src=x onerror=alert(1)>\x1b[31m\u202e" + "A" * 1_000_000
 HEADS = (Head("name", "Name"), Head("size", "Size", number=True))
@@ -205,35 +204,6 @@ def test_two_options_with_one_short_name_keep_their_whole_names() -> None:
 
 def test_no_field_no_tree() -> None:
     assert toggle_groups([], [], SafetyOfFields([]), {}) == []
-
-
-def ranked(fields: tuple[str, ...], safety: str, hits: int, staggered: int = 0) -> SensitivityRow:
-    return SensitivityRow(
-        fields=fields, misses_alone=hits, time_alone_ns=hits * 10**9 or None, misses_together=hits,
-        staggered=staggered, staggered_time_ns=staggered * 10**9 or None, needs_all=False, unknown=0,
-        example_lookup=0, affects="unknown", same_code=0, different_code=0, safety=safety, advice="advice",
-    )  # fmt: skip
-
-
-def test_a_ranking_has_safe_fields_apart_and_says_what_only_a_staggered_start_saves() -> None:
-    rows = [
-        ranked((HOSTILE,), "safe", 1),
-        ranked(("a", "b"), "unsafe", 2),
-        ranked(("c",), "unsafe", 0, staggered=4),
-    ]
-    shown = Ranking(rows, {"a": "inductor_configs"})
-    assert [group["title"] for group in shown.groups] == [SAFETY["safe"], SAFETY["unsafe"]]
-    (hostile,), (pair, late) = (group["rows"] for group in shown.groups)
-    assert "\x1b" not in hostile["label"] and hostile["fields"] == [HOSTILE]
-    assert (pair["forms"], pair["saves"], pair["later"]) == (
-        ["inductor_configs", ""], "2 would hit, 2.0 s", False,
-    )  # fmt: skip
-    assert late["saves"] == "4 would hit, 4.0 s, with a staggered start"
-    assert (late["later"], late["share"], shown.notes) == (True, 1.0, [])
-
-
-def test_a_ranking_of_nothing_says_so() -> None:
-    assert Ranking([], {}).notes == ["No field, and no small set of fields, keeps anything from hitting."]
 
 
 BLOCKS = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from cachescope.answers.directory import Directory, newest_first, size_of
+from cachescope.answers.directory import Directory, newest_first
 from cachescope.answers.read import Read
 from cachescope.figures.autotuning import autotune_margins
 from cachescope.figures.entry_files import entry_ages, entry_sizes
@@ -15,15 +15,14 @@ from cachescope.report.blocks import (
     Block,
     Drawing,
     Group,
-    Numbers,
     Section,
     Table,
     table,
 )
+from cachescope.report.entry_table import NO_ENTRY, entry_numbers
 from cachescope.report.layout import Line
 from cachescope.report.tables import Column, sized, timed, written
 from cachescope.terms import ENTRY_KINDS
-from cachescope.wording import file_size
 
 _ENTRY, _KIND = Column("Entry", "name", "entry"), Column("Kind", "word", "cache")
 _PATH: Final = Column("Path", "code", "path")
@@ -50,10 +49,6 @@ _REMOVABLE: Final = (_ENTRY, _KIND, _SIZE, Column("Why it can go", "text", "reas
 _UNREADABLE: Final = (
     "Files that could not be opened, or were not read completely; nothing is known to be wrong with them"
 )
-_NOTHING: Final = (
-    "No cache directory was read, so there are no entries. Give the directory as well: the one that"
-    " TORCHINDUCTOR_CACHE_DIR names, or /tmp/torchinductor_ and the name of the user."
-)
 # The columns that entry_sizes, entry_ages and link_layers read.
 _DRAWN: Final = [
     "entry", "cache", "path", "root", "cache_key", "size_bytes", "modified_time", "status", "damage", "name",
@@ -67,11 +62,11 @@ def entries_section(scope: Read) -> Section:
         " and what could be deleted without a later process noticing. cachescope itself removes nothing."
     )
     found = Directory.of(scope)
-    parts: list[Block] = [Line(_NOTHING)]
+    blocks: list[Block] = [Line(NO_ENTRY)]
     if found.entries:
         drawn = scope.entries[_DRAWN]
-        parts = [
-            _numbers(found),
+        blocks = [
+            entry_numbers(found.entries, found.orphans, found.removable),
             Drawing("Sizes by kind, folder and file", entry_sizes, (drawn,)),
             Drawing("When the files were written", entry_ages, (drawn,)),
             _kinds(found),
@@ -80,20 +75,7 @@ def entries_section(scope: Read) -> Section:
             *_measured(scope),
             Group("files", "Every file", (_every_file(found),)),
         ]
-    return Section("entries", "What is in the cache directory?", sentence, tuple(parts))
-
-
-def _numbers(found: Directory) -> Numbers:
-    unread = len(found.unreadable)
-    return Numbers(
-        (
-            ("Files", f"{len(found.entries):,}", file_size(found.size_bytes)),
-            ("Damaged", f"{len(found.damaged):,}", "their content is not what it should be"),
-            *([("Unreadable", f"{unread:,}", "what they hold is not known")] if unread else []),
-            ("Left alone", f"{len(found.orphans):,}", "their other side is gone"),
-            ("Can go", f"{len(found.removable):,}", file_size(size_of(found.removable))),
-        )
-    )
+    return Section("entries", "What is in the cache directory?", sentence, tuple(blocks))
 
 
 def _kinds(found: Directory) -> Table:
