@@ -20,9 +20,8 @@ from cachescope.analysis.what_if.results import (
     warning_rows,
 )
 from cachescope.answers.chosen import Chosen
-from cachescope.answers.names import lookup_in_run, run_name
+from cachescope.answers.names import lookup_in_run
 from cachescope.answers.read import Read
-from cachescope.answers.summary import counts_text
 from cachescope.columns import DEEP
 from cachescope.frames.replay_rows import (
     WhatIfCause,
@@ -145,26 +144,12 @@ class WhatIf:
         return Table(WhatIfRate, rate_rows(self._replayed, chosen.rows))
 
     @property
-    def has_lookups(self) -> bool:
-        """Whether there is anything to be replayed."""
-        return bool(self.read.facts.lookups)
-
-    @property
-    def headline(self) -> str:
-        """What was recorded, in one line."""
-        return counts_text(self.read)
-
-    @property
     def not_replayed(self) -> tuple[tuple[str, WhatIfDifference], ...]:
         """The rows of `differences`, each with what its lookup is called."""
         facts = self.read.facts
         return tuple(
             (lookup_in_run(facts, facts.lookups[row.lookup]), row) for row in self.difference_table.rows
         )
-
-    def run_name(self, run: int) -> str:
-        """What a run is called."""
-        return run_name(self.read.facts.runs[run])
 
     @property
     def of_vllm(self) -> int:

@@ -9,6 +9,8 @@ from typing import Final
 import pandas as pd
 
 from cachescope.answers import what_if as answer
+from cachescope.answers.names import run_name
+from cachescope.answers.summary import counts_text
 from cachescope.columns import rows_of
 from cachescope.frames.replay_rows import CauseSaving, SensitivityRow, WhatIfCause, WhatIfRate
 from cachescope.json_types import JsonObject
@@ -48,7 +50,7 @@ class WhatIf(Reprs, answer.WhatIf):
 
 def what_if_lines(found: answer.WhatIf) -> list[Line]:
     """Warnings, the answer, and its origin."""
-    if not found.has_lookups:
+    if not found.read.facts.lookups:
         return [Line("no lookups were read, so none can be replayed", style="bold")]
     # What is known about leaving out each field that was left out and that varies.
     safety = (Line(f"{name}: {advice}", 2) for name, advice in found.safety[:_SHOWN])
@@ -58,7 +60,7 @@ def what_if_lines(found: answer.WhatIf) -> list[Line]:
 
 def _answer_lines(found: answer.WhatIf) -> Iterator[Line]:
     if not found.removed:
-        yield Line(found.headline, style="bold")
+        yield Line(counts_text(found.read), style="bold")
         yield Line("no field is left out, so nothing changes", style="dim")
         return
     yield Line(_headline(found), style="bold")
@@ -111,7 +113,7 @@ def cause_lines(found: answer.WhatIf) -> Iterator[Line]:
 def _run_lines(found: answer.WhatIf) -> Iterator[Line]:
     runs = [row for row in found.run_table.rows if row.hits_after > row.hits]
     for row in runs[:_SHOWN]:
-        name = found.run_name(row.run)
+        name = run_name(found.read.facts.runs[row.run])
         time = "" if row.time_won_ns is None else f", {duration(row.time_won_ns)} saved"
         yield Line(f"{name}: {row.hits} -> {row.hits_after} of {plural(row.lookups, 'lookup')}{time}", 2)
     yield from rest(len(runs) - _SHOWN, "run", ".by_run lists all", 2)
