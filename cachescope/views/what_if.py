@@ -19,7 +19,7 @@ from cachescope.figures.texts import run_labels
 from cachescope.frames.replay_rows import CauseSaving
 from cachescope.keys.key_schema import KeySchema
 from cachescope.report.blocks import Numbers, Toggle
-from cachescope.report.toggles import savings_of, toggle_groups
+from cachescope.report.page.toggles import savings_of, toggle_groups
 from cachescope.report.what_if_forms import (
     BY_CAUSE,
     CAUSE_SAVINGS,

@@ -3,7 +3,7 @@
 import cachescope
 from cachescope.columns import rows_of
 from cachescope.frames.replay_rows import SensitivityRow
-from cachescope.report.toggles import savings_of
+from cachescope.report.page.toggles import savings_of
 from cachescope.report.what_if_forms import saves
 from tests.conftest import Recording
 

@@ -17,7 +17,7 @@ from cachescope.report.blocks import Block, Group, Replayable, Toggle
 from cachescope.report.html import json_html
 from cachescope.report.json_text import values_of
 from cachescope.report.layout import Line
-from cachescope.report.toggles import savings_of, toggle_groups, told_alone
+from cachescope.report.page.toggles import savings_of, toggle_groups, told_alone
 from cachescope.wording import file_size, plural
 
 Packed = list[int | list[int]]
