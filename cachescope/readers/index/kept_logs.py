@@ -13,7 +13,7 @@ import json
 import os
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -137,13 +137,11 @@ class Kept:
 
     def as_it_is(self, source: str) -> LogTables | None:
         """The kept log, with the source it is read from now; None if it has to be read."""
-        about = _about(self.file)
-        return self._load(about, source) if about is not None and self._is_current(about) else None
+        return self._load(source, self._is_current)
 
     def as_it_was(self, source: str) -> LogTables | None:
         """The log as it was when it was shorter; None if it is another log, or if reading cannot continue."""
-        about = _about(self.file)
-        return self._load(about, source) if about is not None and self._is_grown(about) else None
+        return self._load(source, self._is_grown)
 
     def _is_current(self, about: _About) -> bool:
         return about.is_settled and about.log == self.log
@@ -154,9 +152,12 @@ class Kept:
         except OSError:
             return False
 
-    def _load(self, about: _About, source: str) -> LogTables | None:
+    def _load(self, source: str, is_it: Callable[[_About], bool]) -> LogTables | None:
         from cachescope.readers.index.log_tables import LogTables
 
+        about = _about(self.file)
+        if about is None or not is_it(about):
+            return None
         try:
             data = self.file.read_bytes()
             body = memoryview(data)[data.index(b"\n", len(_MAGIC)) + 1 :]

@@ -1,25 +1,391 @@
-"""TORCH_TRACE files: every cache lookup of one process, from torch 2.5 to 2.15.
+"""TORCH_TRACE files: every cache lookup of one process, from torch 2.5 to 2.15, whole or in parts.
 
-Only records about caches are parsed. `TraceReader` makes events of them, and `TraceProcess` the process.
+Only records about caches are parsed: `TraceReader` makes events of them, and `TraceProcess` the process. Their form is that of
+torch/_logging/_internal.py, `trace_structured`: a prefix, one JSON object, then the payload on lines that begin with a tab.
 """
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import os
+import re
+import zlib
+from bisect import bisect_right
+from collections import Counter
 from typing import IO, Final
 
 from cachescope.errors import SourceError
+from cachescope.json_types import JsonObject
+from cachescope.readers.json_record import Record, load_json
 from cachescope.readers.kinds import looks_like_trace_log
 from cachescope.readers.logs.byte_source import Pieces, open_bytes
-from cachescope.readers.logs.log_events import EventList, LogKind
+from cachescope.readers.logs.component_lists import ComponentLists
+from cachescope.readers.logs.log_events import EventList, GoesOnError, Handle, LogKind
+from cachescope.readers.logs.log_prefix import LogClock, clock_us, pid_of
 from cachescope.readers.logs.remote import is_address
-from cachescope.readers.logs.trace_process import TraceProcess
-from cachescope.readers.logs.trace_reader import TraceReader
-from cachescope.readers.logs.trace_records import RECORD_START
-from cachescope.readers.reading import Reading
+from cachescope.readers.logs.trace_artifacts import (
+    LOOKUP_ARTIFACTS,
+    RECOMPILE_ARTIFACT,
+    RUNNABLE_ARTIFACT,
+    VERSION_ARTIFACT,
+    gpus_in,
+    lookup_from_artifact,
+    lookup_from_event,
+)
+from cachescope.readers.logs.trace_compiles import (
+    compile_id_of,
+    error_of_metrics,
+    id_of_metrics,
+    interned_string,
+    recompile_reasons,
+)
+from cachescope.readers.logs.trace_process import TraceProcess, wrong_values
+from cachescope.readers.logs.trace_records import RECORD_START, Records, Span, Stray, read_records
+from cachescope.readers.reading import Problems, Reading, not_a_hash_detail
+from cachescope.terms import AOTAUTOGRAD, FXGRAPH, PREFLIGHT_ARTIFACT
+
+# The metadata come first in the JSON object.
+_ARTIFACT_NAME: Final = re.compile(rb'\{"artifact": \{"name": "(\w+)"')
+_PAYLOAD_HASH: Final = re.compile(rb'"has_payload": "([0-9a-f]{32})"\}$')
+_VERSIONS: Final = {
+    "python_version": re.compile(rb'"python_version": "([^" \\]{1,200})'),
+    "torch_version": re.compile(rb'"pytorch_version": "([^"\\]{1,200})"'),
+}
+# torch/_inductor/compile_fx.py logs a lookup after the missed graph was compiled and stored; other places log it before.
+_AFTER_COMPILE: Final = b"torch/_inductor/compile_fx.py:"
+_EVENT: Final = b'{"chromium_event"'
+_STAMP: Final = re.compile(rb'"ts": ([0-9.]+)')
+_MOST_BEFORE_STAMP: Final = 4096
+# Generated code is two levels below the cache directory: torch/_inductor/codecache.py, `get_path`.
+_OUTPUT_CODE: Final = re.compile(rb'\{"inductor_output_code": \{"filename": "([^"]+/[a-z2-7]{2}/c[^"/]+)"')
+# torch/_inductor/codecache.py, `AotCodeCompiler.compile` (2.7+): nothing else writes a dump of this name.
+_AOT_CODE: Final = b'{"graph_dump": {"name": "inductor_aot_wrapper_code"'
+# Only the event that ends a compile records a disabled cache, and the time a bypass took.
+_CACHE_STATE: Final = re.compile(rb'\n\t"cache_state": "(\w*)"')
+_UNCACHED: Final = (b"disabled", b"bypass")
+_LOOKED_UP: Final = (b"hit", b"miss")
 
 # If no record begins within so many bytes, the parts on either side are joined.
 _SEARCHED_BYTES: Final = 1 << 18
+
+
+class TraceReader:
+    """Reads the records of a trace or a part of one, and passes on their contents.
+
+    Each record is read on its own. Combining them is the task of the receiver.
+    """
+
+    def __init__(self, reading: Reading, handle: Handle, start: int = 0) -> None:
+        self._details = reading.details
+        self._components = ComponentLists(reading.details, reading.known_json)
+        self._emit = handle
+        self._end = self._offset = start
+        self._block = bytearray()
+        self._problems = Problems()
+        self._has_prefix = self._has_clock = self._has_rank = False
+        # The caches for which a lookup was read, or was reported missing.
+        self._is_recorded: set[str] = set()
+        self._versions: set[str] = set()
+        self._last_us: int | None = None
+        self._is_cut = self._has_runnable = False
+        self._can_go_on = True
+
+    def resume(self, end_state: str, stream: IO[bytes]) -> None:
+        """Go to the offset at which an earlier reading ended, unless the payload of the last record continues there."""
+        self._end = self._offset = stream.seek(int(end_state))
+        if stream.peek(1)[:1] in (b"", b"\t"):  # type: ignore[attr-defined]
+            raise GoesOnError
+
+    def end_state(self) -> str | None:
+        """The offset at which reading ended; None if it cannot continue."""
+        return str(self._end) if self._can_go_on else None
+
+    def read(self, stream: IO[bytes], size: int | None = None) -> None:
+        """Read the records of a stream to its end, or its first `size` bytes; a failure before that becomes a problem."""
+        pieces = Pieces(stream, size)
+        for offset, records in read_records(pieces, self._end):
+            self._read_block(offset, records)
+        self._can_go_on &= pieces.is_plain
+        failure = pieces.failure()
+        if failure:
+            self._can_go_on, self._is_cut = False, True
+            self._problem(self._end - self._offset, *failure)
+        for one in self._problems:
+            if one.count:
+                self._emit("problem", int(one.where), one.kind, one.message, one.count)
+        self._problems = Problems()
+        self._emit("last", self._last_us)
+        self._emit("log_ended", self._is_cut, failure is not None)
+
+    def _read_block(self, offset: int, records: Records) -> None:
+        self._end = offset + records.end
+        self._offset, self._block = offset, records.buffer
+        self._note_prefixes(records)
+        if records.is_too_long:
+            self._problem(0, "limit", "the record is too long: it was not read")
+        if offset == 0 and records.end:
+            self._note_beginning(records)
+        for span in records.spans():
+            if isinstance(span, Stray):
+                # Of the first line of the log, `_note_beginning` tells.
+                more = span.lines - (not (offset or span.start))
+                if more:
+                    self._problem(span.start, "not_a_record", self._quoted(span.start, span.end), more)
+            else:
+                self._read_span(span)
+        self._is_cut = records.end == records.size and self._ends_cut(records)
+        if self._is_cut and records.is_cut:
+            at = self._block.rfind(b"\n", 0, records.size) + 1
+            self._can_go_on = False
+            self._problem(at, "truncated", "the last line is cut")
+
+    def _note_beginning(self, records: Records) -> None:
+        if records.has_mark:
+            self._problem(0, "not_a_record", "the log begins with a byte order mark")
+        elif self._block.startswith(b"\t"):
+            self._problem(0, "truncated", "the log begins within a record")
+        elif records.prefix(0) is None:
+            end = self._block.find(b"\n", 0, records.size)
+            self._problem(0, "not_a_record", self._quoted(0, records.size if end < 0 else end))
+
+    def _quoted(self, start: int, end: int) -> str:
+        return repr(self._block[start:end][:80].decode("utf-8", "replace"))
+
+    def _ends_cut(self, records: Records) -> bool:
+        """Whether the last record is incomplete: its last line, or its payload."""
+        start = records.starts[-1]
+        line_end = self._block.find(b"\n", start, records.size)
+        recorded = _PAYLOAD_HASH.search(self._block, start, line_end) if line_end >= 0 else None
+        if records.is_cut or recorded is None:
+            return records.is_cut
+        payload = bytes(memoryview(self._block)[line_end + 2 : records.size - 1]).replace(b"\n\t", b"\n")
+        return hashlib.md5(payload, usedforsecurity=False).hexdigest().encode() != recorded[1]
+
+    def _read_span(self, span: Span) -> None:
+        match span.kind:
+            case "artifact":
+                self._read_artifact(span)
+            case "inductor_compile":
+                self._read_event(span)
+            case "backend_compile":
+                self._note_lookup_event(AOTAUTOGRAD, span)
+            case "dynamo_start":
+                self._read_dynamo_start(span)
+            case "compilation_metrics" | "bwd_compilation_metrics":
+                self._read_metrics(span)
+            case "str":
+                if (string := interned_string(self._line(span))) is not None:
+                    self._emit("string", *string)
+            case "inductor_output_code":
+                self._note_cache_dir(span)
+            case "graph_dump":
+                if self._block.startswith(_AOT_CODE, span.prefix.end()):
+                    self._emit("aot_code", self._clock_us(span.prefix))
+
+    def _note_prefixes(self, records: Records) -> None:
+        """Note the pid, and the first and last time of the log."""
+        if not self._has_prefix:
+            # The beginning of a log may be lost, or foreign.
+            for start in records.starts:
+                if match := records.prefix(start):
+                    self._has_prefix = True
+                    self._emit("first", self._offset + start, pid_of(match), self._clock_us(match))
+                    break
+        for start in reversed(records.starts):
+            if (match := records.prefix(start)) and (last_us := self._clock_us(match)) is not None:
+                self._last_us = last_us
+                break
+        if not self._has_clock:
+            self._find_epoch(records)
+
+    def _find_epoch(self, records: Records) -> None:
+        """Find the year and the time zone from the first event that contains its time since the epoch."""
+        at = self._block.find(_EVENT, 0, records.end)
+        while at >= 0 and not self._has_clock:
+            match = records.prefix(self._block.rfind(b"\n", 0, at) + 1)
+            later = bisect_right(records.starts, at)
+            following = records.starts[later] if later < len(records.starts) else records.end
+            end = min(at + _MOST_BEFORE_STAMP, following)
+            stamp = _STAMP.search(self._block, at, end) if match else None
+            if match and stamp and (clock_us := self._clock_us(match)) is not None:
+                with contextlib.suppress(ValueError):  # dots alone
+                    if (clock := LogClock.from_event(clock_us, float(stamp[1]))) is not None:
+                        self._has_clock = True
+                        self._emit("clock", clock.year, clock.offset_us, clock.known_us)
+            at = self._block.find(_EVENT, end, records.end)
+
+    def _note_cache_dir(self, span: Span) -> None:
+        match = _OUTPUT_CODE.match(self._block, span.prefix.end(), span.line_end)
+        code_path = match[1].decode("utf-8", "replace") if match else ""
+        if folder := os.path.dirname(os.path.dirname(code_path)):
+            self._emit("told", "cache_dir", folder)
+
+    def _clock_us(self, prefix: re.Match[bytes]) -> int | None:
+        try:
+            return clock_us(prefix["month"], prefix["day"], prefix["time"])
+        except ValueError:
+            return None
+
+    def _problem(self, at: int, kind: str, message: str, count: int = 1) -> None:
+        """Tell of the first of like problems at once, and of the others when all are counted."""
+        if self._problems.note("", str(self._offset + at), kind, message, count):
+            self._emit("problem", self._offset + at, kind, message, count)
+            self._problems[-1].count = 0
+
+    def _envelope(self, span: Span) -> Record | None:
+        try:
+            envelope = Record(load_json(self._block[span.prefix.end() : span.line_end]))
+        except ValueError as error:
+            self._problem(span.prefix.start(), "not_json", str(error))
+            return None
+        rank = envelope.whole("rank")
+        if rank is not None and not self._has_rank:
+            self._has_rank = True
+            self._emit("told", "rank", rank)
+        return envelope
+
+    def _emit_wrong(self, span: Span, *records: Record) -> None:
+        """Report wrong values of a record, if any, as a problem."""
+        wrong = [one for record in records for one in record.wrong]
+        if message := wrong_values(wrong, self._clock_us(span.prefix)):
+            self._problem(span.prefix.start(), "bad_value", message)
+
+    def _payload(self, span: Span) -> bytes:
+        """The payload of a record: each of its lines begins with one tab, which is not part of it."""
+        payload = bytes(memoryview(self._block)[span.line_end + 2 : span.end])
+        # Payloads of artifacts are one long line, and the search for a single byte is the fastest check.
+        return payload.replace(b"\n\t", b"\n") if b"\n" in payload else payload
+
+    def _read_dynamo_start(self, span: Span) -> None:
+        envelope = self._envelope(span)
+        if envelope is None:
+            return
+        start = envelope.record("dynamo_start")
+        if start is None:
+            self._emit_wrong(span, envelope)
+            return
+        compile_id = compile_id_of(envelope)
+        frames = start.objects("stack")
+        at, clock = self._offset + span.prefix.start(), self._clock_us(span.prefix)
+        self._emit("compile_began", at, self._line_sum(span), clock, compile_id, frames, envelope.wrong)
+
+    def _read_artifact(self, span: Span) -> None:
+        match = _ARTIFACT_NAME.match(self._block, span.prefix.end(), span.line_end)
+        name = match[1].decode() if match else ""
+        if name == PREFLIGHT_ARTIFACT:
+            self._read_preflight_note(span)
+        elif name == RECOMPILE_ARTIFACT and (envelope := self._envelope(span)) is not None:
+            self._emit("recompiles", compile_id_of(envelope), recompile_reasons(self._payload(span)))
+            self._emit_wrong(span, envelope)
+        elif name == RUNNABLE_ARTIFACT and not self._has_runnable:
+            # The same in each of them.
+            self._has_runnable = True
+            self._emit("told", "gpus", gpus_in(bytes(memoryview(self._block)[span.line_end : span.end])))
+        if name not in LOOKUP_ARTIFACTS and name != VERSION_ARTIFACT:
+            return
+        envelope = self._envelope(span)
+        if envelope is None:
+            return
+        text = self._payload(span)
+        read: tuple[JsonObject, int | None] | None = self._components.read(name[:1], text)
+        if read is None:
+            at = span.prefix.start()
+            record = self._json_payload(at, name, text, envelope)
+            if record is None:
+                return
+            if name == VERSION_ARTIFACT:
+                version = record.version("pytorch_version")
+                self._versions |= set() if version is None else {"torch_version"}
+                self._emit("torch_version", version)
+                self._emit_wrong(span, envelope, record)
+                return
+            read = record.values, self._add_details(at, record)
+        values, details = read
+        payload = Record(values)
+        lookup = lookup_from_artifact(name, payload)
+        self._is_recorded.add(lookup.cache)
+        lookup.compile_id = compile_id_of(envelope) or lookup.compile_id
+        lookup.detail_set = details
+        is_over = _AFTER_COMPILE in span.prefix["place"]
+        self._emit("lookup", lookup, self._line_sum(span), self._clock_us(span.prefix), is_over)
+        self._emit_wrong(span, envelope, payload)
+
+    def _read_preflight_note(self, span: Span) -> None:
+        envelope = self._envelope(span)
+        if envelope is None:
+            return
+        note = self._json_payload(span.prefix.start(), PREFLIGHT_ARTIFACT, self._payload(span), envelope)
+        if note is not None:
+            self._emit("preflight", note.values, self._line_sum(span), self._clock_us(span.prefix))
+
+    def _add_details(self, at: int, payload: Record) -> int | None:
+        components = payload.values.get("components") or []
+        if not isinstance(components, list) or not set(map(type, components)) <= {str}:
+            self._problem(at, "hash_detail", "components is no list of texts")
+            components = []
+        set_code, rejected = self._details.add_or_join(components)
+        for text, count in Counter(rejected).items():
+            self._problem(at, "hash_detail", not_a_hash_detail(text), count)
+        return set_code
+
+    def _read_event(self, span: Span) -> None:
+        """Read the event that ends a compile; skip lookups whose artifact contains the same."""
+        state = _CACHE_STATE.search(self._block, span.line_end, span.end)
+        if state is None or state[1] not in _UNCACHED:
+            self._note_lookup_event(FXGRAPH, span)
+            return
+        try:
+            event = Record(load_json(self._payload(span)))
+        except ValueError as error:
+            self._problem(span.prefix.start(), "not_json", f"{span.kind}: {error}")
+            return
+        lookup = lookup_from_event(event)
+        if lookup is not None:
+            self._emit("uncached", lookup, self._line_sum(span), self._clock_us(span.prefix))
+        self._emit_wrong(span, event)
+
+    def _note_lookup_event(self, cache: str, span: Span) -> None:
+        """Note that the event which ends a compile says that a cache was asked, unless a record of a lookup was read."""
+        if cache in self._is_recorded:
+            return
+        state = _CACHE_STATE.search(self._block, span.line_end, span.end)
+        if state is not None and state[1] in _LOOKED_UP:
+            self._is_recorded.add(cache)
+            self._emit("asked", self._offset + span.prefix.start(), cache)
+
+    def _read_metrics(self, span: Span) -> None:
+        line = self._line(span)
+        if not line.startswith((b'{"compilation_metrics": {', b'{"bwd_compilation_metrics": {')):
+            return
+        clock, compile_id = self._clock_us(span.prefix), id_of_metrics(line)
+        self._emit("compile_ended", self._line_sum(span), clock, compile_id, error_of_metrics(line))
+        # Metrics are large, and all contain the same versions.
+        for name, pattern in _VERSIONS.items():
+            if name not in self._versions and (match := pattern.search(line)):
+                self._versions.add(name)
+                self._emit("told", name, match[1].decode("utf-8", "replace"))
+
+    def _line(self, span: Span) -> bytes:
+        """The JSON object of a record as bytes."""
+        return bytes(memoryview(self._block)[span.prefix.end() : span.line_end])
+
+    def _line_sum(self, span: Span) -> int:
+        return zlib.crc32(memoryview(self._block)[span.prefix.start() : span.line_end])
+
+    def _json_payload(self, at: int, name: str, payload: bytes, envelope: Record) -> Record | None:
+        try:
+            loaded = load_json(payload)
+        except ValueError as error:
+            digest = hashlib.md5(payload, usedforsecurity=False).hexdigest()
+            cut = digest != envelope.text("has_payload")
+            message = "the payload is cut" if cut else f"the payload is no JSON: {error}"
+            self._problem(at, "truncated" if cut else "not_json", f"{name}: {message}")
+            return None
+        if not isinstance(loaded, dict):
+            self._problem(at, "not_json", "the payload is no JSON object")
+            return None
+        return Record(loaded)
 
 
 TRACE: Final = LogKind("trace", TraceReader, TraceProcess)
