@@ -68,9 +68,7 @@ def _trying(settings: Sequence[Setting]) -> str:
 
 def _split(args: argparse.Namespace) -> tuple[list[str], list[str]]:
     words: list[str] = args.words
-    if "--" not in words:
-        args.usage_error("give PATH, then -- and the command to run")
-    at = words.index("--")
+    at = words.index("--") if "--" in words else len(words)
     paths, command = words[:at], words[at + 1 :]
     if not paths or not command:
         args.usage_error("give PATH, then -- and the command to run")

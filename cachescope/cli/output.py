@@ -69,10 +69,17 @@ def write_lines(lines: Sequence[Line], redaction: Redaction | None = None) -> No
         lines = [line.with_texts(*text) for line, text in zip(lines, texts, strict=True)]
     width = shutil.get_terminal_size((100, 24)).columns if sys.stdout.isatty() else 100
     rows = list(laid_out(lines, min(width, 120)))
-    if _is_coloured():
-        _write_styled(rows)
-    else:
+    if not _is_coloured():
         _write("".join(f"{text}\n" for text, _ in rows))
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    # soft_wrap: the rows are laid out already. Text objects: nothing in a log is taken for markup.
+    console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False, soft_wrap=True)
+    with _output():
+        for text, style in rows:
+            console.print(Text(_encodable(text), style=style))
 
 
 def write_answer(
@@ -125,17 +132,6 @@ def write_plain(texts: Iterable[str]) -> None:
     _write("".join(f"{text}\n" for text in texts))
 
 
-def _write_styled(rows: Sequence[tuple[str, str]]) -> None:
-    from rich.console import Console
-    from rich.text import Text
-
-    # soft_wrap: the rows are laid out already. Text objects: nothing in a log is taken for markup.
-    console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False, soft_wrap=True)
-    with _output():
-        for text, style in rows:
-            console.print(Text(_encodable(text), style=style))
-
-
 def _write(text: str) -> None:
     with _output():
         sys.stdout.write(_encodable(text))
@@ -166,9 +162,8 @@ def open_closed_streams() -> None:
         try:
             os.fstat(number)
         except OSError:
-            os.open(
-                os.devnull, os.O_RDWR
-            )  # it gets the lowest free number, and no command that is started has it
+            # It gets the lowest free number, and no command that is started has it.
+            os.open(os.devnull, os.O_RDWR)
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115

@@ -19,16 +19,14 @@ command failed, 2 wrong usage, 3 not as locked, or a lookup would miss, 126 and 
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from cachescope.cli.arguments import add_output_arguments, command_after
+from cachescope.cli.arguments import NOT_MET, add_output_arguments, command_after
 from cachescope.cli.output import redaction_of, write_answer
 
 if TYPE_CHECKING:
     from cachescope.locking.lock import Key
     from cachescope.scope import Scope
-
-_NOT_AS_LOCKED: Final = 3
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
     with all_is_kept():
         found = verify(args.lock, args.directory)
     write_answer(args, lambda: verification_object(found), lambda: verification_lines(found))
-    return 0 if found.passed else _NOT_AS_LOCKED
+    return 0 if found.passed else NOT_MET
 
 
 def _run_with_preflight(args: argparse.Namespace) -> int:
@@ -93,7 +91,7 @@ def _run_with_preflight(args: argparse.Namespace) -> int:
     )  # fmt: skip
     if failed := failed_status(flown):
         return failed
-    return 0 if found.passed and not missing else _NOT_AS_LOCKED
+    return 0 if found.passed and not missing else NOT_MET
 
 
 def _would_miss(scope: Scope) -> tuple[Key, ...]:
