@@ -10,9 +10,15 @@ from importlib.util import find_spec
 
 from cachescope.capture.fresh_caches import FreshCaches, clear_memory
 from cachescope.capture.live_trace import LiveTrace
-from cachescope.capture.preflight.cache_folder import INDUCTOR_DIR, OWN_FOLDER, PROFILES, meant, ours
+from cachescope.capture.preflight.cache_folder import (
+    INDUCTOR_DIR,
+    OWN_FOLDER,
+    PROFILES,
+    copy_profiles,
+    meant,
+    ours,
+)
 from cachescope.capture.preflight.patches import PATCHES, Patches
-from cachescope.capture.preflight_command import copy_profiles
 from cachescope.capture.torch_modules import torch_module
 from cachescope.readers.directory.default_root import default_root
 
@@ -39,7 +45,7 @@ class LivePreflight:
             self._caches.start()
             self._restore.callback(self._caches.remove)
             self._restore.callback(self._caches.stop)
-            copy_profiles(roots, self._caches.folder / PROFILES)
+            copy_profiles(roots, str(self._caches.folder / PROFILES))
             for names, values in ((ours, {OWN_FOLDER: str(self._caches.folder)}), (meant, before)):
                 names.update(values)
                 self._restore.callback(names.clear)

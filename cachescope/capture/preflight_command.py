@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 from cachescope.capture.preflight.cache_folder import (
     BEFORE,
@@ -21,6 +19,7 @@ from cachescope.capture.preflight.cache_folder import (
     OWN_FOLDER,
     PROFILES,
     TRITON_DIR,
+    copy_profiles,
     files_below,
     note_before,
 )
@@ -32,8 +31,6 @@ from cachescope.capture.preflight.without_weights import FAKE
 from cachescope.capture.recording import Recorded, record
 from cachescope.readers.directory.default_root import default_root, unnamed_root
 from cachescope.wording import listed, plural
-
-_PROFILES: Final = "dynamo/code_state_*.pkl"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +59,7 @@ def preflight(
     seen = {name: value for name, value in changed.items() if value is not None}
     with tempfile.TemporaryDirectory(prefix="cachescope-preflight-", ignore_cleanup_errors=True) as own:
         if profiles_of is not None:
-            copy_profiles(profiles_of, Path(own, PROFILES))
+            copy_profiles(profiles_of, os.path.join(own, PROFILES))
         for root in (default_root(), unnamed_root()):
             note_before(root, own)
         chosen = {SETTINGS: json.dumps(settings)} | ({FAKE: "1"} if fake else {})
@@ -74,14 +71,6 @@ def preflight(
         recorded = record(command, folder, environment_of, {"preflight": True}, output)
         refused = _lines(Path(own, REFUSED))
         return Preflown(recorded, refused[0] if refused else None, tuple(_remarks(Path(own))))
-
-
-def copy_profiles(roots: Iterable[str], to: Path) -> None:
-    """Copy what torch stored of the sizes that varied: it decides what is compiled (torch/_dynamo/pgo.py)."""
-    to.mkdir(exist_ok=True)
-    for profile in (profile for root in roots for profile in Path(root).glob(_PROFILES)):
-        with suppress(OSError):
-            shutil.copyfile(profile, to / profile.name)
 
 
 def _remarks(own: Path) -> Iterable[str]:

@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -83,7 +83,8 @@ def _own_of(root: str) -> str:
     with suppress(FileExistsError):
         os.makedirs(folder)
         note_before(root, ours[OWN_FOLDER])
-        _copy_profiles(root, folder)
+        given = os.path.join(ours[OWN_FOLDER], PROFILES)
+        copy_profiles([given if os.path.isdir(given) else root], folder)
     return folder
 
 
@@ -105,13 +106,13 @@ def files_below(root: str) -> set[str]:
     return found
 
 
-def _copy_profiles(root: str, folder: str) -> None:
+def copy_profiles(roots: Iterable[str], to: str) -> None:
     """Copy what torch stored of the sizes that varied (torch/_dynamo/pgo.py, `code_state_path`): it decides what is compiled."""
-    given = Path(ours[OWN_FOLDER], PROFILES)
-    for profile in (given if given.is_dir() else Path(root, "dynamo")).glob("code_state_*.pkl"):
-        os.makedirs(os.path.join(folder, "dynamo"), exist_ok=True)
+    folder = Path(to, "dynamo")
+    folder.mkdir(parents=True, exist_ok=True)
+    for profile in (profile for root in roots for profile in Path(root, "dynamo").glob("code_state_*.pkl")):
         with suppress(OSError):
-            shutil.copy(profile, os.path.join(folder, "dynamo"))
+            shutil.copyfile(profile, folder / profile.name)
 
 
 def _name_of(root: str) -> str:
