@@ -36,6 +36,8 @@ _NEARER_TRIED: Final = 32
 
 Baseline = int | EntryRow
 """The index of a lookup, or an entry."""
+Way = tuple[int, int, int | None]
+"""How two lookups of one graph differ, the first of which was still compiled: the texts of both, and how far apart the ranks are."""
 _Kind = tuple[str, str | None]
 """A cache and a direction."""
 
@@ -80,6 +82,14 @@ class Baselines:
         # For each miss, the lookups of its graph under its compile id in the run before.
         self._in_run_before: list[Sequence[int]] = [()] * len(history.lookups)
         self._index(until)
+
+    def way(self, at: int) -> tuple[int, Way] | None:
+        """The one lookup in the same place of the run before, and how a lookup differs from it, if that one was still compiled."""
+        several = self._in_run_before[at]
+        if len(several) != 1 or not self._history.was_running(several[0], at):
+            return None
+        (before,) = several
+        return before, (self._texts[before], self._texts[at], self._ranks_apart(before, at))
 
     def find(self, at: int) -> Baseline | None:
         """The baseline of a missed lookup with known details."""
@@ -258,7 +268,7 @@ class Baselines:
     def _index(self, until: int | None) -> None:
         """Find the lookups of each graph, and for each miss those in the run before."""
         groups: dict[tuple[str, str | None, int | None], _Group] = defaultdict(_Group)
-        is_by_run = self._choice.mode in ("auto", "run")
+        is_by_run, rank_of = self._choice.mode in ("auto", "run"), self._history.rank_of
         for at, (row, form) in enumerate(
             zip(self._lookups[:until], self._history.forms[:until], strict=True)
         ):
@@ -267,7 +277,7 @@ class Baselines:
             graph, content, self._texts[at] = form
             self._content[at] = content
             group, run = groups[row.cache, row.direction, graph], row.run
-            of_rank = group.of_rank[self._history.rank_of.get(run)]
+            of_rank = group.of_rank[rank_of.get(run)]
             if row.outcome != "hit" and row.compile_id is not None and is_by_run:
                 self._in_run_before[at] = self._called_before(group, of_rank, row)
             if (of_run := group.of_run.get(run)) is None:
