@@ -126,11 +126,9 @@ def _by_cause(scope: Read) -> Iterator[Block]:
         yield table(BY_CAUSE, CAUSE_SAVINGS, titled, "causes by time lost", "scope.cause_savings()")
 
 
-def _misses(scope: Read) -> list[Block]:
-    facts = scope.facts
-    if not facts.misses:
-        return []
-    labels = run_labels(scope.runs)
+def _misses(scope: Read) -> Iterator[Block]:
+    """The misses once more, for paper and where no script runs."""
+    facts, labels = scope.facts, run_labels(scope.runs)
     rows = [(facts.lookups[miss.lookup], miss) for miss in facts.misses.values()]
     rows.sort(key=lambda row: -(row[0].time_taken_ns or 0))
     columns = (
@@ -139,17 +137,15 @@ def _misses(scope: Read) -> list[Block]:
         Column("Cache", "word", lambda row: cache_name(row[0])),
         Column("Compile", "word", lambda row: row[0].compile_id),
         Column("Function", "word", lambda row: row[0].function),
-        Column("Key", "word", lambda row: _key(row[0].cache_key)),
+        Column("Key", "word", lambda row: row[0].cache_key and short_key(row[0].cache_key)),
         Column("Verdict", "word", lambda row: row[1].verdict),
         Column("Role", "word", lambda row: "root" if row[1].root else "follows"),
         Column("Time lost", "number", lambda row: timed(row[0].time_taken_ns)),
         Column("Why", "text", lambda row: row[1].reason),
     )
-    return [table("Lookups that missed, by time lost", columns, rows, "misses by time lost", "scope.misses")]
-
-
-def _key(key: str | None) -> str | None:
-    return None if key is None else short_key(key)
+    if rows:
+        title = "Lookups that missed, by time lost"
+        yield table(title, columns, rows, "misses by time lost", "scope.misses")
 
 
 def causes_section(scope: Read) -> Section:
