@@ -1,8 +1,8 @@
 """Values of one process that real torch hashed into keys: what they were is told by the processes themselves."""
 
 import html
-import re
 import json
+import re
 from collections import defaultdict
 from itertools import permutations
 from pathlib import Path
