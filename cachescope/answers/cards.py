@@ -277,18 +277,29 @@ def _settings(
 ) -> tuple[dict[str, tuple[str, ...]], bool]:
     """The smallest changes that give fields the value of the baseline, by where they belong; and whether they are for all fields."""
     found: list[tuple[str, str]] = []
+    of_compile = set[str]()
     # The value of one process is none for another.
     fields = {change.field for change in changes if change.process_values is None}
-    set_back = set[str]()
+    # torch.use_deterministic_algorithms sets Inductor's option, too.
+    set_back = (
+        {"inductor_config[deterministic]"} & fields
+        if "deterministic_algorithms_settings" in fields
+        else set[str]()
+    )
+    fields -= set_back
     for before, after in read.changed_details(lookup):
         if before is None or after is None or before.field not in fields or len(set_back) == _FIELDS:
             continue
         # Which variables were set is in no log, and a program may set in Python what they set: what it does last decides.
         ways = sorted(ways_to_set(before, after, {}), key=lambda way: way[0].kind == VARIABLE)
         for way in ways[:1]:
-            # An option that torch.compile was given counts, whatever the module says.
-            more = _OF_COMPILE if any(other[0].kind == OPTION for other in ways) else ""
-            found += ((way[0].where + more, setting.code) for setting in way)
+            found += ((way[0].where, setting.code) for setting in way)
+            if any(other[0].kind == OPTION for other in ways):
+                of_compile.add(way[0].where)
             set_back.add(before.field)
-    lines = {where: tuple(dict.fromkeys(codes)) for where, codes in by_key(found).items()}
+    # An option that torch.compile was given counts, whatever the module says.
+    lines = {
+        where + (_OF_COMPILE if where in of_compile else ""): tuple(dict.fromkeys(codes))
+        for where, codes in by_key(found).items()
+    }
     return lines, len(set_back) == len(changes)
