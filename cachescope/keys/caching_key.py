@@ -73,7 +73,8 @@ def with_isolation_key(pickled_key: bytes, isolation_key: str) -> bytes:
 
     Examples
     --------
-    >>>     >>> old, new = (pickle.dumps((("fn", ((1,), {})), digit * 32), 4) for digit in "01")
+    >>> import pickle
+    >>> old, new = (pickle.dumps((("fn", ((1,), {})), digit * 32), 4) for digit in "01")
     >>> with_isolation_key(old, "1" * 32) == new
     True
     """
