@@ -20,6 +20,7 @@ from jupyter_lab import notebook
 from cachescope.report.blocks import Group, Page, Replayable, Section
 from cachescope.report.page.file import document
 from cachescope.report.page.replay import MOST_BYTES, replay_parts
+from tests.report.replays import box
 
 CELL = """import time, cachescope
 from IPython.display import HTML, display
@@ -87,8 +88,8 @@ def test_toggle(kind: str, browser: Any, tmp_path: Path, benchmark: Any) -> None
     page = browser.new_page()
     page.goto(path.as_uri())
     names = ["gm", *([LEAK] if kind == "varied" else [])]
-    boxes = [page.locator(".replay").get_by_label(name, exact=True) for name in names]
+    boxes = [box(page, name) for name in names]
     times: list[float] = []
-    benchmark(lambda: times.extend(box.evaluate(_CLICK) for box in boxes))
+    benchmark(lambda: times.extend(one.evaluate(_CLICK) for one in boxes))
     benchmark.extra_info |= {"lookups": LOOKUPS, "bytes": size, "slowest_click_ms": max(times)}
     page.close()

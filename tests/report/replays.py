@@ -58,12 +58,23 @@ def agree(page: Any, scope: Scope, wanted: Collection[Collection[str]]) -> int:
 
 
 def every_box(page: Any, scope: Scope) -> Iterator[tuple[str, Any]]:
-    """The name and the box of whatever can be left out in an opened report."""
+    """The name and the box of whatever can be left out in an opened report, also where it is folded."""
+    unfold(page)
     boxes = page.locator(".replay input[type=checkbox]")
     names = {label: name for name, label in short_fields(ReplayCodes.of(scope.replay).fields).items()}
-    for at in range(boxes.count()):
-        label = boxes.nth(at).evaluate("one => one.labels[0].textContent.trim()")
-        yield names.get(label, label), boxes.nth(at)
+    for own, label in boxes.evaluate_all(
+        "all => all.map(one => [one.dataset.name, one.labels[0].textContent.trim()])"
+    ):
+        # By its own name: what is left out is no longer folded, and stands elsewhere.
+        yield names.get(label, label), page.locator(f".replay input[data-name={json.dumps(own)}]")
+
+
+def unfold(page: Any) -> None:
+    """Show the fields that save nothing alone, too."""
+    for line in page.locator(".replay summary").filter(has_text="saving nothing alone").all():
+        if not line.evaluate("one => one.parentElement.open"):
+            line.click()
+        line.locator("xpath=..").locator("input").first.wait_for()
 
 
 def box(page: Any, name: str) -> Any:
