@@ -9,6 +9,7 @@ import os
 import re
 import stat
 import tarfile
+import zipfile
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from operator import attrgetter
@@ -95,6 +96,9 @@ class Archive:
         self._contents: dict[str, bytes] = {}
         unpacked = 0
         try:
+            if zipfile.is_zipfile(path) and tarfile.is_tarfile(path):
+                message = "a tar archive that programs may also read as a zip archive: unpack it and audit the folder"
+                raise SourceError(path, message)
             for number, (member, opened) in enumerate(members(path)):
                 unpacked += member.size
                 if number >= _MOST_MEMBERS or unpacked > _MOST_UNPACKED:

@@ -38,7 +38,7 @@ _ZIP_TIME: Final = re.compile(rb"UT..[\1\3\5\7](....)", re.DOTALL)
 def is_archive(path: str) -> bool:
     """Whether a file is a tar file, compressed or not, or a zip file that torch does not read itself."""
     try:
-        if zipfile.is_zipfile(path):
+        if _is_zip(path):
             with zipfile.ZipFile(path) as archive:
                 return not any(map(_OF_TORCH.fullmatch, archive.namelist()))
         with tarfile.open(path, "r|*") as archive_of_tar:
@@ -47,9 +47,14 @@ def is_archive(path: str) -> bool:
         return False
 
 
+def _is_zip(path: str) -> bool:
+    # A zip is known by its end, which may be that of the last member of a tar.
+    return zipfile.is_zipfile(path) and not tarfile.is_tarfile(path)
+
+
 def members(path: str) -> Iterator[tuple[tarfile.TarInfo, Callable[[], IO[bytes] | None]]]:
     """The members of an archive, in its order, and what opens each before the next is taken; raises one of `BROKEN`."""
-    if zipfile.is_zipfile(path):
+    if _is_zip(path):
         with zipfile.ZipFile(path) as archive:
             for one in archive.infolist():
                 yield _as_in_tar(one, archive), partial(archive.open, one)

@@ -172,8 +172,11 @@ class Problems(list[ProblemRow]):
     def note(self, source: str, where: str, kind: str, message: str, count: int = 1) -> bool:
         """Count a problem, or several alike; whether they got a row of their own."""
         of_kind = source, kind
-        key = source, kind, message if self._messages[of_kind] < _MOST_MESSAGES else None
-        known = self._known.get((source, kind, message)) or self._known.get(key)
+        key: tuple[str, str, str | None] = source, kind, message
+        known = self._known.get(key)
+        if known is None and self._messages[of_kind] >= _MOST_MESSAGES:
+            key = source, kind, None
+            known = self._known.get(key)
         if known is not None:
             known.count += count
             return False

@@ -89,6 +89,17 @@ def test_one_cut_or_too_big_is_not_clean(
         cachescope.audit(path)
 
 
+def test_one_that_is_a_tar_and_a_zip_is_not_clean(cache: Path, tmp_path: Path) -> None:
+    hidden = tmp_path / "hidden.zip"
+    with zipfile.ZipFile(hidden, "w") as archive:
+        archive.writestr(f"cache/fxgraph/aa/{FX}/x", pickle.dumps(REDUCED["os.system"]))
+    with tarfile.open(tmp_path / "x.tar", "w") as archive_of_tar:
+        archive_of_tar.add(cache, "cache")
+        archive_of_tar.add(hidden, "z")
+    with pytest.raises(cachescope.SourceError, match="may also read as a zip"):
+        cachescope.audit(tmp_path / "x.tar")
+
+
 def test_who_made_it_does_not_matter(cache: Path, tmp_path: Path) -> None:
     """What is unpacked belongs to whoever unpacks it."""
 

@@ -188,6 +188,18 @@ def test_an_archive_is_read_as_its_folder(kind: str, mode: str, tmp_path: Path) 
     assert not any(name.endswith("outside") for name in os.listdir(tmp_path))
 
 
+def test_a_tar_that_ends_with_a_zip_is_a_tar(tmp_path: Path) -> None:
+    put(tmp_path, "a:trace")
+    with zipfile.ZipFile(tmp_path / "b", "w") as members:
+        members.writestr("notes", "x")
+    with tarfile.open(tmp_path / "archive", "w") as archive:
+        archive.add(tmp_path / "a", "a")
+        archive.add(tmp_path / "b", "b")
+    assert zipfile.is_zipfile(tmp_path / "archive")
+    ((kind, path),) = found(tmp_path, "archive")[0]
+    assert kind == "trace" and path.endswith("/archive/a")
+
+
 @pytest.mark.parametrize("what", ["cut", "zeros"])
 def test_an_archive_that_cannot_be_unpacked_says_so(what: str, tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(bytes(1 << 24) if what == "zeros" else os.urandom(1 << 17))

@@ -110,8 +110,9 @@ def recompile_of(
 
 def place_of(row: LookupRow) -> str:
     """The function that a lookup is of and where it stands, as far as that is recorded; else its frame."""
-    file = code_file(row.file)
-    return place_text(row.function, file and basename(file), row.line) or f"frame {_parts(row.compile_id)[0]}"
+    file, (frame, _) = code_file(row.file), _parts(row.compile_id)
+    place = place_text(row.function, file and basename(file), row.line)
+    return place or ("a graph" if frame is None else f"frame {frame}")
 
 
 def _frame_of(row: LookupRow) -> _Frame | None:

@@ -46,7 +46,7 @@ def labels_of(commands: Iterable[str]) -> dict[str, str]:
     >>> labels_of(["python train.py --bs 8", "python train.py --bs 16 --compile", "python train.py"])
     {'python train.py --bs 8': '--bs 8', 'python train.py --bs 16 --compile': '--bs 16 --compile'}
     """
-    words = {command: shlex.split(command) for command in commands}
+    words = {command: command.split() for command in commands}
     shared = set.intersection(*map(set, words.values())) if words else set()
     own = {command: " ".join(_own(split, shared)) for command, split in words.items()}
     return {command: text for command, text in own.items() if text}

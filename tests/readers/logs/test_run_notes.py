@@ -49,9 +49,9 @@ def test_runs_are_called_by_what_tells_their_commands_apart(trace: Path, tmp_pat
     ):
         record(["sh", "-c", script, str(shutil.copy(one, tmp_path / "log")), *more], tmp_path / "runs")
     runs = cachescope.read(tmp_path / "runs").runs
-    assert runs["label"].tolist() == ["--bs 8 zyqvort\x1b[1m", "--bs 16", "--bs 16"]
+    assert runs["label"].tolist() == ["--bs 8 'zyqvort\x1b[1m'", "--bs 16", "--bs 16"]
     said = run("time", tmp_path / "runs").out
-    assert "run 1 (--bs 16, pid" in said and "run 0 (--bs 8 zyqvort\\x1b[1m, pid" in said
+    assert "run 1 (--bs 16, pid" in said and "run 0 (--bs 8 'zyqvort\\x1b[1m', pid" in said
     assert "zyqvort" not in run("time", tmp_path / "runs", "--redact").out
 
 
