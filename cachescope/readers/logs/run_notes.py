@@ -45,6 +45,8 @@ def labels_of(commands: Iterable[str]) -> dict[str, str]:
     --------
     >>> labels_of(["python train.py --bs 8", "python train.py --bs 16 --compile", "python train.py"])
     {'python train.py --bs 8': '--bs 8', 'python train.py --bs 16 --compile': '--bs 16 --compile'}
+    >>> labels_of(["train 'unended", "train"])
+    {"train 'unended": "'unended"}
     """
     words = {command: command.split() for command in commands}
     shared = set.intersection(*map(set, words.values())) if words else set()
