@@ -32,8 +32,8 @@ def run(args: argparse.Namespace) -> int:
     scope = read_given(args, args.paths)
     spent = TimeSpent.of(scope, args.paths)
     if args.perfetto is not None:
-        from cachescope.answers.trace_file import trace_object
         from cachescope.report.json_text import json_text
+        from cachescope.report.trace_file import trace_object
 
         redaction, found = redaction_of(args, scope, args.paths), trace_object(scope)
         write_file(

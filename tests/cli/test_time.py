@@ -72,7 +72,7 @@ def test_a_file_for_viewers_has_every_event_and_every_lookup(
             ends.append(one["ts"] + one["dur"])
     # Together as long as the events of each run are in the answer.
     for one in json.loads(done.out)["time"]:
-        mine = [event for event in events if event["pid"] == one["run"]]
+        mine = [event for event in events if event["pid"] == one["run"] + 1]
         outer = [event for event in mine if event["name"] == "dynamo"]
         assert sum(event["dur"] for event in outer) * 1000 == pytest.approx(one["total_ns"], rel=0.01)
 

@@ -1,4 +1,4 @@
-"""What each process did when: an object in the trace event format, for ui.perfetto.dev, chrome://tracing and speedscope."""
+"""What each process did when, in the trace event format, which ui.perfetto.dev, chrome://tracing and speedscope open."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Slice(NamedTuple):
 
 
 def trace_object(read: Recording) -> JsonObject:
-    """The object, of all runs; what could not be read is among the problems of phases.
+    """The events of all runs as the format has them; what cannot be read of a trace is among the problems of `time`.
 
     A process is a run, in the order of ranks. It has a row of lookups, from the question to the answer or to the end of the compile, and
     one of torch's events with their phases; where threads overlap it has several, for viewers need slices of a row to nest.
@@ -49,14 +49,14 @@ def trace_object(read: Recording) -> JsonObject:
     for run in dict.fromkeys(run for run, _, _ in rows):
         rank = runs[run].rank
         made += [
-            _named("process_name", run, 0, {"name": run_name(runs[run])}),
-            _named("process_sort_index", run, 0, {"sort_index": run if rank is None else rank}),
+            _named("process_name", run, 1, {"name": run_name(runs[run])}),
+            _named("process_sort_index", run, 1, {"sort_index": run if rank is None else rank}),
         ]
-    for thread, (run, name, row) in enumerate(rows):
+    for thread, (run, name, row) in enumerate(rows, 1):
         made.append(_named("thread_name", run, thread, {"name": name}))
         made += (
             {
-                "ph": "X", "pid": run, "tid": thread, "name": one.name, "cat": one.kind,
+                "ph": "X", "pid": _process(run), "tid": thread, "name": one.name, "cat": one.kind,
                 # Microseconds, as the format has it.
                 "ts": (one.start_ns - began) / 1000, "dur": (one.end_ns - one.start_ns) / 1000, "args": one.more,
             }
@@ -65,8 +65,13 @@ def trace_object(read: Recording) -> JsonObject:
     return {"displayTimeUnit": "ms", "traceEvents": made}
 
 
+def _process(run: int) -> int:
+    # Perfetto takes 0, of a process or of a thread, for the idle one.
+    return run + 1
+
+
 def _named(what: str, run: int, thread: int, more: JsonObject) -> JsonObject:
-    return {"ph": "M", "pid": run, "tid": thread, "name": what, "args": more}
+    return {"ph": "M", "pid": _process(run), "tid": thread, "name": what, "args": more}
 
 
 def _of_lookup(read: Recording, row: LookupRow) -> Slice:
