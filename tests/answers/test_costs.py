@@ -59,11 +59,13 @@ def test_the_headline_of_samples(sample: str, said: str) -> None:
 def test_a_size_that_is_symbolic_in_one_run_alone_is_no_edit(recording: Recording) -> None:
     # The code of the graph is another one, and its program is not; AOTAutograd's and the FX lookup are one cause.
     scope = cachescope.read(recording("2.13.0", "symbolic_sizes") / "trace")
-    assert scope.causes["kind"].tolist()[1:] == ["sizes became fixed: matmul_relu (record_programs.py:34)"]
+    assert scope.causes["kind"].tolist()[1:] == [
+        "sizes or integers became fixed: matmul_relu (record_programs.py:34)"
+    ]
     assert (scope.causes["misses"].tolist()[1], scope.causes["roots"].tolist()[1]) == (2, 1)
     said = headline(Chosen(scope))
     assert said.startswith("Nothing was compiled twice") and said.endswith(
-        "for sizes that became symbolic or fixed"
+        "for sizes or integers that became symbolic or fixed"
     )
 
 
