@@ -318,6 +318,9 @@ def _pop(cost: Cost) -> None:
 
 
 def _mark(cost: Cost) -> None:
+    # What is above a mark becomes one container, so containers that nest have marks that nest.
+    if len(cost.below) > cost.limits.depth:
+        raise cost.beyond(f"marks nested deeper than {cost.limits.depth} levels")
     cost.below.append(cost.stack)
     cost.stack = []
 

@@ -201,6 +201,7 @@ def test_each_opcode_takes_and_leaves_what_it_should(data: bytes, wanted: str | 
     (b"cm\nn\n]\x85R.", "depth", 3, "nested deeper than 2 levels at 7"),
     (b"(cm\nn\n]o.", "depth", 2, "nested deeper than 1 levels at 7"),
     (b"(l.", "depth", 1, "nested deeper than 0 levels at 1"),
+    (b"((00N.", "depth", 1, "marks nested deeper than 0 levels at 1"),
     (b"cm\nn\n)]]]aa\x92.", "depth", 4, "nested deeper than 3 levels at 11"),
     # Only the container that is filled becomes deeper.
     (b"]]]aa]]a\x85.", "depth", 3, "nested deeper than 2 levels at 4"),
