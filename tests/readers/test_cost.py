@@ -1,5 +1,6 @@
 """No input is worth more than five times what as many bytes of a real recording cost, in processor time and in memory."""
 
+import gc
 import gzip
 import json
 import random
@@ -20,7 +21,9 @@ TIMES = 5
 # Below them noise and what is the same for every file, as the space into which a snapshot is read, weigh more than the input.
 FLOOR_S = 1
 # Of a busy machine, which counts more processor time for the same: as many times a loop of half a million turns, 0.04 s on a quiet one.
-FLOOR_LOOPS = 25
+FLOOR_LOOPS = 32
+# How often is tried, since what else runs on a machine comes and goes.
+TRIES = 3
 FLOOR_BYTES = 72 << 20
 
 PREFIX = b"V1115 10:00:00.000000 1234 torch/_logging/structured.py:22] "
@@ -109,25 +112,44 @@ def floor_s() -> float:
     return max(FLOOR_S, FLOOR_LOOPS * (time.process_time() - start_s))
 
 
-def cost(path: Path) -> tuple[float, int]:
-    """Seconds of the processor, and the most bytes of Python's at once, of a source and its frames."""
+def read(path: Path) -> None:
+    """Read a source, and make its frames."""
+    try:
+        scope = cachescope.read(path)
+    except cachescope.SourceError:
+        return
+    for name in ("lookups", "causes", "entries", "compiles", "problems"):
+        getattr(scope, name)
 
-    def read() -> None:
-        try:
-            scope = cachescope.read(path)
-        except cachescope.SourceError:
-            return
-        for name in ("lookups", "causes", "entries", "compiles", "problems"):
-            getattr(scope, name)
 
+def seconds_of(path: Path) -> float:
+    """The seconds of the processor that it takes."""
+    # What other tests left in memory is no cost of the input, but garbage collection goes through it.
+    gc.collect()
+    gc.freeze()
     start_s = time.process_time()
-    read()
+    read(path)
     seconds = time.process_time() - start_s
+    gc.unfreeze()
+    return seconds
+
+
+def bytes_of(path: Path) -> int:
+    """The most bytes of Python's that it takes at once."""
     tracemalloc.start()
-    read()
+    read(path)
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    return seconds, most
+    return most
+
+
+def check(path: Path, ordinary: tuple[float, int]) -> None:
+    """Fail if reading it costs more than the limits."""
+    tries = []
+    while len(tries) < TRIES and not any(seconds <= limit for seconds, limit in tries):
+        tries.append((seconds_of(path), max(TIMES * ordinary[0], floor_s())))
+    assert any(seconds <= limit for seconds, limit in tries), tries
+    assert bytes_of(path) <= max(TIMES * ordinary[1], FLOOR_BYTES)
 
 
 @pytest.fixture(scope="module")
@@ -137,8 +159,8 @@ def ordinary(recording: Recording, tmp_path_factory: pytest.TempPathFactory) -> 
     path = tmp_path_factory.mktemp("ordinary") / "log"
     hours = (log.replace(b" 1", b" %d" % (n % 9 + 1), 1) for n in range(SIZE // len(log) + 1))
     path.write_bytes(b"".join(hours)[:SIZE])
-    cost(path)
-    return cost(path)
+    read(path)
+    return seconds_of(path), bytes_of(path)
 
 
 @pytest.mark.parametrize("form", LOGS)
@@ -149,10 +171,7 @@ def test_no_bytes_cost_more_than_five_times_real_ones(
     path = tmp_path / (f"fxgraph/aa/{KEY.decode()}/entry" if form.startswith("an entry") else "log")
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(LOGS[form]())
-    seconds, most = cost(tmp_path)
-    print(f"{form}: {seconds:.2f} s, {most >> 20} MB; ordinary {ordinary[0]:.2f} s, {ordinary[1] >> 20} MB")
-    assert seconds <= max(TIMES * ordinary[0], floor_s())
-    assert most <= max(TIMES * ordinary[1], FLOOR_BYTES)
+    check(tmp_path, ordinary)
 
 
 @pytest.mark.parametrize("form", ["empty lines", "short lines", "noise of few letters"])
@@ -160,6 +179,4 @@ def test_what_is_packed_costs_what_it_unpacks_to(
     form: str, ordinary: tuple[float, int], tmp_path: Path
 ) -> None:
     (tmp_path / "log.gz").write_bytes(gzip.compress(LOGS[form]()))
-    seconds, most = cost(tmp_path)
-    assert seconds <= max(TIMES * ordinary[0], floor_s())
-    assert most <= max(TIMES * ordinary[1], FLOOR_BYTES)
+    check(tmp_path, ordinary)
