@@ -32,6 +32,11 @@ _COLOURS: Final = re.compile(rb"\x1b\[[\d;]{0,20}m"), re.compile(rb"\[\d[\d;]{0,
 _VLLM_HEAD: Final = re.compile(
     rb"(?:DEBUG|INFO|WARNING|ERROR) \d\d-\d\d \d\d:\d\d:\d\d \[?[\w./]{1,200}\.py:\d{1,6}\] "
 )
+# ``sglang/srt/utils/common.py``, `configure_logger`. It names no file: what follows tells these lines from those of others.
+SGLANG_HEAD: Final = re.compile(
+    rb"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{3})?(?: [\w ]{1,60})?\] "
+    rb"(?=(?:Compiling a|Cache the|(?:Directly load|Store) the \S{1,20}) graph )"
+)
 _SNAPSHOT: Final = re.compile(
     rb'(?:\xef\xbb\xbf)?\s*\{\s*"(?:cachescope_snapshot|runtime_context|compile_context)"\s*:'
 )
@@ -123,8 +128,11 @@ def looks_like_text_log(head: bytes) -> bool:
 
 
 def looks_like_vllm_log(head: bytes) -> bool:
-    """Whether a line of the first bytes of a file begins as those of vLLM do."""
-    return _VLLM_HEAD.search(without_colours(head)) is not None or JSON_HEAD.search(head) is not None
+    """Whether a line of the first bytes of a file begins as those of vLLM do, or as those of SGLang on its graphs."""
+    return any(
+        pattern.search(text) is not None
+        for pattern, text in ((_VLLM_HEAD, without_colours(head)), (JSON_HEAD, head), (SGLANG_HEAD, head))
+    )
 
 
 def without_colours(text: bytes) -> bytes:

@@ -15,6 +15,8 @@ process before these lines, and one line for several that say the same (``ray/_p
 
     {"asctime": "2026-11-24 15:00:07,410", "levelname": "INFO", "name": "vllm.compilation.backends", "processName": "MainProcess",
      "process": 42, "message": "[backbone] Compiling a graph ... takes 7.83 s", "vllm_process_name": "EngineCore_DP0"}
+
+SGLang's fork says the same of its graphs, and of no start: a line of it is quoted, and no outcome made of it.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from typing import Final
 
 from cachescope.catalogue.messages import files, messages
 from cachescope.readers.json_record import load_json
-from cachescope.readers.kinds import JSON_HEAD, without_colours
+from cachescope.readers.kinds import JSON_HEAD, SGLANG_HEAD, without_colours
 from cachescope.readers.logs.byte_source import Pieces, open_bytes
 from cachescope.readers.logs.log_lines import Lines
 from cachescope.readers.logs.vllm_starts import Said, Starts
@@ -100,7 +102,7 @@ class _VllmLog:
     def __init__(self, path: str, reading: Reading) -> None:
         self.starts = Starts(path, reading)
         names = sorted({file.rpartition("/")[2] for file in files("vllm")})
-        self.words = (b"ompil", *(f"{name}:".encode() for name in names))
+        self.words = (b"ompil", b" graph", *(f"{name}:".encode() for name in names))
         self._files = re.compile(rf"(?:^|/)(?:{'|'.join(map(re.escape, names))}):|^vllm\.compilation\.")
         # A message of several lines repeats its head: where one is known, the rest of it is.
         self._read: set[str] = set()
@@ -111,6 +113,11 @@ class _VllmLog:
             self._take(*in_json, number, is_whole)
             return
         text = without_colours(line).decode("utf-8", "backslashreplace").rstrip()
+        if (head := SGLANG_HEAD.search(line)) is not None:
+            message = line[head.end() :].decode("utf-8", "backslashreplace").rstrip()
+            if any(known.pattern.fullmatch(message) for known in messages("sglang")):
+                self.starts.quote(number, message[:_SHOWN], "SGLang")
+            return
         lead = _LEAD.search(text)
         # Two beginnings: the lines of two processes ran together, or one quotes another. Which says what is not known.
         if lead is None or _LEAD.search(text, lead.end()) is not None:

@@ -179,11 +179,10 @@ class Starts:
         if said.name == "ends":
             self._close(process)
 
-    def quote(self, line: int, text: str) -> None:
-        """Tell of a line of vLLM's cache that no row holds."""
-        self._reading.problem(
-            self._path, f"line {line}", "quoted", f"vLLM's log says of its cache: {well_formed(text)}"
-        )
+    def quote(self, line: int, text: str, of: str = "vLLM") -> None:
+        """Tell of a line about a cache that no row holds."""
+        message = f"{of}'s log says of its cache: {well_formed(text)}"
+        self._reading.problem(self._path, f"line {line}", "quoted", message)
 
     def _process(self, said: Said) -> _Process | None:
         """Which process said it; None where several without a name may have."""

@@ -1,4 +1,4 @@
-"""Which files of vLLM and torch say something of their caches, and what it means: a kind, and the names of the values in the message.
+"""Which files of vLLM, SGLang and torch say something of their caches, and what it means: a kind, and the names of the values in the message.
 
 The readers know the kinds (`cachescope/readers/logs/vllm_log.py`). ``-`` is a value that nobody asks for; ``told`` is an error that is quoted, and
 nothing at all a message that says nothing of a lookup.
@@ -35,6 +35,7 @@ SCOPES: Final = {
         ("debug", "info", "warning", "error", "raised"),
         "vLLM failed to compile",
     ),
+    "sglang": Scope(("sglang/srt/compilation/backend.py",), ("debug", "info", "warning", "error"), "-"),
     "torch": Scope(_CACHES, ("warning", "error", "exception", "critical"), "-"),
 }
 
@@ -100,6 +101,18 @@ _VLLM: Final = {
     "reconstructing serializable fn from standalone compile artifacts. num_artifacts=%d num_submods=%d": "",
 }
 
+# SGLang's fork of vLLM's backend; nothing but these words tells its lines from those of others.
+_SGLANG: Final = {
+    "Cache the graph for dynamic shape for later use": "told",
+    "Cache the graph of shape %s for later use": "told -",
+    "Compiling a graph for dynamic shape takes %.2f s": "told seconds",
+    "Compiling a graph for shape %s takes %.2f s": "told - seconds",
+    "Directly load the %s-th graph for dynamic shape from %s via handle %s": "told - - -",
+    "Directly load the %s-th graph for shape %s from %s via handle %s": "told - - - -",
+    "Store the %s-th graph for dynamic shape from %s via handle %s": "told - - -",
+    "Store the %s-th graph for shape %s from %s via handle %s": "told - - - -",
+}
+
 # ``fact`` is one of `cachescope/readers/logs/text_messages.py`, which is a fact of a lookup.
 _TORCH: Final = {
     **dict.fromkeys(
@@ -162,4 +175,4 @@ _TORCH: Final = {
         "",
     ),
 }
-KNOWN: Final[dict[str, dict[str, str]]] = {"vllm": _VLLM, "torch": _TORCH}
+KNOWN: Final[dict[str, dict[str, str]]] = {"vllm": _VLLM, "sglang": _SGLANG, "torch": _TORCH}

@@ -193,3 +193,20 @@ def test_one_line_proves_an_outcome(beginning: str, release: str, outcome: str, 
     text = said(release, beginning, debug=True)[0]
     log = written(tmp_path, plain(release, filled(release, text), 7))
     assert cachescope.read(log).vllm_starts["outcome"].tolist() == [outcome]
+
+
+@pytest.mark.parametrize("release", [RELEASES[0], "0.11.0", RELEASES[-1]])
+def test_whatever_else_a_server_prints_its_starts_are_all_that_is_told(release: str, tmp_path: Path) -> None:
+    served = [
+        "Received request cmpl-1: prompt: 'graph', params: SamplingParams()",
+        "POST /v1/completions 200",
+    ]
+    lines = [
+        plain(release, filled(release, text), at).replace("10-02", day)
+        for day, texts in (("10-02", COLD), ("10-03", GRAPHS_LOADED))
+        for at, text in enumerate(said(release, *texts, *ENDS))
+    ]
+    others = [f"INFO 10-02 08:11:40 [logger.py:{at}] {served[at % 2]}" for at in range(50_000)]
+    scope = cachescope.read(written(tmp_path, *others, *lines, *others))
+    assert scope.problems.empty
+    assert counts_text(scope).startswith("2 lookups in 2 runs: 1 hit, 1 missed")
