@@ -1,11 +1,12 @@
-"""Make cachescope/catalogue/messages.json: what each release of vLLM, SGLang and torch says in its logs of its caches, read off the sources.
+"""Make cachescope/catalogue/messages.json: what each release of vLLM, SGLang, Triton and torch says in its logs of its caches, read off the sources.
 
     python tests/data/make_messages.py vllm 0.6.5=FOLDER … 0.33.0=FOLDER
     python tests/data/make_messages.py sglang 0.5.3.post2=FOLDER … 0.5.23=FOLDER
+    python tests/data/make_messages.py triton 3.0.0=FOLDER … 3.9.0=FOLDER
     python tests/data/make_messages.py torch 2.4.1=FOLDER … 2.15.0=FOLDER
 
-Each FOLDER holds the Python files of one release: vLLM's of its source archive (``vllm-0.33.0.tar.gz`` of the package index), SGLang's of a
-wheel, torch's of a wheel for macOS. Read are the calls of loggers in the files of `message_sources/known.py`, which says what each message means, and errors that vLLM
+Each FOLDER holds the Python files of one release: vLLM's of its source archive (``vllm-0.33.0.tar.gz`` of the package index), SGLang's and
+Triton's of a wheel, torch's of a wheel for macOS. Read are the calls of loggers in the files of `message_sources/known.py`, which says what each message means, and errors that vLLM
 raises there. The script stops at a message above DEBUG whose meaning is not said, and at one whose meaning is said and that no release has.
 """
 

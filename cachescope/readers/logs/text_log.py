@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import IO, Final
 
@@ -31,6 +31,8 @@ _HEAD_BYTES: Final = 1 << 16
 _ESCAPE: Final = b"\x1b"
 _AT_DEFAULT_LEVEL: Final = frozenset("WEC")
 _SHOWN: Final = 300
+# Triton's loggers have no form of their own, so their messages stand alone (triton/runtime/build.py, 3.4 and later).
+_TRITON: Final = b"Triton cache error: "
 
 
 @dataclass(slots=True)
@@ -93,7 +95,7 @@ class _TextReader:
         lines = Lines(pieces, self._lines)
         self._leads = self._leads or LauncherPrefixes(lines.head(_HEAD_BYTES))
         last = {stream: state.last for stream, state in self._streams.items() if state.last is not None}
-        for message in _messages(lines, self._leads, self._components, last):
+        for message in _messages(lines, self._leads, self._components, last, self._quote_triton):
             self._read_message(message)
         self._end += lines.bytes
         self._lines = lines.number
@@ -167,6 +169,15 @@ class _TextReader:
             )
             self._problem(message.line, "quoted", problem)
 
+    def _quote_triton(self, line: bytes, number: int) -> None:
+        if (at := line.find(_TRITON)) >= 0:
+            text = line[at:].decode("utf-8", "replace").rstrip()[:_SHOWN]
+            is_known = any(one.pattern.fullmatch(text) for one in messages("triton"))
+            problem = (
+                f"Triton's log says of its cache: {'' if is_known else 'not understood: '}{well_formed(text)}"
+            )
+            self._problem(number, "quoted", problem)
+
     def _read_details(self, match: re.Match[str], message: Message, state: _StreamState) -> None:
         state.is_behind_details = True
         # 2.4 logged the details of AOTAutograd keys with the words of FX keys.
@@ -193,9 +204,16 @@ class _TextReader:
 
 
 def _messages(
-    lines: Lines, leads: LauncherPrefixes, components: ComponentLines, last: Mapping[Stream, Head]
+    lines: Lines,
+    leads: LauncherPrefixes,
+    components: ComponentLines,
+    last: Mapping[Stream, Head],
+    on_other: Callable[[bytes, int], None],
 ) -> Iterator[Message]:
-    """Join physical lines into messages, separately for each process; `last` holds the heads of the messages before."""
+    """Join physical lines into messages, separately for each process.
+
+    `last` holds the heads of the messages before; `on_other` is given each line that has no head of torch, and its number.
+    """
     open_messages: dict[Stream, Message] = {}
     latest: Message | None = None
     shorts = _ShortMessages(leads)
@@ -209,6 +227,7 @@ def _messages(
         number = lines.number
         prefix = leads.prefix_of(line)
         if prefix is None:
+            on_other(line, number)
             if (ended := shorts.take(line, number)) is not None:
                 yield ended
             continue

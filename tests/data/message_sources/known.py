@@ -1,4 +1,4 @@
-"""Which files of vLLM, SGLang and torch say something of their caches, and what it means: a kind, and the names of the values in the message.
+"""Which files of vLLM, SGLang, Triton and torch say something of their caches, and what it means: a kind, and the names of the values in the message.
 
 The readers know the kinds (`cachescope/readers/logs/vllm_log.py`). ``-`` is a value that nobody asks for; ``told`` is an error that is quoted, and
 nothing at all a message that says nothing of a lookup.
@@ -36,6 +36,9 @@ SCOPES: Final = {
         "vLLM failed to compile",
     ),
     "sglang": Scope(("sglang/srt/compilation/backend.py",), ("debug", "info", "warning", "error"), "-"),
+    "triton": Scope(
+        ("triton/runtime/*.py", "triton/compiler/compiler.py"), ("info", "warning", "error", "exception"), "-"
+    ),
     "torch": Scope(_CACHES, ("warning", "error", "exception", "critical"), "-"),
 }
 
@@ -175,4 +178,7 @@ _TORCH: Final = {
         "",
     ),
 }
-KNOWN: Final[dict[str, dict[str, str]]] = {"vllm": _VLLM, "sglang": _SGLANG, "torch": _TORCH}
+_TRITON: Final = {"Triton cache error: compiled module %s.so could not be loaded": "told -"}
+KNOWN: Final[dict[str, dict[str, str]]] = {
+    "vllm": _VLLM, "sglang": _SGLANG, "triton": _TRITON, "torch": _TORCH,
+}  # fmt: skip

@@ -216,3 +216,18 @@ def test_it_is_told(version: str, name: str, way: str, recording: Recording) -> 
         assert runs["cache_dir"].tolist() == [
             step["environment"]["TORCHINDUCTOR_CACHE_DIR"] for step in steps
         ]
+
+
+@pytest.mark.parametrize(("said", "shown"), [
+    ("compiled module cuda_utils.so could not be loaded", "Triton cache error: compiled module cuda_utils.so could not be loaded"),
+    ("a store is full", "not understood: Triton cache error: a store is full"),
+])  # fmt: skip
+def test_what_triton_says_of_its_cache_is_quoted_between_the_lines_of_torch(
+    said: str, shown: str, cold: bytes, tmp_path: Path
+) -> None:
+    """Its loggers have no head: triton/runtime/build.py."""
+    line = b"[rank0]: Triton cache error: " + said.encode() + b"\n"
+    reading = read(line + cold + line, tmp_path)
+    (problem,) = reading.problems
+    assert (problem.count, problem.message) == (2, f"Triton's log says of its cache: {shown}")
+    assert reading.processes[0].lookups == read(cold, tmp_path).processes[0].lookups
