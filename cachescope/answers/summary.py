@@ -111,10 +111,24 @@ def footer(read: Recording, causes: Sequence[CauseRow] | None = None) -> str:
     parts.append(f"not explained: {sum(unexplained):,}")
     unknown = Counter(row.cache == VLLM for row in facts.lookups.values() if row.outcome == "unknown")
     parts += [f"unknown: {count:,}, for {WHY_UNKNOWN[of_vllm]}" for of_vllm, count in sorted(unknown.items())]
+    if tuned := _tuned(facts):
+        parts.append(tuned)
     parts.append(f"problems: {sum(row.count for row in facts.problems):,}")
     if operators := hits_call(read, facts.lookups.values()):
         parts.append(f"hits call {operators}")
     return "    ".join(parts)
+
+
+def _tuned(facts: Facts) -> str:
+    """How often Triton's autotuning found a tuned configuration, and how often not, though a graph of its compile hit."""
+    asked = [(run, *text.split(" ", 2)[:2]) for run, row in facts.runs.items() for text in row.kernel_lookups]
+    missed = [(run, compile_id) for run, compile_id, state in asked if state != "hit"]
+    if not missed:
+        return ""
+    hits = {(row.run, row.compile_id) for row in facts.lookups.values() if row.outcome == "hit"}
+    below = sum(one in hits for one in missed)
+    where = f" ({below:,} of these in compiles with a hit)" if below else ""
+    return f"tuned configurations of Triton kernels: {len(asked) - len(missed):,} found, {len(missed):,} not{where}"
 
 
 def hits_call(read: Recording, rows: Iterable[LookupRow]) -> str:

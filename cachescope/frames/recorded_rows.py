@@ -42,6 +42,10 @@ class RunRow:
     gpus: tuple[str, ...] = col(
         "the models of its GPUs, once each; only traces of processes that saw a CUDA or ROCm device have them",
         torch_name="trace artifact fx_graph_runnable", default=())
+    kernel_lookups: tuple[str, ...] = col(
+        "what Triton's autotuning asked its cache for, the tuned configuration of one kernel each, as text: ``0/0 miss triton_poi_fused_0``, "
+        "the compile, torch's word (hit, miss or force_disabled) and the kernel; only traces of torch 2.8 and later have them",
+        torch_name="trace artifact triton_kernel_info", default=())
     label: str | None = col(
         "the words of its command that commands of other runs have not, each after its option",
         missing="not recorded with cachescope record, or nothing tells the commands apart", default=None)

@@ -52,6 +52,8 @@ class Process:
     """Whether it was a pre-flight, which asks no cache and stores nothing; only traces record it."""
     gpus: tuple[str, ...] = ()
     """The models of its GPUs."""
+    kernel_lookups: tuple[str, ...] = ()
+    """What autotuning found stored, as in the frame `runs`."""
     events: str | None = None
     """The events of a log, or of a part of one, of which no processes were made yet: see `log_events`."""
     end_state: str | None = None

@@ -35,7 +35,7 @@ _RANGES: Final = {
     "exit_status": (-MOST_OF_A_COLUMN, MOST_OF_A_COLUMN),
 }
 _NEVER_MISSING: Final = {
-    "processes": ("kind", "is_cut", "looked_up", "lookups", "gpus"),
+    "processes": ("kind", "is_cut", "looked_up", "lookups", "gpus", "kernel_lookups"),
     "lookups": ("cache", "outcome", "segment", "is_details_cut"),
     "problems": ("where", "kind", "message", "count"),
 }

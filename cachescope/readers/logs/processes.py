@@ -280,6 +280,7 @@ def _join(run: Process, other: Process) -> None:
     run.pid = run.pid if run.pid is not None else other.pid
     run.cache_dir = run.cache_dir or other.cache_dir
     run.gpus = run.gpus or other.gpus
+    run.kernel_lookups = run.kernel_lookups or other.kernel_lookups
     run.command = run.command or other.command
     run.exit_status = other.exit_status if run.exit_status is None else run.exit_status
     if run.command_start_ns is None:

@@ -10,7 +10,7 @@ import re
 from typing import Final
 
 from cachescope.frames.recorded_rows import LookupRow
-from cachescope.readers.json_record import Record
+from cachescope.readers.json_record import Record, well_formed
 from cachescope.readers.logs.trace_compiles import NO_COMPILE
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH
 
@@ -28,8 +28,11 @@ LOOKUP_ARTIFACTS: Final = {
 VERSION_ARTIFACT: Final = "torch_version"
 RECOMPILE_ARTIFACT: Final = "recompile_reasons"
 RUNNABLE_ARTIFACT: Final = "fx_graph_runnable"
+# torch/_inductor/async_compile.py, `_compile_end` (2.8 to 2.15): what `check_autotune_cache` found for each kernel that was loaded.
+KERNELS_ARTIFACT: Final = "triton_kernel_info"
 # torch/_dynamo/debug_utils.py, `_cuda_system_info_comment` (2.4 to 2.15), in the script that runs a graph again.
 _GPUS: Final = re.compile(rb"# GPU Hardware Info: \n((?:\t?# [^\n]+ : \d+ *\n){1,64})")
+_ASKED: Final = ("hit", "miss", "force_disabled")
 _ERROR: Final = re.compile(r"[\w.]+: ")
 
 
@@ -69,6 +72,15 @@ def gpus_in(runnable: bytes) -> tuple[str, ...]:
     found = _GPUS.search(runnable)
     lines = found[1].decode("utf-8", "replace").splitlines() if found else []
     return tuple(line.strip()[2:].rpartition(" : ")[0] for line in lines)
+
+
+def kernel_lookups(compile_id: str | None, kernels: Record) -> tuple[str, ...]:
+    """What autotuning found stored for the kernels of one compile; torch asks for none that has one configuration."""
+    infos = ((name, kernels.record(name)) for name in kernels.values)
+    found = ((name, info.text("autotune_cache_state")) for name, info in infos if info is not None)
+    return tuple(
+        f"{compile_id or NO_COMPILE} {state} {well_formed(name)}" for name, state in found if state in _ASKED
+    )
 
 
 def lookup_from_event(event: Record) -> LookupRow | None:

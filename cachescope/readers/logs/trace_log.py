@@ -25,11 +25,13 @@ from cachescope.readers.logs.log_events import EventList, GoesOnError, Handle, L
 from cachescope.readers.logs.log_prefix import LogClock, clock_us, pid_of
 from cachescope.readers.logs.remote import is_address
 from cachescope.readers.logs.trace_artifacts import (
+    KERNELS_ARTIFACT,
     LOOKUP_ARTIFACTS,
     RECOMPILE_ARTIFACT,
     RUNNABLE_ARTIFACT,
     VERSION_ARTIFACT,
     gpus_in,
+    kernel_lookups,
     lookup_from_artifact,
     lookup_from_event,
 )
@@ -282,6 +284,8 @@ class TraceReader:
             # The same in each of them.
             self._has_runnable = True
             self._emit("told", "gpus", gpus_in(bytes(memoryview(self._block)[span.line_end : span.end])))
+        elif name == KERNELS_ARTIFACT:
+            self._read_kernels(span)
         if name not in LOOKUP_ARTIFACTS and name != VERSION_ARTIFACT:
             return
         envelope = self._envelope(span)
@@ -318,6 +322,16 @@ class TraceReader:
         note = self._json_payload(span.prefix.start(), PREFLIGHT_ARTIFACT, self._payload(span), envelope)
         if note is not None:
             self._emit("preflight", note.values, self._line_sum(span), self._clock_us(span.prefix))
+
+    def _read_kernels(self, span: Span) -> None:
+        envelope = self._envelope(span)
+        if envelope is None:
+            return
+        kernels = self._json_payload(span.prefix.start(), KERNELS_ARTIFACT, self._payload(span), envelope)
+        if kernels is not None:
+            found = kernel_lookups(compile_id_of(envelope), kernels)
+            self._emit("kernels", found, self._line_sum(span), self._clock_us(span.prefix))
+            self._emit_wrong(span, envelope, kernels)
 
     def _add_details(self, at: int, payload: Record) -> int | None:
         components = payload.values.get("components") or []

@@ -193,6 +193,11 @@ class TraceProcess(Fold):
         self._seen_records.add((line, clock_us))
         return len(self._seen_records) == before
 
+    def _on_kernels(self, found: Sequence[str], line: int, clock_us: int | None) -> None:
+        """What autotuning found stored for the kernels of one compile."""
+        if not self._is_repeated(line, clock_us):
+            self._process.kernel_lookups += tuple(found)
+
     def _on_aot_code(self, clock_us: int | None) -> None:
         """AOTInductor wrote its code, within the compile that ends next."""
         self._aot_code_us = clock_us

@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 from cachescope.readers.logs.byte_source import Pieces, open_bytes
 from cachescope.readers.logs.log_prefix import PREFIX
 from cachescope.readers.logs.trace_artifacts import (
+    KERNELS_ARTIFACT,
     LOOKUP_ARTIFACTS,
     RECOMPILE_ARTIFACT,
     RUNNABLE_ARTIFACT,
@@ -55,6 +56,7 @@ _NAMES: Final = {
         VERSION_ARTIFACT,
         RECOMPILE_ARTIFACT,
         RUNNABLE_ARTIFACT,
+        KERNELS_ARTIFACT,
         PREFLIGHT_ARTIFACT,
     )
 }

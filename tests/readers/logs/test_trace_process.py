@@ -4,11 +4,13 @@ import gzip
 import hashlib
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import cachescope
 from cachescope.errors import SourceError
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.readers.json_record import Record
@@ -299,6 +301,61 @@ def test_the_script_of_a_graph_names_the_gpus_as_torch_writes_them(
     none = artifact("fx_graph_runnable", "# torch.cuda.is_available()==False, no GPU info collected\n")
     (process,) = read(none, folder=tmp_path).processes
     assert process.gpus == ()
+
+
+@pytest.mark.torch
+def test_what_autotuning_found_stored_is_told_as_torch_records_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """torch/_inductor/runtime/triton_heuristics.py, `check_autotune_cache`; torch/_inductor/async_compile.py, `_compile_end`."""
+    import torch
+    from torch._inductor import async_compile
+    from torch._inductor.runtime.triton_heuristics import check_autotune_cache
+
+    class Config:
+        num_warps, num_stages, pre_hook = 4, 1, None
+
+        def __init__(self, block: int) -> None:
+            self.kwargs = {"XBLOCK": block}
+
+    configs: Any = [Config(16), Config(32)]
+    meta = {"backend_hash": "b", "autotune_local_cache": True, "autotune_remote_cache": False, "bundled_autotune_remote_cache": False}  # fmt: skip
+    file = tmp_path / "kernel.py"
+    file.touch()
+    recorded: list[str] = []
+
+    def keep(kind: str, payload_fn: Callable[[], Any], **told: Any) -> None:
+        recorded.extend([payload_fn()] if kind == "artifact" else [])
+
+    monkeypatch.setattr(torch._logging, "trace_structured", keep)
+    async_compile._compile_start()
+    _, cache, info = check_autotune_cache(configs, str(file), meta)
+    async_compile._add_triton_kernel_info("triton_poi_missed", info)
+    assert cache is not None
+    cache.save(configs[0], 0)
+    for name, some, more in (
+        ("triton_poi_found", configs, {}),
+        ("triton_poi_one_configuration", configs[:1], {}),
+        ("triton_poi_off", configs, {"force_disable_caches": True}),
+    ):
+        async_compile._add_triton_kernel_info(name, check_autotune_cache(some, str(file), meta | more)[2])
+    async_compile._compile_end()
+    assert list(tmp_path.glob("*.best_config"))
+    (payload,) = recorded
+    record = artifact("triton_kernel_info", payload)
+    (process,) = read(looked_up("hit"), record, record, folder=tmp_path).processes
+    wanted = "hit triton_poi_found", "miss triton_poi_missed", "force_disabled triton_poi_off"
+    assert process.kernel_lookups == tuple(f"0/0 {text}" for text in wanted)
+    said = "tuned configurations of Triton kernels: 1 found, 2 not (2 of these in compiles with a hit)"
+    assert said in repr(cachescope.read(tmp_path / "t.log"))
+
+
+@pytest.mark.parametrize(
+    "payload", [{"k": None}, {"k": "hit"}, {"k": {"autotune_cache_state": ["hit"]}}, {"k": {}}, {}]
+)
+def test_of_another_form_of_it_nothing_is_told(payload: dict[str, Any], tmp_path: Path) -> None:
+    (process,) = read(artifact("triton_kernel_info", payload), folder=tmp_path).processes
+    assert process.kernel_lookups == ()
 
 
 @pytest.mark.parametrize(("name", "ranks", "wanted"), [
