@@ -6,7 +6,7 @@ something out says so.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -82,6 +82,7 @@ class CardText:
     changes: tuple[tuple[str, str], ...]  # the fields that changed, and how, where the title does not say it
     lines: tuple[str, ...]  # what gives them their earlier values, to copy
     advice: str | None
+    evidence: tuple[Block, ...] | None = None  # what is folded behind it; None where the pane Why has that
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,7 @@ class WorkItems:
 
     name: str
     cards: tuple[CardText, ...]
-    anchors: Mapping[int, str]  # of causes that are explained below
+    start: int = 1  # the number of the first
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,14 +123,6 @@ class Replayable:
 
 
 @dataclass(frozen=True, slots=True)
-class LookupTable:
-    """Lookups that the page sorts, filters and explains."""
-
-    frame: pd.DataFrame  # A row for each; see `cachescope.report.page.lookups`
-    note: str = ""  # the note on what was cut; empty if nothing was
-
-
-@dataclass(frozen=True, slots=True)
 class Group:
     """A part of a section under a heading of its own."""
 
@@ -146,7 +139,7 @@ class Fold:
     blocks: tuple[Block, ...]
 
 
-Block = Line | Numbers | Diff | Table | Drawing | WorkItems | Replayable | LookupTable | Group | Fold
+Block = Line | Numbers | Diff | Table | Drawing | WorkItems | Replayable | Group | Fold
 
 
 @dataclass(frozen=True, slots=True)

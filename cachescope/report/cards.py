@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Final, Self
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
 
 from cachescope.analysis.differences import short
 from cachescope.analysis.rates import known_sum
@@ -12,7 +11,7 @@ from cachescope.answers.cards import MOST, Card, Cards, Place, nothing_to_fix
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.costs import WORDS
 from cachescope.answers.names import lookups_of_cause, short_field
-from cachescope.report.blocks import CardText
+from cachescope.report.blocks import Block, CardText, Fold, WorkItems
 from cachescope.report.explanation import change_lines, code_lines
 from cachescope.report.layout import Line
 from cachescope.verdict_kinds import kind_of
@@ -23,39 +22,38 @@ _CHANGES: Final = 4
 # Of the cards on a first screen.
 _FIRST: Final = 3
 _FOLLOWERS_SHOWN: Final = 3
-NEVER_ASKED: Final = "Never reached the cache: bypassed, or with caching switched off"
+_NEVER_ASKED: Final = "Never reached the cache: bypassed, or with caching switched off"
 
 
-@dataclass(frozen=True, slots=True)
-class FirstCards:
-    """What to fix first, in words: the first cards, further ones to be folded away, and what is not to be fixed by keys."""
+def first_cards(
+    chosen: Chosen, evidence: Callable[[Card], tuple[Block, ...] | None] = lambda card: None, places: int = 0
+) -> Iterator[Block]:
+    """What to fix first: the first cards of some lookups, further ones folded away, and what is not to be fixed by keys."""
+    found = Cards.of(chosen.read, chosen, most=MOST, places=places)
 
-    first: tuple[CardText, ...]
-    later: tuple[CardText, ...]
-    later_title: str  # how many there are, and their time
-    apart: tuple[CardText, ...]  # what never reached the cache
-    notes: tuple[str, ...]  # why there is nothing to fix; what the cards leave out
+    def items(name: str, cards: Sequence[Card], start: int = 1) -> WorkItems:
+        return WorkItems(name, tuple(card_text(card, evidence(card)) for card in cards), start)
 
-    @classmethod
-    def of(cls, chosen: Chosen) -> Self:
-        """The cards of some lookups."""
-        found = Cards.of(chosen.read, chosen, most=MOST, places=0)
-        first, later = found.works[:_FIRST], found.works[_FIRST:]
+    first, later = found.works[:_FIRST], found.works[_FIRST:]
+    if first:
+        yield items("What to fix, the costliest on top", first)
+    if later:
         time = known_sum(card.time_lost_ns for card in later)
-        notes = [] if found.cards else [nothing_to_fix(chosen)]
-        if found.more:
-            causes = plural(found.more, "more cause", "more causes")
-            notes.append(f"{causes} with {plural(found.more_misses, 'miss', 'misses')}: see scope.causes.")
-        return cls(
-            first=tuple(map(card_text, first)),
-            later=tuple(map(card_text, later)),
-            later_title=f"{len(later)} more" + ("" if time is None else f", {duration(time)} together"),
-            apart=tuple(map(card_text, found.apart)),
-            notes=(*notes, found.rest.replace("    ", " · ")),
-        )
+        together = "" if time is None else f", {duration(time)} together"
+        yield Fold(f"{len(later)} more{together}", (items("What to fix besides", later, _FIRST + 1),))
+    if found.apart:
+        yield Line(f"{_NEVER_ASKED}:")
+        yield items(_NEVER_ASKED, found.apart)
+    if not found.cards:
+        yield Line(nothing_to_fix(chosen), style="dim")
+    if found.more:
+        causes = plural(found.more, "more cause", "more causes")
+        misses = plural(found.more_misses, "miss", "misses")
+        yield Line(f"{causes} with {misses}: see scope.causes.", style="dim")
+    yield Line(found.rest.replace("    ", " · "), style="dim")
 
 
-def card_text(card: Card) -> CardText:
+def card_text(card: Card, evidence: tuple[Block, ...] | None = None) -> CardText:
     """A card in words."""
     return CardText(
         cause=card.row.cause,
@@ -66,6 +64,7 @@ def card_text(card: Card) -> CardText:
         changes=tuple(_changes_of(card)),
         lines=tuple(_what_to_do(card)),
         advice=card.advice,
+        evidence=evidence,
     )
 
 

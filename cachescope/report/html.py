@@ -5,12 +5,25 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable
+from hashlib import sha256
 from html import escape
 from itertools import groupby
 from operator import attrgetter
 from typing import Final
 
-from cachescope.report.blocks import LONGEST, Block, Diff, Fold, Group, Head, Numbers, Table, shortened
+from cachescope.report.blocks import (
+    LONGEST,
+    Block,
+    CardText,
+    Diff,
+    Fold,
+    Group,
+    Head,
+    Numbers,
+    Table,
+    WorkItems,
+    shortened,
+)
 from cachescope.report.layout import Line, wrapped
 from cachescope.report.tables import Cell, Sorted
 from cachescope.wording import file_size, harmless_cut
@@ -74,9 +87,13 @@ def blocks_html(blocks: Iterable[Block], longest: int = LONGEST, other: Callable
                     head = heading_html(3, block.title, block.anchor)
                     made.append(f"<div class='group'>{head}{blocks_html(block.blocks, longest, other)}</div>")
                 case Fold():
-                    inner = blocks_html(block.blocks, longest, other)
+                    made.append(_fold(block.title, blocks_html(block.blocks, longest, other)))
+                case WorkItems():
+                    cards = "".join(
+                        _card(one, blocks_html(one.evidence or (), longest, other)) for one in block.cards
+                    )
                     made.append(
-                        f"<details class='fold'><summary>{prose_html(block.title)}</summary>{inner}</details>"
+                        f"<ol class='cs-worklist' start='{block.start}' aria-label='{safe(block.name)}'>{cards}</ol>"
                     )
                 case Numbers():
                     made.append(_numbers_html(block))
@@ -95,6 +112,43 @@ def _shortened(line: Line) -> Line:
     # Two spaces separate a number from its title.
     text = "\u2002".join(shortened(part, _SENTENCE) for part in line.text.split("  "))
     return line.with_texts(text, shortened(line.right, _CELL))
+
+
+def _fold(title: str, inner: str, anchor: str = "") -> str:
+    named = f" id='{anchor}'" if anchor else ""
+    return f"<details class='fold'{named}><summary>{prose_html(title)}</summary>{inner}</details>"
+
+
+def _card(card: CardText, evidence: str) -> str:
+    """A card, of which a link leads to its evidence: by what it says, not by its number, which another recording would change."""
+    title, below = f"<b>{prose_html(card.title)}</b>", ""
+    if card.evidence is None:
+        title = _opens("cs-link", f"Why {card.lookup}", f"Why: {card.title}", card.title)
+        below = _opens("cs-button", f"Lookups {card.cause}", f"Lookups of {card.title}", "Its lookups")
+    elif evidence:
+        anchor = f"cause-{sha256(card.title.encode('utf-8', 'replace')).hexdigest()[:8]}"
+        title, below = f"<a href='#{anchor}'>{title}</a>", _fold("Evidence", evidence, anchor)
+    parts = [
+        f"<div class='cs-work-title'>{title} <span class='cs-faint'>{prose_html(card.cost)}</span></div>"
+    ]
+    if card.changes:
+        parts.append(f"<ul>{''.join(map(_change, card.changes))}</ul>")
+    parts.append(f"<div class='cs-faint'>{prose_html(card.where)}</div>")
+    # What to do is never cut.
+    parts += [f"<div class='cs-set'>{safe(line)}</div>" for line in card.lines]
+    parts += [f"<div>{safe(card.advice)}</div>"] if card.advice else []
+    return f"<li>{''.join(parts)}{below}</li>"
+
+
+def _opens(look: str, what: str, label: str, text: str) -> str:
+    """A button of the explorer."""
+    return f"<button type='button' class='{look}' data-opens='{what}' aria-label='{safe(shortened(label, _CELL))}'>{prose_html(text)}</button>"
+
+
+def _change(change: tuple[str, str]) -> str:
+    name, text = change
+    named = f"<code>{prose_html(name)}</code> " if name else ""
+    return f"<li>{named}{prose_html(text, _SENTENCE)}</li>"
 
 
 def _numbers_html(numbers: Numbers) -> str:

@@ -10,9 +10,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from cachescope.answers.chosen import Span
+from cachescope.answers.read import Read
 from cachescope.figures.palette import OUTCOME_COLOURS
 from cachescope.json_types import JsonObject
-from cachescope.report.page.lookups import heads_of
 from cachescope.views.coded_columns import SEARCHED, CodedColumns, distinct, shares, spread
 from cachescope.views.table import Fold, Head, Whole, whole
 from cachescope.wording import duration, short_key
@@ -24,8 +24,25 @@ FRAME: Final = 'scope.lookups.merge(scope.misses, on="lookup", how="left").merge
 """The frame behind the table, as an expression."""
 
 _TIME: Final = "time_taken_ns"
+_HEADS: Final = (
+    ("lookup", "Lookup"), ("run", "Run"), ("rank", "Rank"), ("cache", "Cache"), ("compile_id", "Compile"),
+    ("function", "Function"), ("cache_key", "Key"), ("outcome", "Outcome"), ("verdict", "Verdict"),
+    ("time_taken_ns", "Compile time"), ("reason", "Why"),
+)  # fmt: skip
+_NUMBERS: Final = ("lookup", "run", "rank", "time_taken_ns")
 # Of more values than these, how they spread says more than which they are.
 _MOST_SHARES: Final = 8
+
+
+def lookups_frame(scope: Read) -> pd.DataFrame:
+    """Every lookup with the rank of its run and why it missed."""
+    lookups = scope.lookups.merge(scope.misses, on="lookup", how="left")
+    return lookups.merge(scope.runs[["run", "rank"]], on="run", how="left")
+
+
+def _head(name: str, label: str) -> Head:
+    colours = OUTCOME_COLOURS if name == "outcome" else {}
+    return Head(name, label, number=name in _NUMBERS, fills=name == "reason", colours=colours)
 
 
 class Folding:
@@ -82,7 +99,10 @@ class LookupRows:
 
     def __init__(self, frame: pd.DataFrame) -> None:
         self.frame = frame
-        self.heads: Sequence[Head] = [Head(**head) for head in heads_of(frame)]
+        # Ranks and functions only where one is known.
+        self.heads: Sequence[Head] = [
+            _head(*one) for one in _HEADS if one[0] not in ("rank", "function") or frame[one[0]].notna().any()
+        ]
         self._columns = CodedColumns(frame)
         self._sort = ("lookup", True)
         self._mask = np.ones(len(frame), dtype=bool)

@@ -10,9 +10,8 @@ from cachescope.answers.chosen import Chosen
 from cachescope.answers.names import run_name
 from cachescope.answers.read import Read
 from cachescope.report.layout import Line
-from cachescope.report.page.lookups import lookups_frame
 from cachescope.views.controls import Pane, button, choice, markup, row, sentence, text_box
-from cachescope.views.lookup_rows import LookupRows, query
+from cachescope.views.lookup_rows import LookupRows, lookups_frame, query
 from cachescope.views.state import FILTERS, State
 from cachescope.views.table import Table
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
 from functools import partial
 from typing import Any
 
@@ -26,7 +25,7 @@ from cachescope.frames.answer_rows import RateRow
 from cachescope.frames.checks import FalseHit
 from cachescope.json_types import JsonObject
 from cachescope.report.blocks import Group
-from cachescope.report.cards import NEVER_ASKED, FirstCards
+from cachescope.report.cards import first_cards
 from cachescope.report.layout import Line
 from cachescope.report.page.outcomes import rate_numbers
 from cachescope.report.tables import FALSE_HITS, PROBLEMS
@@ -38,47 +37,38 @@ from cachescope.views.over_time import OverTime
 from cachescope.views.plot import Plot, Tabled, first_number
 from cachescope.views.state import LOOKUPS, WHY, State
 from cachescope.views.table import ListedRows, Table
-from cachescope.views.widget_base import STYLE, Control, script
-from cachescope.wording import harmless
+from cachescope.views.widget_base import Control, script
 
 _GRAPHS = ["lookup", "run", "cache", "direction", "compile_id", "function", "outcome"]
 
 
-class CardsView(Control):
+class Opens(Control):
+    """What was clicked on in the blocks beside it: a pane, a number, and a time that makes opening the same one again a change."""
+
+    _esm = script("focus.js", "opens.js")
+
+    opened: Any = traitlets.List().tag(sync=True)
+
+    def __repr__(self) -> str:
+        return "Opens()"
+
+
+class CardsView(Pane):
     """What to fix first, of what was read or of some of its lookups."""
 
-    _esm = script("make.js", "focus.js", "cards.js")
-    _css = STYLE
-
-    cards: Any = traitlets.Dict().tag(sync=True)
-    opened: Any = traitlets.List().tag(sync=True)
-    """A pane, a number, and a time that makes opening the same one again a change."""
-
     def __init__(self, chosen: Chosen, on_open: Callable[[str, int], None]) -> None:
-        super().__init__()
-        self.show(chosen)
-        self.observe(lambda change: self._open(change["new"], on_open), "opened")
+        self.cards, self.opens = markup(*first_cards(chosen)), Opens()
+        self.opens.observe(lambda change: self._open(change["new"], on_open), "opened")
+        super().__init__(self.cards, self.opens, classes=["cs-opening"])
 
     def show(self, chosen: Chosen) -> None:
         """Show the cards of other lookups."""
-        found = asdict(FirstCards.of(chosen))
-        self.cards = _harmless({**found, "apart_title": NEVER_ASKED})
+        self.cards.show(*first_cards(chosen))
 
     @staticmethod
     def _open(opened: list[Any], on_open: Callable[[str, int], None]) -> None:
         if len(opened) == 3 and opened[0] in (WHY, LOOKUPS):
             on_open(opened[0], int(opened[1]))
-
-    def __repr__(self) -> str:
-        return f"CardsView({len(self.cards['first']) + len(self.cards['later'])} to fix)"
-
-
-def _harmless(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _harmless(one) for name, one in value.items()}
-    if isinstance(value, list | tuple):
-        return list(map(_harmless, value))
-    return harmless(value) if isinstance(value, str) else value
 
 
 def vllm(scope: Read) -> list[Any]:

@@ -122,7 +122,7 @@ class Table(Control):
     rows are to screen readers; `empty` is shown where there are none, and `on_choose` is called with the id of a row.
     """
 
-    _esm = script("make.js", "column_summaries.js", "clipboard.js", "focus.js", "table.js", "table_widget.js")
+    _esm = script("make.js", "column_summaries.js", "clipboard.js", "focus.js", "table.js")
     _css = STYLE
 
     label = traitlets.Unicode().tag(sync=True)

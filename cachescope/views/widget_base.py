@@ -17,9 +17,9 @@ from cachescope.report.scripts import shared_script
 
 _HERE: Final = Path(__file__).parent
 # Those that the page of a report has too.
-_SHARED: Final = frozenset({"make.js", "focus.js", "table.js", "tree.js"})
+_SHARED: Final = frozenset({"make.js", "tree.js"})
 
-STYLE: Final = shared_script("table.css") + (_HERE / "style.css").read_text(encoding="utf-8")
+STYLE: Final = shared_script("tree.css") + (_HERE / "style.css").read_text(encoding="utf-8")
 """The style sheet of all panes."""
 
 

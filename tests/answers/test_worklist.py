@@ -11,7 +11,9 @@ from cachescope.answers.chosen import Chosen
 from cachescope.answers.summary import footer
 from cachescope.columns import rows_of
 from cachescope.frames.replay_rows import SensitivityRow
-from cachescope.report.cards import FirstCards, card_text
+from cachescope.report.blocks import Fold, WorkItems
+from cachescope.report.cards import card_text, first_cards
+from cachescope.report.layout import Line
 from cachescope.views.lookups import Lookups
 from cachescope.views.state import State
 from tests.conftest import Recording
@@ -94,9 +96,12 @@ def test_what_is_beyond_the_most_is_counted() -> None:
     changed = [
         fx(f"f{number}", details={**every, f"x{number}": "1"}, at=1 + number) for number in range(MOST + 2)
     ]
-    found = FirstCards.of(Chosen(scope_of(run(fx("f", details=every)), *map(run, changed))))
-    assert len(found.first) + len(found.later) == MOST and found.later_title == f"{MOST - 3} more"
-    assert found.notes[0] == "2 more causes with 2 misses: see scope.causes."
+    first, folded, more, _ = first_cards(Chosen(scope_of(run(fx("f", details=every)), *map(run, changed))))
+    assert (
+        isinstance(first, WorkItems) and isinstance(folded, Fold) and isinstance(folded.blocks[0], WorkItems)
+    )
+    assert len(first.cards) + len(folded.blocks[0].cards) == MOST and folded.title == f"{MOST - 3} more"
+    assert isinstance(more, Line) and more.text == "2 more causes with 2 misses: see scope.causes."
 
 
 @pytest.mark.slow

@@ -14,9 +14,8 @@ from benchmarks.made_lookups import LEAK, made_scope
 
 import cachescope
 from cachescope import figures
-from cachescope.report.page.lookups import lookups_frame
 from cachescope.views.explorer import Explorer
-from cachescope.views.lookup_rows import LookupRows
+from cachescope.views.lookup_rows import LookupRows, lookups_frame
 from cachescope.views.table import Table
 from cachescope.views.what_if import WhatIfView
 

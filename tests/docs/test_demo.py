@@ -57,7 +57,7 @@ def test_its_numbers_are_those_of_kernel_and_script_alone(browser: Any, page: An
     for name in sample_names():
         scope = cachescope.read(cachescope.sample(name))
         choose(page, first, name)
-        boxes = list(every_box(page))
+        boxes = list(every_box(page, scope))
         assert bool(boxes) == bool(replay_parts(scope))
         assert not boxes or numbers(page) == expected(scope)
         for field, toggle in boxes[:: max(1, len(boxes) // _BOXES)]:

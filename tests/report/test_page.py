@@ -19,6 +19,7 @@ from cachescope.report.blocks import (
     Page,
     Section,
     Table,
+    WorkItems,
     diff_lines,
     first_of,
     shortened,
@@ -99,22 +100,26 @@ def test_outcomes_that_are_not_known_have_a_column_where_there_are_any(tour: Pag
 
 
 def test_each_cause_is_explained_from_what_to_what(tour: Page) -> None:
-    groups = [part for part in section(tour, "why").blocks if isinstance(part, Group)]
-    titles = [group.title for group in groups]
-    assert "1. epilogue_fusion: True -> False" in titles
-    assert "2. cpp_runtime_thread_count: 2 -> 1" in titles
-    (changed,) = (part for part in groups[0].blocks if isinstance(part, Table))
+    cards = [
+        card
+        for part in parts_of(section(tour, "causes").blocks)
+        if isinstance(part, WorkItems)
+        for card in part.cards
+    ]
+    titles = [card.title for card in cards]
+    assert titles[:2] == ["epilogue_fusion: True -> False", "cpp_runtime_thread_count: 2 -> 1"]
+    (changed,) = (part for part in cards[0].evidence if isinstance(part, Table))
     assert changed.rows == (("inductor_config[epilogue_fusion]", "True", "False"),)
-    assert "run 3" in texts(groups[0].blocks) and "because of it, fxgraph" in texts(groups[0].blocks)
-    (code,) = (part for part in groups[2].blocks if isinstance(part, Diff))
+    assert "run 3" in texts(cards[0].evidence) and "because of it, fxgraph" in texts(cards[0].evidence)
+    (code,) = (part for part in cards[2].evidence if isinstance(part, Diff))
     assert any(line.startswith("-") and "relu" in line for line in code.lines)
     assert any(line.startswith("+") and "tanh" in line for line in code.lines)
 
 
-def test_every_miss_is_listed_with_its_reason(tour: Page) -> None:
-    misses = table(tour, "why", "Lookups that missed")
-    assert len(misses.rows) == 26 and all(column(misses, "Why"))
-    assert column(misses, "Role").count("root") == 13
+def test_every_lookup_is_listed_and_every_miss_with_its_reason(tour: Page) -> None:
+    found = table(tour, "why", "Lookups, those that missed first")
+    assert len(found.rows) == 48 and all(column(found, "Why")[:26]) and not any(column(found, "Why")[26:])
+    assert sum(str(why).endswith("follows another miss") for why in column(found, "Why")) == 13
 
 
 def test_every_section_explains_itself_and_none_is_empty(directory: Page, tour: Page, nothing: Page) -> None:
@@ -148,7 +153,10 @@ def test_a_directory_is_told_with_its_damage(directory: Page) -> None:
 
 
 def test_guards_that_failed_are_named(page: PageOf) -> None:
-    said = texts(section(page("dynamic_guards"), "why").blocks)
+    (cards,) = (
+        part for part in section(page("dynamic_guards"), "causes").blocks if isinstance(part, WorkItems)
+    )
+    said = texts(cards.cards[0].evidence)
     assert "11 <= L['t0']" in said and "x.size(0) is 5; the stored entry needs 11 or more" in said
 
 
@@ -162,14 +170,14 @@ def test_figures_come_with_the_frames_they_are_drawn_from(sample: str, page: Pag
 
 def test_long_tables_are_cut_and_it_is_said_where_the_rest_is() -> None:
     tables, misses = cachescope.read(cachescope.sample("tour")).tables, []
-    for part in range(13):
+    for part in range(43):
         misses.append(tables.lookups.frame.assign(lookup=tables.lookups.frame["lookup"] + 48 * part))
     many = replace(tables, lookups=grain.Table(LookupRow, frame=pd.concat(misses, ignore_index=True)))
-    found = table(page_of(Scope(many)), "why", "Lookups that missed")
-    assert len(found.rows) == 300
-    assert found.note.startswith("The first 300 of ") and found.note.endswith("scope.misses has all.")
+    found = table(page_of(Scope(many)), "why", "Lookups, those that missed first")
+    assert len(found.rows) == 2000
+    assert found.note.startswith("The first 2,000 of ") and found.note.endswith("scope.lookups has all.")
     # The costliest are kept.
-    assert column(found, "Time lost")[0] == "10.9 s"
+    assert column(found, "Compile time")[0] == "10.9 s"
 
 
 def test_cuts_say_what_they_cut() -> None:

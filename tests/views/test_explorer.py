@@ -1,5 +1,6 @@
 """The explorer: what each pane shows, what a click in one does to the others, and that its query gives its frame."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -17,10 +18,9 @@ from cachescope import table as grain
 from cachescope.answers.chosen import Chosen
 from cachescope.columns import records
 from cachescope.report.html import safe
-from cachescope.report.page.lookups import lookups_frame
 from cachescope.scope import Scope
 from cachescope.views.explorer import Explorer, Failed
-from cachescope.views.lookup_rows import LookupRows
+from cachescope.views.lookup_rows import LookupRows, lookups_frame
 from cachescope.views.state import PANES, State
 from cachescope.views.time import Time as TimePane
 from tests.conftest import Recording
@@ -111,7 +111,7 @@ def shown(place: Any) -> str:
 
 
 def test_a_cause_filters_lookups_and_a_row_opens_why(tour: Explorer) -> None:
-    tour.pane("Overview").cards.opened = ["Lookups", 1, 0]
+    tour.pane("Overview").cards.opens.opened = ["Lookups", 1, 0]
     assert (tour.state.pane, tour.state.cause) == ("Lookups", 1)
     lookups = tour.pane("Lookups")
     # Four lookups of AOTAutograd, and below each of them that of its graph.
@@ -124,13 +124,13 @@ def test_a_cause_filters_lookups_and_a_row_opens_why(tour: Explorer) -> None:
 
 def test_the_rows_of_overview_open_their_lookups(tour: Explorer) -> None:
     overview = tour.pane("Overview")
-    overview.cards.opened = ["Lookups", 2, 0]
+    overview.cards.opens.opened = ["Lookups", 2, 0]
     assert tour.state.filters == {"cause": 2}
-    overview.cards.opened = ["Why", 24, 1]
+    overview.cards.opens.opened = ["Why", 24, 1]
     assert (tour.state.pane, tour.state.lookup) == ("Why", 24)
     # The page could send anything.
     for other in ([], ["Why", 1000, 2], ["Entries", 1, 3]):
-        overview.cards.opened = other
+        overview.cards.opens.opened = other
         assert (tour.state.pane, tour.state.lookup) == ("Why", 24)
     overview.outcomes_plot.clicked = {"data": [3, "fxgraph", "full_miss"]}
     assert tour.state.filters == {"run": 3, "cache": "fxgraph", "outcome": "full_miss"}
@@ -278,7 +278,7 @@ def test_what_is_compiled_never_leads_the_ranking(tour: Explorer) -> None:
 
 def test_a_cause_beside_what_its_fields_save_opens_why(tour: Explorer) -> None:
     view = tour.pane("What-if")
-    titles = [work["title"] for work in tour.pane("Overview").cards.cards["first"]]
+    titles = re.findall("class='cs-link'[^>]*>(.*?)</button>", shown(tour.pane("Overview").cards.cards))
     assert [title.startswith(row[0]) for title, row in zip(titles, view.by_cause.rows, strict=True)] == [
         True
     ] * 3
@@ -407,7 +407,7 @@ def test_every_control_has_a_label(tour: Explorer) -> None:
     def check(widget: Any) -> None:
         if hasattr(widget, "description") and hasattr(widget, "value"):
             assert widget.description or isinstance(widget, ipywidgets.HTML), widget
-        if hasattr(widget, "_esm") and type(widget).__name__ not in ("Tree", "Back", "CardsView"):
+        if hasattr(widget, "_esm") and type(widget).__name__ not in ("Tree", "Back", "Opens"):
             assert widget.label, widget
         for child in getattr(widget, "children", ()):
             check(child)
@@ -478,13 +478,14 @@ def test_a_span_narrows_every_pane_and_judges_nothing_again(tour: Explorer, scop
     assert f"{hits} of {len(lookups)} lookups" in overview.numbers.value
     overview.outcomes.show.value = True
     assert {row[1] for row in overview.outcomes.table.rows} == {"3", "4"}
-    works = [*overview.cards.cards["first"], *overview.cards.cards["later"]]
+    cards = overview.cards.cards.value
+    works = re.findall("cs-faint'>([^<]*) misses</span>.*?data-opens='Lookups ([0-9]+)'", cards)
     counted = misses.groupby("cause").size().to_dict()
     assert works
-    for work in works:
-        assert work["cost"].split(" · ")[-1] == f"{counted[work['cause']]} misses"
+    for cost, cause in works:
+        assert int(cost.split(" ")[-1]) == counted[int(cause)]
     # None becomes a cold start because what came before it is not shown.
-    assert misses["baseline"].notna().any() and "cold start" not in str(overview.cards.cards)
+    assert misses["baseline"].notna().any() and "cold start" not in cards
     why = tour.pane("Why")
     assert state.lookup in set(misses["lookup"])
     assert set(why.same.table.ids) <= set(misses["lookup"])
@@ -527,7 +528,7 @@ def test_a_span_without_lookups_says_so(tour: Explorer) -> None:
             plot.dark = False
     assert tour.pane("Why").same.table.total == 0
     assert "0 of 48 lookups" in tour.span.said.value and tour.state.error == ""
-    assert "No lookup is of this time" in tour.pane("Overview").cards.cards["notes"][0]
+    assert "No lookup is of this time" in tour.pane("Overview").cards.cards.value
     assert "No lookup is of this time" in tour.pane("Overview").outcomes_plot.figure
 
 

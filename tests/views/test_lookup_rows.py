@@ -10,9 +10,8 @@ import pytest
 
 import cachescope
 from cachescope.columns import records
-from cachescope.report.page.lookups import lookups_frame
 from cachescope.views.coded_columns import shares, spread
-from cachescope.views.lookup_rows import Folding, LookupRows
+from cachescope.views.lookup_rows import Folding, LookupRows, lookups_frame
 from cachescope.views.table import Table
 
 FILTERS: list[dict[str, Any]] = [

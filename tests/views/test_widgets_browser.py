@@ -10,12 +10,14 @@ from typing import Any
 import pytest
 from jupyter_lab import notebook
 
-from cachescope.views.overview import CardsView
+from cachescope.report.blocks import CardText, Fold, WorkItems
+from cachescope.report.html import blocks_html
+from cachescope.views.overview import Opens
 from cachescope.views.widget_base import STYLE, script
 
 MODEL = """([module, cards]) => { window.set = [];
   const widget = new Function(module.replace('export default', 'return'))();
-  const model = { get: (name) => (name === 'cards' ? cards : name), set: (...one) => set.push(one),
+  const model = { get: (name) => (name in cards ? cards[name] : name), set: (...one) => set.push(one),
     save_changes: () => {}, on: () => {} };
   widget.render({ model, el: document.getElementById('place') }); }"""
 
@@ -27,17 +29,18 @@ def page(browser: Any) -> Any:
     return page
 
 
-def work(number: int) -> dict[str, Any]:
-    return {
-        "cause": number, "lookup": 10 + number, "title": f"cause {number}", "cost": "1 s", "lines": [], "changes": [],
-        "where": f"in run {number}", "advice": f"advice {number}",
-    }  # fmt: skip
+def work(number: int) -> CardText:
+    return CardText(
+        number, 10 + number, f"cause {number}", "1 s", f"in run {number}", (), (), f"advice {number}"
+    )
 
 
 def test_further_cards_are_folded_away(page: Any) -> None:
     works = [work(i) for i in range(9)]
-    cards = {"first": works[:3], "later": works[3:8], "later_title": "5 more", "apart": works[8:]}
-    page.evaluate(MODEL, [CardsView._esm, {**cards, "apart_title": "Apart", "notes": []}])
+    later = Fold("5 more", (WorkItems("Later", tuple(works[3:8]), 4),))
+    cards = blocks_html([WorkItems("First", tuple(works[:3])), later, WorkItems("Apart", tuple(works[8:]))])
+    page.set_content(f"<body><div class='cs-opening'>{cards}<div id=place></div></div></body>")
+    page.evaluate(MODEL, [Opens._esm, {}])
     assert page.locator("button.cs-link").all_text_contents() == [f"cause {i}" for i in range(9)]
     seen = [page.get_by_text(f"advice {i}", exact=True).is_visible() for i in range(9)]
     assert seen == [True] * 3 + [False] * 5 + [True]

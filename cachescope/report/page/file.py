@@ -43,8 +43,8 @@ from cachescope.wording import file_time, harmless, plural
 
 _SCRIPTS: Final = ("wording.js", "page.js", "replay.js")
 # What notebooks and reports share, and what uses it.
-_SHARED: Final = ("make.js", "focus.js", "table.js", "tree.js")
-_MODELS: Final = ("model.js", "toggles.js", "lookups.js")
+_SHARED: Final = ("make.js", "tree.js")
+_MODELS: Final = ("model.js", "toggles.js")
 
 T = TypeVar("T")
 Hiding = Callable[[Any, str], Any]
@@ -81,7 +81,7 @@ def about_text(scope: Read) -> str:
 
 def document(page: Page) -> str:
     """The page as one HTML document."""
-    style = shared_script("table.css") + "".join(map(_file, ("page.css", "lookups.css")))
+    style = shared_script("tree.css") + _file("page.css")
     models = "".join([*map(shared_script, _SHARED), *map(_file, _MODELS)])
     script = "".join([drawing_js(), *map(_file, _SCRIPTS), f"(() => {{\n{models}}})();\n"])
     # As an HTML parser reads it, which is what the hash in the policy is compared with.

@@ -5,19 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import partial
 
-from cachescope.report.blocks import (
-    Block,
-    CardText,
-    Drawing,
-    Fold,
-    Group,
-    LookupTable,
-    Replayable,
-    Section,
-    WorkItems,
-)
-from cachescope.report.html import blocks_html, heading_html, prose_html, safe
-from cachescope.report.page.lookups import lookups_html
+from cachescope.report.blocks import Block, Drawing, Fold, Group, Replayable, Section, WorkItems
+from cachescope.report.html import blocks_html, heading_html, safe
 from cachescope.report.page.replay import replay_html
 
 
@@ -45,18 +34,15 @@ def drawings_of(blocks: Iterable[Block]) -> list[Drawing]:
             found.append(block)
         elif isinstance(block, Group | Fold):
             found += drawings_of(block.blocks)
+        elif isinstance(block, WorkItems):
+            found += [drawing for card in block.cards for drawing in drawings_of(card.evidence or ())]
     return found
 
 
 def _block(block: Block) -> str:
     match block:
-        case WorkItems():
-            items = "".join(_card(card, block.anchors.get(card.cause)) for card in block.cards)
-            return f"<ol class='worklist' aria-label='{safe(block.name)}'>{items}</ol>"
         case Replayable():
             return replay_html(block)
-        case LookupTable():
-            return lookups_html(block)
         case Drawing():
             # Figures are written together with the others, in order.
             name = safe(block.name)
@@ -66,25 +52,3 @@ def _block(block: Block) -> str:
 
 # Of a value, what a page keeps: it may have hundreds of them.
 _blocks = partial(blocks_html, longest=2000, other=_block)
-
-
-def _card(card: CardText, anchor: str | None) -> str:
-    title = prose_html(card.title)
-    if anchor is not None:
-        title = f"<a href='#{safe(anchor)}'>{title}</a>"
-    changes = "".join(map(_change, card.changes))
-    parts = [f"<div class='title'><b>{title}</b> <span class='cs-faint'>{prose_html(card.cost)}</span></div>"]
-    if changes:
-        parts.append(f"<ul>{changes}</ul>")
-    parts.append(f"<div class='cs-faint'>{prose_html(card.where)}</div>")
-    # What to do is never cut.
-    parts += [f"<div class='do'>{safe(line)}</div>" for line in card.lines]
-    if card.advice:
-        parts.append(f"<div>{safe(card.advice)}</div>")
-    return f"<li>{''.join(parts)}</li>"
-
-
-def _change(change: tuple[str, str]) -> str:
-    name, text = change
-    named = f"<code>{prose_html(name)}</code> " if name else ""
-    return f"<li>{named}{prose_html(text, 1200)}</li>"

@@ -75,6 +75,7 @@
     const box = document.createElement("input");
     const count = document.createElement("span");
     box.type = "search";
+    box.placeholder = "words, or click a value";
     label.append(`Search ${rows.length} rows`, box);
     count.setAttribute("role", "status");
     label.className = "search";
@@ -87,6 +88,13 @@
         left += !row.hidden;
       });
       count.textContent = words.length ? ` ${left} of ${rows.length} rows` : "";
+    });
+    // A click on a value searches for it as well.
+    table.tBodies[0].addEventListener("click", ({ target }) => {
+      const cell = target.closest("td.word");
+      if (!cell || String(getSelection())) return;
+      box.value = `${box.value} ${cell.textContent}`.trim();
+      box.dispatchEvent(new Event("input"));
     });
     label.append(count);
     table.closest(".cs-tabled").querySelector(".cs-bar").append(label);

@@ -1,5 +1,4 @@
 // A table that shows one page of rows, sorts by its heads, folds rows and opens one. Texts go in as textContent only.
-// Its model is anywidget's, or one that a page without a kernel has in its place: `report/page/lookups.js`.
 const plain = (n) => n.toLocaleString("en");
 const PAGES = { First: () => 0, Previous: (p) => p - 1, Next: (p) => p + 1, Last: (_, last) => last };
 
@@ -227,3 +226,4 @@ function showTable({ model, el }) {
     for (const [name, act] of Object.entries(on)) model.off(name, act);
   };
 }
+export default { render: showTable };
