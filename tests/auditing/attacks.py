@@ -200,6 +200,25 @@ PROGRAMS = {
     "methodcaller": b"\x80\x04coperator\nmethodcaller\n\x8c\x05mkdir\x8c\x01@\x86Rcposix\n__doc__\n0cbuiltins\n__import__\n\x8c\x02os\x85R\x85R.",
 }  # fmt: skip
 RUNS = b"cos\nmkdir\n(V@\ntR."
+# What a broken pickle does before it breaks, behind what other readers of pickles stop at.
+PROGRAMS |= {
+    "broken in a frame": b"\x80\x04\x95\x40" + bytes(7) + RUNS[:-1] + b"\xd3" + b"N" * 64,
+    "broken behind a frame that begins in it": b"\x80\x04\x95\x18"
+    + bytes(7)
+    + RUNS[:-1]
+    + b"ssNNN"
+    + b"N" * 64,
+    "broken in a frame, behind an odd number": b"\x80\x04\x95\x40"
+    + bytes(7)
+    + b"I0x10\n"
+    + RUNS[:-1]
+    + b"\xd3"
+    + b"N" * 64,
+    "broken behind a method of a list": b"\x80\x04cbuiltins\ngetattr\n]\x8c\x06append\x86R0"
+    + RUNS[:-1]
+    + b"\xd3",
+    "cut, behind an odd number": b"\x80\x05I0x10\n" + RUNS[:-1] + b"\x96\x64" + bytes(7),
+}
 PROTOCOL_2 = b"\x80\x02" + RUNS
 LEGACY = [pickle.dumps(part, 2) for part in (0x1950A86A20F9469CFC6C, 1001, {"little_endian": True}, {}, [])]
 GUARDS = r"""

@@ -12,15 +12,17 @@ from typing import Protocol
 
 from cachescope import analysis, answers, readers
 from fuzz.files import file_kinds
+from fuzz.kept import kept_kinds
 from fuzz.logs import log_kinds
 from fuzz.seeds import Seeds
+from fuzz.shown import Shown
 from fuzz.tables import table_kinds
 from fuzz.vllm_logs import VllmLogs
 from fuzz.watch import Watch
 
 # How often a kind comes. No medium has most of them, and what takes long comes seldom: a directory takes as long as hundreds of pickles.
 WEIGHTS = {
-    "pickles": 2_000,
+    "pickles": 1_700,
     "trace records": 500,
     "traces in parts": 100,
     "text lines": 500,
@@ -32,6 +34,9 @@ WEIGHTS = {
     "vLLM logs": 40,
     "remote caches": 40,
     "packed logs": 40,
+    "locks": 40,
+    "indexes": 40,
+    "planted recordings": 20,
     "directories": 4,
     "saved scopes": 4,
     "collected logs": 4,
@@ -61,6 +66,8 @@ class Driver:
             VllmLogs(seeds),
             *file_kinds(seeds),
             *table_kinds(seeds, folder),
+            *kept_kinds(seeds),
+            Shown(seeds),
         ]  # type: ignore[list-item]
         assert {kind.name for kind in kinds} == set(WEIGHTS)
         self.kinds = [kind for kind in kinds if only is None or kind.name in only]

@@ -7,6 +7,7 @@ import zipfile
 from io import BytesIO
 from pathlib import Path
 
+from cachescope.auditing.pickles import Place, audit_pickle
 from cachescope.errors import CachescopeError
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.readers.directory.cache_dir import read_cache_dir, read_shipped_file
@@ -14,6 +15,7 @@ from cachescope.readers.directory.entry_file import value_text
 from cachescope.readers.directory.graph_entries import check_aotautograd, check_fxgraph
 from cachescope.readers.pickles.inert_pickle import NotRead, loads_harmless
 from cachescope.readers.reading import Reading
+from fuzz.followed import wrongs_of
 from fuzz.pickles import made_pickle
 from fuzz.remote import Remote
 from fuzz.seeds import Seeds
@@ -22,7 +24,18 @@ from fuzz.use import emptied, scope_at, scope_of, use
 from fuzz.values import bad_value, changed_bytes, changed_json
 
 _KEY = "f" + "a" * 51
-_NAMES = ("x\udcff", "x\n::error::y", "é" * 60, ".x.tmp", "entry", "a" * 52, "\u202e.py")
+_NAMES = (
+    "x\udcff",
+    "x\n::error::y",
+    "é" * 60,
+    ".x.tmp",
+    "entry",
+    "a" * 52,
+    "\u202e.py",
+    "of zquill vanterra.py",
+    "<zqtag zqattr=1>",
+    "kestrel.best_config",
+)
 
 
 def put_as(root: Path, seed: Path, data: bytes) -> None:
@@ -30,6 +43,16 @@ def put_as(root: Path, seed: Path, data: bytes) -> None:
     path = root / Path(*seed.parts[seed.parts.index("directories") + 2 :])
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(data)
+
+
+# Kinds of files that are pickles of anything, and those that hold objects of torch's.
+_PICKLED = ("versioned", "versioned", "pgo", "fxgraph", "aotautograd", "torch_save", "precompile", "vllm_aot")
+
+
+def proves(data: bytes, kind: str) -> None:
+    """What an audit calls proven does nothing that torch's own pickles do not, followed by another."""
+    if not {one.level for one in audit_pickle(data, Place("x", kind)).findings} - {"note"}:
+        assert not (wrong := wrongs_of(data)), f"proven as {kind}, and {wrong[:3]}"
 
 
 class Pickles:
@@ -41,6 +64,7 @@ class Pickles:
         return made_pickle(chance)
 
     def check(self, data: bytes, folder: Path) -> None:
+        proves(data, _PICKLED[len(data) % len(_PICKLED)])
         try:
             value = loads_harmless(data)
         except CachescopeError:
@@ -64,6 +88,8 @@ class StoredEntries:
         return changed_bytes(chance, data, chance.choice((0, 1, 1, 2, 5, 20)))
 
     def check(self, data: bytes, folder: Path) -> None:
+        proves(data, "fxgraph")
+        proves(data, "aotautograd")
         for cache, check in (("fxgraph", check_fxgraph), ("aotautograd", check_aotautograd)):
             reading = Reading()
             entry = EntryRow(cache=cache, path="x", root="x", cache_key=_KEY)
@@ -117,7 +143,7 @@ class JsonFiles:
         if (scope := scope_at(root)) is None:
             return
         if len(data) % 53 == 0:
-            use(scope, folder / "saved")
+            use(scope, folder / "saved", root, len(data) // 53)
 
 
 class Blobs:
@@ -148,7 +174,7 @@ class Blobs:
         reading = Reading()
         read_cache_dir(str(root), reading)
         if len(data) % 101 == 0:
-            use(scope_of(reading))
+            use(scope_of(reading), None, root, len(data) // 101)
 
 
 class MegaCaches:
@@ -208,7 +234,7 @@ class Directories:
             (root / "trace.log").write_bytes(b"\n".join(piece.data for piece in pieces))
         if (scope := scope_at(root)) is None:
             return
-        use(scope, folder / "saved" if chance.random() < 0.3 else None)
+        use(scope, folder / "saved" if chance.random() < 0.3 else None, root, chance.randrange(60))
 
     def _put(self, chance: random.Random, source: Path, path: Path) -> None:
         if chance.random() < 0.2:

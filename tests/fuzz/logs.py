@@ -19,6 +19,7 @@ from cachescope.readers.logs.text_log import TEXT
 from cachescope.readers.logs.trace_log import TRACE, parts_of_trace, read_trace_part
 from cachescope.readers.logs.trace_process import TraceProcess
 from cachescope.readers.reading import Reading
+from fuzz.outputs import PLANTED
 from fuzz.seeds import Piece, Seeds, record_of, taken_apart
 from fuzz.use import check_reading, scope_at, scope_of, use
 from fuzz.values import changed_bytes, changed_json
@@ -62,6 +63,10 @@ def changed_line(chance: random.Random, piece: Piece) -> Piece:
     if chance.random() < 0.2 and piece.lookup is not None:
         key = piece.lookup[1].encode()
         return piece.changed(piece.data.replace(key, changed_bytes(chance, key)))
+    if chance.random() < 0.2:
+        words = piece.data.split(b" ")
+        words[chance.randrange(len(words))] = chance.choice(PLANTED).encode()
+        return piece.changed(b" ".join(words))
     return piece.changed(changed_bytes(chance, piece.data, chance.choice((1, 1, 3))))
 
 
@@ -120,7 +125,7 @@ class Logs:
         check_reading(reading)
         self._conserves(reading)
         if self._is_full:
-            use(scope_of(reading), folder / "saved")
+            use(scope_of(reading), folder / "saved", path, len(data))
 
     def _conserves(self, reading: Reading) -> None:
         if reading.problems:

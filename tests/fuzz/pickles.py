@@ -4,12 +4,16 @@ import pickletools
 import random
 import struct
 
+from fuzz.followed import KNOWN
+
 _NAMES = (
     ("torch._inductor.output_code", "CompiledFxGraph"), ("torch._functorch._aot_autograd.autograd_cache", "AOTAutogradCacheEntry"),
     ("collections", "OrderedDict"), ("collections", "defaultdict"), ("builtins", "set"), ("builtins", "eval"), ("builtins", "getattr"),
     ("os", "system"), ("posix", "system"), ("subprocess", "Popen"), ("operator", "attrgetter"), ("copyreg", "_reconstructor"),
     ("torch._dynamo.pgo", "CodeId"), ("torch._inductor.runtime.caching.interfaces", "CacheEntry"), ("", ""), ("x" * 300, "é"), ("a.b", "c.d.__class__"),
 )  # fmt: skip
+# What torch's own entries name and call so: what is built of these alone may be proven.
+_TORCHS = [name for name, forms in KNOWN.items() if forms and name.rpartition(".")[0]]
 _KEYS = (
     "guards_expr", "_fx_graph_cache_debug_lines", "source_code", "_time_taken_ns", "__setstate__",
     "__class__", "__dict__", "x",
@@ -26,6 +30,8 @@ _TO_MARK = {b"t": 1, b"l": 1, b"d": 1, b"e": 0, b"u": 0, b"\x90": 0, b"\x91": 1,
 def made_pickle(chance: random.Random, *, most: int = 60) -> bytes:
     """One pickle; now and then cut, with bytes changed or opcodes in any order."""
     parts = [b"\x80" + bytes([chance.choice((0, 1, 2, 3, 4, 5, 5, 255))])] if chance.random() < 0.9 else []
+    if chance.random() < 0.3:
+        return _broken(chance, b"".join(parts), _call_of_torch(chance))
     depth, marks, memo = 0, [], 0
     is_wild = chance.random() < 0.2
     for _ in range(chance.randrange(1, most)):
@@ -72,8 +78,75 @@ def made_pickle(chance: random.Random, *, most: int = 60) -> bytes:
     return data
 
 
+def _broken(chance: random.Random, start: bytes, data: bytes) -> bytes:
+    """Whole, cut, in a frame of any length, or with something behind it that is no pickle."""
+    end = chance.choice(
+        (
+            b".",
+            b".",
+            b".",
+            b"",
+            b"\xd3",
+            b"s.",
+            b"\x96" + bytes([99]) + bytes(7),
+            b".N.",
+            b"X\xff\xff\xff\xff",
+        )
+    )
+    data += end
+    if chance.random() < 0.3:
+        length = max(0, len(data) + chance.choice((0, 0, 1, -1, -4, 3, 60)))
+        data = b"\x95" + struct.pack("<Q", length) + data + b"N" * chance.choice((0, 60))
+    return start + data
+
+
+_OF_LETTERS = {
+    "n": b"N", "b": b"\x88", "i": b"K\x01", "f": b"G" + struct.pack(">d", 0.5), "s": b"\x8c\x01s", "x": b"C\x04abcd", "t": b")", "l": b"]", "d": b"}",
+    "e": b"\x8f",
+}  # fmt: skip
+
+
+def _call_of_torch(chance: random.Random, depth: int = 0) -> bytes:
+    """A call as torch's entries have it, of others or of plain values; now and then with what they never have."""
+    module, name = _name(chance)
+    forms = KNOWN.get(f"{module}.{name}", {})
+    named = b"c" + f"{module}\n{name}\n".encode()
+
+    def given(how: str) -> list[bytes]:
+        letters = sorted(forms.get(how, "s")) if chance.random() < 0.9 else sorted(_OF_LETTERS)
+        return [
+            _OF_LETTERS.get(one) or (_call_of_torch(chance, depth + 1) if depth < 4 else b"N")
+            for one in letters
+        ]
+
+    arguments = b"(" + b"".join(given("call")) + b"t"
+    made = chance.choice((
+        named + arguments + b"R", named + arguments + b"\x81", named + arguments + b"}\x92",
+        b"(" + named + arguments[1:-1] + b"o", b"(" + arguments[1:-1] + b"i" + named[1:], named,
+    ))  # fmt: skip
+    if chance.random() < 0.2:
+        made += (
+            b"C" + bytes([len(inner)]) + inner + b"\x86"
+            if len(inner := made_pickle(chance, most=4)) < 256
+            else b""
+        )
+    if "build" in forms or chance.random() < 0.1:
+        state = b"".join(given("build")[:1])
+        made += (
+            b"}\x8c\x01" + chance.choice((b"x", b"_")) + state + b"s" if state == b"}" else state or b"N"
+        ) + b"b"
+    return made
+
+
 def _two_lines(chance: random.Random) -> bytes:
-    return "{}\n{}\n".format(*chance.choice(_NAMES)).encode()
+    return "{}\n{}\n".format(*_name(chance)).encode()
+
+
+def _name(chance: random.Random) -> tuple[str, str]:
+    if chance.random() < 0.4:
+        return chance.choice(_NAMES)
+    module, _, name = chance.choice(_TORCHS).rpartition(".")
+    return module, name
 
 
 def _fetched(chance: random.Random, index: int) -> bytes:
@@ -105,11 +178,11 @@ def _pushed(chance: random.Random) -> bytes:
         lambda: b"\x8a\x09" + number.to_bytes(9, "little", signed=True),
         lambda: b"\x8b" + struct.pack("<i", chance.choice((9, 9, -1, 1 << 30))) + bytes(9),
         lambda: chance.choice((b"I%d\n", b"L%dL\n")) % number,
-        lambda: chance.choice((b"I01\n", b"I00\n", b"F1e400\n", b"Fnan\n", b"F0.5\n", b"Ix\n")),
+        lambda: chance.choice((b"I01\n", b"I00\n", b"F1e400\n", b"Fnan\n", b"F0.5\n", b"Ix\n", b"I0x10\n", b"L 1_0L\n", b"F\n")),
         lambda: b"G" + struct.pack(">d", chance.choice((0.0, 1e300, float("nan")))),
         lambda: chance.choice((b"N", b"\x88", b"\x89", b"]", b"}", b")", b"\x8f")),
         lambda: b"c" + _two_lines(chance),
-        lambda: b"".join(b"\x8c" + bytes([len(part.encode()) % 256]) + part.encode()[:255] for part in chance.choice(_NAMES)) + b"\x93",
+        lambda: b"".join(b"\x8c" + bytes([len(part.encode()) % 256]) + part.encode()[:255] for part in _name(chance)) + b"\x93",
         lambda: chance.choice((b"S'x'\n", b"T\x01\0\0\0x", b"U\x01x", b"Px\n", b"Q", b"\x82\x01", b"\x83\x01\x01", b"\x84\1\0\0\0", b"\x97", b"\x98")),
     )  # fmt: skip
     # The last are refused outright.

@@ -110,7 +110,7 @@ class Remote:
                 cachescope.audit(_ADDRESS)
         if len(data) % 41 == 0:
             use(scope_of(answered))
-            use(scope_of(reading), folder / "saved")
+            use(scope_of(reading), folder / "saved", path, len(data) // 41)
             try:
                 cachescope.audit(path)
             except CachescopeError:

@@ -71,7 +71,7 @@ class Shipped:
                 "a changed artifact that nothing is said against"
             )
         if len(data) % 53 == 0:
-            use(scope, folder / "saved")
+            use(scope, folder / "saved", root, len(data) // 53)
             cachescope.audit(path)
 
 

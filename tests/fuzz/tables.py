@@ -48,7 +48,7 @@ class Stored:
         for name, whole in self._files.items():
             (root / name).write_bytes(data if name == self._changed else whole)
         with suppress(CachescopeError):
-            use(cachescope.read(root, index=False))
+            use(cachescope.read(root, index=False), None, root, len(data))
 
 
 def _changed_table(chance: random.Random, table: pa.Table) -> pa.Table:

@@ -16,6 +16,7 @@ from cachescope.report.as_json import entries_object, explain_object
 from cachescope.report.json_text import json_text
 from cachescope.report.why_missed import answer_lines
 from cachescope.scope import Scope
+from fuzz.outputs import check_outputs
 
 FRAMES = (
     "runs", "lookups", "entries", "contexts", "guards", "kernels", "autotune", "links", "orphans", "duplicates", "removable",
@@ -32,8 +33,8 @@ def check_reading(reading: Reading) -> None:
         assert LogTables.of("source", reading).to_json() is not None, "a value that no column holds"
 
 
-def use(scope: Scope, folder: Path | None = None) -> None:
-    """Ask for every frame and every answer; with a folder, save it there and read it again."""
+def use(scope: Scope, folder: Path | None = None, path: Path | None = None, which: int = 0) -> None:
+    """Ask for every frame and every answer; with a folder, save it there and read it again; with a path, ask one of the commands."""
     for name in FRAMES:
         getattr(scope, name)
     for made in (explain_object(scope), entries_object(scope)):
@@ -59,6 +60,8 @@ def use(scope: Scope, folder: Path | None = None) -> None:
             [scope.problems, scope.phase_problems, scope.compile_problems], ignore_index=True
         )
         pd.testing.assert_frame_equal(again.problems, problems)
+    if path is not None:
+        check_outputs(path, path.parent, which)
 
 
 def scope_of(reading: Reading) -> Scope:

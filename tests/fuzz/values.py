@@ -5,6 +5,8 @@ import random
 import re
 from typing import Any
 
+from fuzz.outputs import PLANTED, planted_json
+
 # As they stand in JSON, right or wrong.
 BAD = (
     "null", "true", "false", "0", "-1", "1.5", "-0.0", "NaN", "Infinity", "-Infinity", "1e400", "1e-400",
@@ -25,12 +27,13 @@ _SAID = (
     "<torch._C.Generator object at 0x" + "f" * 5_000 + ">", "_CudaDeviceProperties(name='x', major=" + "9" * 5_000 + ")", "cuda:999999999999999999999",
     "{'device': {'name': 'NVIDIA H100'}, 'version': {'triton': 5}}", "{'device': {'name': []}}", "\n" * 3_000, " " * 20_000 + "x", "x" * 50_000,
 )  # fmt: skip
+_PLANTED = planted_json()
 _DETAIL = re.compile(r"\[[a-z2-7]{51}\] [A-Za-z_]\w*(?:\[.*?\])?: ")
 _TOKEN = "\x01value\x01"
 
 
 def bad_value(chance: random.Random) -> str:
-    return chance.choice(_RARE) if chance.random() < 0.003 else chance.choice(BAD)
+    return chance.choice(_RARE) if chance.random() < 0.003 else chance.choice((*BAD, *_PLANTED))
 
 
 def changed_json(chance: random.Random, value: Any, times: int = 1) -> bytes:
@@ -68,12 +71,12 @@ def _said(chance: random.Random, text: str) -> str:
     """Other words: of a hash detail its value, with another hash or the same."""
     detail = _DETAIL.match(text)
     if detail is None:
-        return chance.choice(_SAID)
+        return chance.choice((*_SAID, *PLANTED))
     other = chance.choice(
         ("fx_kwargs[is_backward]: ", "example_inputs[0]: ", "system_info[device]: ", "inductor_config[x]: ")
     )
     start = detail[0] if chance.random() < 0.7 else detail[0][:54] + other
-    return "[" + chance.choice("abc") + start[2:] + chance.choice(_SAID)
+    return "[" + chance.choice("abc") + start[2:] + chance.choice((*_SAID, *PLANTED))
 
 
 def _place(chance: random.Random, value: Any) -> tuple[Any, Any]:

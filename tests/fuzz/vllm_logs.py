@@ -89,7 +89,7 @@ class VllmLogs:
             return
         _holds(scope)
         if self._is_full:
-            use(scope, folder / "saved")
+            use(scope, folder / "saved", root, len(data))
 
 
 def _holds(scope: Scope) -> None:

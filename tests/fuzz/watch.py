@@ -97,7 +97,8 @@ class Watch:
         if event.startswith(_ON_PATHS):
             # Beside an open folder lies what removes a whole tree: the folder was looked at when it was opened.
             return (event in ("os.remove", "os.rmdir") and given[-1] != -1) or self._is_inside(given[0])
-        return not event.startswith(_FORBIDDEN)
+        # What --redact hides begins with the name of this machine.
+        return event == "socket.gethostname" or not event.startswith(_FORBIDDEN)
 
     def _is_inside(self, path: object) -> bool:
         if isinstance(path, int):

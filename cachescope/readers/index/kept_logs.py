@@ -224,7 +224,7 @@ def _about(file: Path) -> _About | None:
             if stream.readline(len(_MAGIC)) != _MAGIC:
                 return None
             about = json.loads(stream.readline(1 << 16))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     if not isinstance(about, dict) or about.keys() != _NAMES:
         return None

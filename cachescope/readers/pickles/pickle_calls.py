@@ -10,6 +10,7 @@ import io
 import pickletools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from pickle import UnpicklingError
 from typing import Any, Final, NamedTuple, Never
 
 from cachescope.readers.pickles.inert_pickle import (
@@ -237,7 +238,11 @@ def follow(data: bytes, start: int = 0, *, persistent_ids: bool = False) -> Prog
             program.damage = error.what
         else:
             program.odd.append(f"a {error.what}")
-        data = _before_a_cut(data[: error.offset or 0])
+        # Of a cut bytearray, Python's unpickler prints that it does not know what to do with it.
+        is_cut_bytearray = error.what == "truncated" and data[error.op_at : error.op_at + 1] == b"\x96"
+        data = data[: error.op_at if is_cut_bytearray else error.offset or 0]
+        # What a broken pickle does before the break is not held back by a frame that goes on behind it.
+        frames = [at for at in error.frames if at + 9 <= len(data)]
     if (frames or program.damage) and _cross(data):
         program.odd.append(
             "a frame that ends in an opcode or in another frame: unpicklers disagree on what follows"
@@ -251,31 +256,18 @@ def follow(data: bytes, start: int = 0, *, persistent_ids: bool = False) -> Prog
     except (EOFError, UnicodeDecodeError) as error:
         program.damage = program.damage or str(error)
     except Exception as error:  # what the stand-ins refuse, and a damaged program, can be anything
-        if program.damage is None and not program.odd:
+        # What they refuse before the break, torch's own objects may accept.
+        if not program.odd and not (program.damage and isinstance(error, UnpicklingError)):
             program.refused = f"does what no pickler writes: {error}"
     return program
 
 
-def _before_a_cut(data: bytes) -> bytes:
-    """The opcodes that are whole: of a cut bytearray, Python's unpickler prints that it does not know what to do with it."""
-    if b"\x96" not in data:
-        return data
-    stream = io.BytesIO(data)
-    end = 0
-    try:
-        for _ in pickletools.genops(stream):
-            end = stream.tell()
-    except ValueError:
-        pass
-    return data[:end]
-
-
 def _cross(data: bytes) -> bool:
-    """Whether a frame ends within an opcode, or holds another one."""
+    """Whether a frame ends within an opcode, or holds another one; or may, behind what pickletools does not read."""
     # If an argument crosses the end of a frame, unpicklers that read from a file drop the rest of the frame.
-    end = 0
+    end, stream = 0, io.BytesIO(data)
     try:
-        for opcode, length, place in pickletools.genops(data):
+        for opcode, length, place in pickletools.genops(stream):
             at = place or 0
             if opcode.name == "FRAME":
                 if at < end:
@@ -286,7 +278,7 @@ def _cross(data: bytes) -> bool:
                     return True
                 end = 0
     except ValueError:
-        pass  # cut
+        return stream.tell() < len(data) or 0 < end < stream.tell()  # else it is cut
     return False
 
 

@@ -36,6 +36,8 @@ class UnreadablePickle(CachescopeError):  # noqa: N818 - what it is, as callers 
         super().__init__(what if offset is None else f"{what} (byte {offset})")
         self.what = what
         self.offset = offset
+        self.frames: list[int] = []  # the offsets of the FRAME opcodes before
+        self.op_at = 0  # the offset of the last opcode that was followed, but for frequent ones
 
 
 class NotRead(UnreadablePickle):
@@ -77,10 +79,15 @@ def check_program(data: bytes, limits: Limits) -> list[int]:
     cost = Cost(data, limits)
     try:
         cost.run()
-    except LookupError:
-        if cost.at >= len(data) or data[cost.at :] == b"\x8c":
-            raise cost.truncated() from None
-        raise UnreadablePickle("not a pickle: takes what is not there", cost.at) from None
+    except (LookupError, UnreadablePickle) as error:
+        if isinstance(error, UnreadablePickle):
+            failed = error
+        elif cost.at >= len(data) or data[cost.at :] == b"\x8c":
+            failed = cost.truncated()
+        else:
+            failed = UnreadablePickle("not a pickle: takes what is not there", cost.at)
+        failed.frames, failed.op_at = cost.frames, cost.op_at
+        raise failed from None
     return [] if frames_fit(data, cost.frames, cost.at + 1) else cost.frames
 
 
@@ -287,10 +294,10 @@ Step: TypeAlias = Callable[[Cost], object]
 
 
 def _frame(cost: Cost) -> None:
-    cost.frames.append(cost.op_at)
     # Like `pickle.loads`, which torch calls: it only requires that the whole frame is there.
     if cost.number(8) > len(cost.data) - cost.at:
         raise cost.truncated()
+    cost.frames.append(cost.op_at)
 
 
 def _refused(what: str) -> Step:

@@ -1,0 +1,141 @@
+"""What cachescope itself keeps and reads again: locks and the index, with bytes or values changed."""
+
+import hashlib
+import json
+import random
+from pathlib import Path
+
+import cachescope
+from cachescope.errors import CachescopeError
+from cachescope.locking import verifying
+from cachescope.locking.lock import CacheLock
+from cachescope.locking.lock_text import lock_text, read_lock
+from cachescope.locking.machine import installed_torch, installed_triton
+from cachescope.locking.verifying import verify_lock
+from cachescope.readers.index import kept_logs, log_state
+from cachescope.readers.index.kept_logs import Index
+from cachescope.readers.index.log_tables import LogTables
+from cachescope.readers.logs.trace_log import TRACE
+from cachescope.readers.reading import Reading
+from fuzz.outputs import run
+from fuzz.seeds import Seeds
+from fuzz.use import emptied
+from fuzz.values import changed_bytes, changed_json
+
+_FULLY = 20
+"""Of so many inputs one is asked by the command."""
+
+
+class Locks:
+    """A lock is refused in one line, or every file that is not as it says is found, and no other."""
+
+    name = "locks"
+
+    def __init__(self, seeds: Seeds) -> None:
+        self._caches = [folder for folder in seeds.directories if folder.is_dir()][:12]
+        self._whole: dict[Path, bytes] = {}
+        # What is installed is the same for all.
+        torch, triton = installed_torch(), installed_triton()
+        verifying.installed_torch = lambda: torch
+        verifying.installed_triton = lambda **_: triton
+        for cache in self._caches:
+            try:
+                self._whole[cache] = lock_text(cachescope.lock(cache)).encode()
+            except CachescopeError:
+                continue  # links that lead outside
+        self._cache = Path()
+
+    def make(self, chance: random.Random) -> bytes:
+        self._cache = chance.choice(list(self._whole))
+        data = self._whole[self._cache]
+        if chance.random() < 0.6:
+            return changed_json(chance, json.loads(data), chance.choice((0, 1, 1, 2)))
+        return changed_bytes(chance, data, chance.choice((0, 1, 1, 4)))
+
+    def check(self, data: bytes, folder: Path) -> None:
+        path = folder / "one.lock"
+        path.write_bytes(data)
+        if len(data) % _FULLY == 0:
+            for hides in ((), ("--redact",)):
+                run("verify", path, self._cache, *hides)
+        try:
+            lock = read_lock(path)
+        except CachescopeError as error:
+            refused = str(error)
+        else:
+            refused = ""
+            self._holds(data, lock)
+        assert len(refused.splitlines()) < 2, "refused in more than one line"
+
+    def _holds(self, data: bytes, lock: CacheLock) -> None:
+        said = json.loads(data.decode("utf-8-sig"))
+        told = {one["path"]: (one["size"], one["sha256"]) for one in said["files"]}
+        assert {name: (one.size, one.sha256) for name, one in lock.files.items()} == told
+        there = {
+            str(one.relative_to(self._cache)): one
+            for one in self._cache.rglob("*")
+            if one.is_file() and not one.is_symlink() and (one.suffix != ".lock" or one.stat().st_size)
+        }
+        found = {(one.kind, one.path) for one in verify_lock(lock, self._cache).findings}
+        for name in told.keys() | there.keys():
+            if name not in there:
+                assert ("missing", name) in found, f"{name!r} is not missed"
+            elif name not in told:
+                assert {kind for kind, path in found if path == name} & {"extra", "altered"}, (
+                    f"{name!r} is new"
+                )
+            else:
+                data = there[name].read_bytes()
+                is_same = told[name] == (len(data), hashlib.sha256(data).hexdigest())
+                assert (("altered", name) in found) != is_same, f"{name!r} is not as locked"
+
+
+class Indexes:
+    """A changed file of the index is not believed: the log is read again, or what was kept is what was read."""
+
+    name = "indexes"
+
+    def __init__(self, seeds: Seeds) -> None:
+        log_state._LEAST_BYTES, kept_logs.is_quiet = 1, lambda _: True
+        root = seeds.folder / "indexed"
+        root.mkdir()
+        self._kept = []
+        for number, pieces in enumerate(seeds.traces[:8]):
+            log = root / f"{number}.log"
+            log.write_bytes(b"\n".join(piece.data for piece in pieces) + b"\n")
+            reading = Reading()
+            TRACE.read(str(log), reading)
+            kept = Index(root / "kept").kept(str(log))
+            assert kept is not None
+            tables = LogTables.of(str(log), reading)
+            kept.store(tables)
+            self._kept.append((kept, tables.to_json(), kept.file.read_bytes()))
+        self._at = 0
+
+    def make(self, chance: random.Random) -> bytes:
+        self._at = chance.randrange(len(self._kept))
+        _, _, data = self._kept[self._at]
+        kind = chance.random()
+        if kind < 0.2:
+            return chance.choice(self._kept)[2]
+        if kind < 0.5:
+            magic, head, body = data.split(b"\n", 2)
+            return b"\n".join((magic, changed_json(chance, json.loads(head)), body))
+        return changed_bytes(chance, data, chance.choice((0, 1, 1, 4, 20)))
+
+    def check(self, data: bytes, folder: Path) -> None:
+        kept, right, whole = self._kept[self._at]
+        here = Index(emptied(folder / "index"))
+        file = here.folder / kept.file.name
+        file.write_bytes(data)
+        again = here.kept(kept.path)
+        assert again is not None
+        for read in (again.as_it_is, again.as_it_was):
+            tables = read(kept.path)
+            assert tables is None or tables.to_json() == right, "another log than was kept"
+        assert data != whole or again.as_it_is(kept.path) is not None, "what was not touched is not read"
+        here.logs()
+
+
+def kept_kinds(seeds: Seeds) -> list[object]:
+    return [Locks(seeds), Indexes(seeds)]
