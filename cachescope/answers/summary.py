@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
 from cachescope.analysis.graphs import own_operators
-from cachescope.analysis.phases.names import VECTOR_TEST
+from cachescope.analysis.phases.names import VECTOR_TEST, WAITING_FOR_TEST
 from cachescope.analysis.rates import rates
 from cachescope.answers.facts import Facts
 from cachescope.answers.recording import Recording
@@ -148,13 +148,17 @@ def hits_call(read: Recording, rows: Iterable[LookupRow]) -> str:
 
 def _test(read: Recording, cause: CauseRow) -> str:
     """How much of first compiles was torch's test of the CPU: of ranks one makes it, and the others wait for its lock."""
-    rows = phases_of(read, cause.runs)
-    test = sum(row.self_time_ns for row in rows if row.phase == VECTOR_TEST)
-    return (
-        f", {duration(test)} of it torch's test of the CPU's vector instructions, once a folder"
-        if test
+    rows = phases_of(read, read.facts.runs.keys())
+    test = sum(row.self_time_ns for row in rows if row.phase == VECTOR_TEST and row.run in cause.runs)
+    waits = [row.self_time_ns for row in rows if row.phase == WAITING_FOR_TEST]
+    if not test:
+        return ""
+    waited = (
+        f" ({plural(len(waits), 'process', 'processes')} waited for it, {duration(max(waits))} at most)"
+        if waits
         else ""
     )
+    return f", {duration(test)} of it torch's test of the CPU's vector instructions, once a folder{waited}"
 
 
 def phases_of(read: Recording, runs: Collection[int]) -> list[PhaseRow]:

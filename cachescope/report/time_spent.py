@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Final
 
-from cachescope.analysis.phases.names import REST
+from cachescope.analysis.phases.names import REST, WAITING_FOR_TEST
 from cachescope.answers.rank_collectives import CollectivesApart
 from cachescope.answers.time_spent import (
     Besides,
@@ -81,15 +81,21 @@ def path_texts(members: Sequence[Member]) -> Iterator[str]:
 
 def rank_texts(ranks: RanksWaited, runs: Sequence[RunTime]) -> Iterator[str]:
     """How long ranks waited for each other, or that no event shows it."""
-    waited = [one for one in runs if one.run in ranks.waited_ns]
-    waited.sort(key=lambda one: -ranks.waited_ns[one.run])
-    if not waited:
+    for_test = {one.run: one.phases[WAITING_FOR_TEST] for one in runs if WAITING_FOR_TEST in one.phases}
+    if for_test:
+        text = f"waited while another process tested the CPU's vector instructions, once a folder: {_waits(for_test, runs)}"
+        yield f"{text}; inferred: they generated code without any event until that test had ended"
+    if ranks.waited_ns:
+        yield f"waited for other ranks: {_waits(ranks.waited_ns, runs)}"
+    elif not for_test:
         yield "no event shows whether a rank waited for another: torch has one only where ranks agree on sizes or guards"
-        return
-    times = [f"{one.name} {duration(ranks.waited_ns[one.run])}" for one in waited]
-    yield f"waited for other ranks: {listed(times, _RANKS)}"
     if ranks.last is not None:
         yield f"{ranks.last.name} waited least: the others waited for it"
+
+
+def _waits(waited_ns: Mapping[int, int], runs: Sequence[RunTime]) -> str:
+    waited = sorted((one for one in runs if one.run in waited_ns), key=lambda one: -waited_ns[one.run])
+    return listed((f"{one.name} {duration(waited_ns[one.run])}" for one in waited), _RANKS)
 
 
 def apart_texts(apart: Sequence[CollectivesApart]) -> Iterator[str]:

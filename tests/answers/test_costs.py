@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import cachescope
-from cachescope.analysis.phases.names import VECTOR_TEST
+from cachescope.analysis.phases.names import VECTOR_TEST, WAITING_FOR_TEST
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.costs import Costs, headline
 from cachescope.answers.summary import footer
@@ -154,3 +154,43 @@ def test_the_test_of_the_cpu_takes_as_long_as_torch_takes_for_it(tmp_path: Path)
         f"{phase['self_time_ns'].sum() / 1e9:.1f} s of it torch's test of the CPU's vector instructions"
         in footer(scope)
     )
+
+
+_WAITS = """
+import glob, json, os, sys, time, traceback
+import torch, torch._inductor.compile_fx, torch.utils._filelock as locks
+waited, enter = [0], locks.FileLock.__enter__
+def timed(lock):
+    began = time.perf_counter_ns()
+    given = enter(lock)
+    if "check_build" in {frame.name for frame in traceback.extract_stack()}:
+        waited[0] += time.perf_counter_ns() - began
+    return given
+locks.FileLock.__enter__ = timed
+while sys.argv[2] == "second" and not glob.glob(os.environ["TORCHINDUCTOR_CACHE_DIR"] + "/locks/*"):
+    time.sleep(0.01)
+torch.compile(lambda x: (x.sin() + 1).relu())(torch.ones(16))
+json.dump(waited, open(sys.argv[1], "w"))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+def test_what_a_process_waits_for_the_test_of_another_is_no_code_generation(tmp_path: Path) -> None:
+    """The truth is the time that torch's own lock takes to enter."""
+    environment = {
+        **os.environ, "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache"), "TORCH_TRACE": str(tmp_path / "trace"),
+    }  # fmt: skip
+    names = "first", "second"
+    started = [
+        subprocess.Popen([sys.executable, "-c", _WAITS, tmp_path / name, name], env=environment)
+        for name in names
+    ]
+    assert [process.wait() for process in started] == [0, 0]
+    _, waited = (json.loads((tmp_path / name).read_text())[0] for name in names)
+    scope = cachescope.read(tmp_path / "trace")
+    phases = scope.phases[scope.phases["phase"] == WAITING_FOR_TEST]
+    (told,) = phases["self_time_ns"]
+    assert scope.runs["pid"][phases["run"].item()] == started[1].pid
+    assert told == pytest.approx(waited, rel=0.2) and waited > 10**9
+    assert "(1 process waited for it, " in footer(scope)

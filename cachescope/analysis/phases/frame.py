@@ -9,18 +9,21 @@ Threads of one process may compile at once. A trace names none, but torch lets o
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, NamedTuple
 
 from cachescope.analysis.phases.names import (
+    CODE_GENERATION,
     COMPILER,
     HEADERS,
     LOADING_CODE,
     VECTOR_TEST,
     WAITING_FOR_CODE,
+    WAITING_FOR_TEST,
     is_vector_test,
     phase_of,
 )
@@ -111,6 +114,8 @@ class Sweep:
 
     def __init__(self) -> None:
         self.spent: dict[Place, Spent] = {}
+        self.stretches: dict[Place, list[tuple[int, int]]] = {}
+        """When code was generated in no later event, and when the compiler ran for the vector test: from when, and until when."""
         self._segments: Counter[str] = Counter()
         self._forget()
 
@@ -140,7 +145,10 @@ class Sweep:
         self._now = now if passed >= 0 or passed < -_SET_BACK_NS else before
         if 0 < passed <= MOST_NS_OF_A_DURATION and self._threads:
             self._passed += passed
-            self.spent[self._threads[-1].open[-1].place].self_time_ns += passed
+            place = self._threads[-1].open[-1].place
+            self.spent[place].self_time_ns += passed
+            if place.event == CODE_GENERATION or place.inferred == VECTOR_TEST:
+                self.stretches.setdefault(place, []).append((before, now))
 
     def _begin(self, event: TraceEvent) -> None:
         if event.name == FRAME_COMPILE and event.compile_id is not None:
@@ -237,14 +245,44 @@ class Sweep:
 
 def read_phases(runs: Iterable[RunRow], stamped: Stamps) -> tuple[list[PhaseRow], list[ProblemRow]]:
     """Read the traces of runs once more, for their events; and the problems of events and traces that cannot be read."""
-    read, problems = read_traces(runs, stamped, "its phases", _spent)
-    return [row for run, spent in read for row in _rows(run, spent)], problems
+    of_run = {row.run: row for row in runs}
+    read, problems = read_traces(of_run.values(), stamped, "its phases", _swept)
+    swept = list(read)
+    _find_waits([(of_run[run].cache_dir, sweep) for run, sweep in swept])
+    return [row for run, sweep in swept for row in _rows(run, sweep.spent)], problems
 
 
-def _spent(path: str, size: int | None) -> tuple[Mapping[Place, Spent], list[ProblemRow]]:
+def _swept(path: str, size: int | None) -> tuple[Sweep, list[ProblemRow]]:
     events, sweep = TraceEvents(path, size), Sweep()
     sweep.run(events)
-    return sweep.spent, events.problems
+    return sweep, events.problems
+
+
+def _find_waits(swept: Sequence[tuple[str | None, Sweep]]) -> None:
+    """Book the time of code generation in which a process waited for the lock under which another one tested the CPU.
+
+    No event shows the wait. It is inferred from a stretch without any event that lasts to the end of the test, in the same folder.
+    """
+    tests: dict[str | None, list[tuple[int, int, int]]] = defaultdict(list)
+    for number, (folder, sweep) in enumerate(swept):
+        for place, stretches in sweep.stretches.items():
+            if place.inferred:
+                tests[folder].append((stretches[-1][1], stretches[0][0], number))
+    tests.pop(None, None)
+    ordered = {folder: sorted(rows) for folder, rows in tests.items()}
+    for number, (folder, sweep) in enumerate(swept):
+        for place, stretches in list(sweep.stretches.items()) if folder in ordered else ():
+            waits = (_waited(stretch, ordered[folder], number) for stretch in stretches)
+            if not place.inferred and (waited_ns := sum(waits)):
+                sweep.spent[place].add(-waited_ns, 0)
+                sweep.spent[place._replace(inferred=WAITING_FOR_TEST)] = Spent(1, 0, waited_ns, waited_ns)
+
+
+def _waited(stretch: tuple[int, int], tests: Sequence[tuple[int, int, int]], number: int) -> int:
+    """How long other processes' tests that ended in a stretch were made in it; each test is its end, its beginning and its process."""
+    began, ended = stretch
+    within = tests[bisect_right(tests, (began + 1,)) : bisect_right(tests, (ended + 1,))]
+    return max((end - max(began, start) for end, start, other in within if other != number), default=0)
 
 
 def _rows(run: int, spent: Mapping[Place, Spent]) -> Iterator[PhaseRow]:

@@ -27,11 +27,14 @@ VECTOR_TEST: Final = "vector instruction test"
 """The compiler runs with which torch tests what vector instructions the CPU has (torch/_inductor/cpu_vec_isa.py, `VecISA.check_build`)."""
 
 
+WAITING_FOR_TEST: Final = "waiting for a vector test"
+"""Code generation in which a process waits until another has made that test: torch makes it under a lock, once a folder."""
 HEADERS: Final = "precompiled headers"
 """What torch 2.8 and later build before they compile a kernel for the CPU (torch/_inductor/codecache.py, `_precompile_header`)."""
 LOADING_CODE: Final = "PyCodeCache.load_by_key_path"
 WAITING_FOR_CODE: Final = "async_compile.wait"
 COMPILER: Final = "compile_file"
+CODE_GENERATION: Final = "Scheduler.codegen"
 
 
 def _phase(name: str, is_skipped_by_hit: bool, *events: str) -> Phase:
@@ -67,6 +70,7 @@ PHASES: Final = (
         r"aoti_serialize_constants"),
     # Once a folder of code, by whichever graph comes first; a hit asks for the instructions, too.
     _phase(VECTOR_TEST, False),
+    _phase(WAITING_FOR_TEST, False),
     # Once a folder of code, too; what they are made of is put together and hashed in every process.
     _phase(HEADERS, False),
     _phase("C++ compiler", True, r"compile_file", r"run_command_and_check", r"AotCodeCompiler\.compile",
@@ -99,7 +103,7 @@ def is_vector_test(event: str, above: str) -> bool:
     Kernels and headers are compiled when the generated code is loaded; while the scheduler generates it, torch asks for
     vector instructions and compiles nothing else. So it is in the traces of torch 2.6 to 2.15.
     """
-    return event == COMPILER and above == "Scheduler.codegen"
+    return event == COMPILER and above == CODE_GENERATION
 
 
 def phase_of(event: str, inferred: str = "") -> Phase | None:

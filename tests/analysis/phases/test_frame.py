@@ -1,6 +1,7 @@
 """The frame phases: of the traces as they were read, whatever became of them since; and what hits could save, of rows made by hand."""
 
 import gzip
+import json
 import os
 import shutil
 from pathlib import Path
@@ -11,12 +12,14 @@ import pytest
 
 import cachescope
 from cachescope.analysis.phases.frame import Readings, compile_of, read_phases, readings_of_runs
+from cachescope.analysis.phases.names import WAITING_FOR_TEST
 from cachescope.frames.compile_rows import PhaseRow
 from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.readers.logs.second_pass import CHANGED
 from cachescope.rows import columns_of
 from tests.analysis.plain_rows import lookup_row
 from tests.conftest import Recording
+from tests.readers.logs.test_trace_process import NOON, record
 
 
 @pytest.fixture
@@ -195,3 +198,43 @@ def test_runs_are_read_apart() -> None:
     rows = [phase(1, True), phase(2, True, run=4)]
     found = readings_of_runs(rows, [lookup("fxgraph", "hit", 3, run=4)])
     assert {run: (one.total_ns, one.saved_ns) for run, one in found.items()} == {0: (1, 0), 4: (2, 3)}
+
+
+def traced(folder: Path, pid: int, *events: tuple[float, str, str], cache: str = "/c") -> None:
+    """A trace of a process: when what began or ended, in seconds, and code that it wrote into a folder."""
+    code = record({"inductor_output_code": {"filename": f"{cache}/ab/cab.py"}})
+    told = [
+        record({"chromium_event": {}}, json.dumps({"name": name, "ts": (NOON + at) * 1e6, "ph": ph, "args": {"compile_id": "0/0"}}))
+        for at, ph, name in events
+    ]  # fmt: skip
+    (folder / f"{pid}.log").write_text("".join([*told, code]).replace(" 7 torch", f" {pid} torch"))
+
+
+TEST = (
+    (1, "B", "Scheduler.codegen"),
+    (2, "B", "compile_file"),
+    (9, "E", "compile_file"),
+    (10, "E", "Scheduler.codegen"),
+)
+
+
+@pytest.mark.parametrize(("began", "ended", "cache", "waited"), [
+    (1, 11, "/c", 7),
+    (5, 11, "/c", 4),
+    (5, 9, "/c", 4),
+    (5, 8, "/c", 0),
+    (9, 20, "/c", 0),
+    (1, 11, "/d", 0),
+])  # fmt: skip
+def test_only_a_stretch_that_lasts_to_the_end_of_the_test_of_another_is_a_wait(
+    began: float, ended: float, cache: str, waited: float, tmp_path: Path
+) -> None:
+    traced(tmp_path, 1, *TEST)
+    traced(tmp_path, 2, (began, "B", "Scheduler.codegen"), (ended, "E", "Scheduler.codegen"), cache=cache)
+    scope = cachescope.read(tmp_path)
+    assert len(scope.runs) == 2
+    times = scope.phases.groupby(["run", "phase"])["self_time_ns"].sum() / 1e9
+    (run,) = scope.runs["run"][scope.runs["pid"] == 2]
+    assert times[run].get(WAITING_FOR_TEST, 0) == waited
+    assert times[run].get("code generation", 0) == ended - began - waited
+    assert WAITING_FOR_TEST not in times[1 - run]
