@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cachescope
+from cachescope.analysis.history.timeline import NEVER
 from cachescope.analysis.what_if.browser_replay import ReplayCodes
-from cachescope.analysis.what_if.cells import NEVER
 from cachescope.report.page.replay import codes_object, packed
 from cachescope.scope import Scope
 from tests.made import CODE, Made, Stored, aot, entry, fx, run, scope_of
@@ -128,11 +128,10 @@ def test_so_have_histories_that_nobody_wrote(page: Any, record_property: Any) ->
         scope = History(seed).scope()
         codes = ReplayCodes.of(scope.replay)
         counts["changed"] += agree(page, scope, choices(scope)[:40])
-        counts["plain"] += len(codes.entries.cell) == 0
-        counts["gone"] += any(gone < NEVER for gone in codes.entries.gone)
-        counts["guards"] += any(guards > 0 for guards in codes.entries.guards)
-        plain = zip(codes.cells.early, codes.cells.is_plain, strict=True)
-        counts["before"] += any(early < NEVER for early, is_plain in plain if is_plain)
+        counts["stored"] += any(since < NEVER for since in codes.misses.since)
+        counts["gone"] += any(more < 0 for more in codes.events.more)
+        counts["guards"] += any(guards > 0 for guards in codes.events.guards)
+        counts["before"] += any(source < 0 for source in codes.events.source)
         counts["below AOTAutograd"] += any(aot >= 0 for aot in codes.misses.aot)
         counts["open"] += any(codes.misses.is_open)
         counts["parts"] += codes.parted is not None

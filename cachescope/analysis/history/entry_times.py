@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from cachescope.analysis.history.history import History, is_miss
+from cachescope.analysis.history.history import History
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.grouping import by_key
 from cachescope.keys.paths import is_in_remote_cache
@@ -138,7 +138,7 @@ def _clock(entries: Sequence[EntryRow], history: History) -> _Clock:
     # How long before its miss, and before the end of the compile, an entry seems to have been written.
     before_miss, before_end = [], []
     for entry in entries:
-        wrote = [at for at in history.lookups_of(entry) if is_miss(history.lookups[at])]
+        wrote = [at for at in history.lookups_of(entry) if history.has_stored(at)]
         # If several processes missed one key, such as racing ranks, it is not known which of them wrote it.
         time = history.lookups[wrote[0]].time if len(wrote) == 1 else None
         if time is None or entry.modified_time is None:

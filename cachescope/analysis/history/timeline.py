@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 import signal
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from typing import Final
 
 from cachescope.frames.recorded_rows import LookupRow, RunRow
@@ -16,6 +18,8 @@ from cachescope.grouping import by_key
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH, MISSED, VLLM
 from cachescope.verdict_kinds import NOT_KNOWN
 
+NEVER: Final = 2**31 - 1
+"""The position of what does not happen."""
 # A text log does not record when a compile ended; a race is over by then.
 _UNKNOWN_COMPILE_NS: Final = 2_000_000_000
 # A symbolic size, as in torch.Size([s77, 8]) or ('s77',): torch/_inductor/codecache.py, `_reduce_symint`.
@@ -51,7 +55,7 @@ def _ended_abnormally(how: str) -> NotStored:
 
 
 class Timeline:
-    """What was compiled and stored, and when. Lookups are named by their index in time order."""
+    """What was compiled and stored, and when. Lookups are named by their index in time order, which is their *position*."""
 
     def __init__(self, rows: Sequence[LookupRow], aot: Sequence[int | None], runs: Iterable[RunRow]) -> None:
         self._lookups = rows
@@ -72,6 +76,27 @@ class Timeline:
             if row.time_taken_ns is None:
                 ended[aot] = _ended(row, max(row.end_time or 0, *[ended[graph] or 0 for graph in graphs]))
         return ended
+
+    def position_of(self, time: int | None) -> int:
+        """The first lookup made after a time; 0 if the time is unknown."""
+        return 0 if time is None else bisect_right(self._times, time)
+
+    @cached_property
+    def _times(self) -> list[int]:
+        # One without a time, or of a clock that was set back, gets the time of the one before it.
+        return list(accumulate((row.time or 0 for row in self._lookups), max))
+
+    @cached_property
+    def until(self) -> list[int]:
+        """Until which position the compile after each lookup goes on; its graphs may be looked up again, once the AOTAutograd entry failed."""
+        return [
+            max(self.position_of(end), at + 1, 0 if aot is None else self._graphs[aot][-1] + 1)
+            for at, (end, aot) in enumerate(zip(self.end, self._aot, strict=True))
+        ]
+
+    def since(self, at: int) -> int:
+        """From which position the result of a miss can be found; `NEVER` if it stored none, as far as is known."""
+        return NEVER if at in self.not_stored else self.until[at]
 
     @cached_property
     def last_seen(self) -> list[int | None]:

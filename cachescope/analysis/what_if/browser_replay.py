@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from cachescope.analysis.what_if.cells import NEVER, Cell
+from cachescope.analysis.history.directory import Event
+from cachescope.analysis.history.timeline import NEVER
+from cachescope.analysis.what_if.cells import Cell
 from cachescope.analysis.what_if.replay import Replay
 from cachescope.keys.isolation import CONTEXT_FORMS
 from cachescope.keys.key_fields import VERSION_FIELD, form_fields
@@ -24,7 +26,8 @@ class MissCodes:
     # For a graph whose AOTAutograd lookup missed too, the place of that miss; -1 for the others.
     aot: Column
     is_open: Column  # whether it may have hit anything under other keys
-    since: Column  # from which position its result exists; `NEVER` if it stored nothing
+    # From which position its result exists, an entry without guards that stays; `NEVER` if it stored nothing, or the events tell.
+    since: Column
     taken: Column  # the compile time in nanoseconds; -1 if it has none
 
 
@@ -34,19 +37,17 @@ class CellCodes:
 
     home: Column  # the cache, direction and directory of each: cells of different homes never become one
     is_aot: Column
-    is_plain: Column  # as `Cell` has it
-    early: Column  # since when it has an entry that no recorded miss stored; `NEVER` if it has none
 
 
 @dataclass(frozen=True, slots=True)
-class EntryCodes:
-    """The entries of the cells that are not plain, by column."""
+class EventCodes:
+    """What else happens to the entries of the cells, by column."""
 
-    cell: Column  # its place in the cells
-    since: Column  # from which position each exists, and to which
-    gone: Column
-    source: Column  # the place of the miss that stored it; -1 if no recorded miss did
-    guards: Column  # as `Directory` takes them
+    at: Column  # the position of the first miss that sees it
+    cell: Column  # the place in the cells
+    source: Column  # the place of the miss that stored the entry; -1 if no recorded miss did
+    more: Column  # 1 if it comes, -1 if it goes
+    guards: Column  # a number for each, 0 if it has none; -1 if they, or whether it is there, are not known
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ class ReplayCodes:
 
     misses: MissCodes
     cells: CellCodes
-    entries: EntryCodes
+    events: EventCodes
     fields: tuple[str, ...]  # the fields that vary
     # For each field, the value in each cell: equal numbers within a home mean equal hashes, and 0 is the most
     # frequent.
@@ -100,13 +101,8 @@ class ReplayCodes:
         }
         return cls(
             _misses(replay, chosen),
-            CellCodes(
-                home,
-                [replay.is_aot(cell) for cell in chosen],
-                [cell.is_plain for cell in chosen],
-                [min([NEVER, *(e.since for e in cell.entries if e.source < 0)]) for cell in chosen],
-            ),
-            _entries(replay, chosen),
+            CellCodes(home, [replay.is_aot(cell) for cell in chosen]),
+            _events(replay, chosen),
             fields,
             [_by_frequency(home, table.column(field), places) for field in fields],
             forms,
@@ -119,25 +115,38 @@ def _misses(replay: Replay, chosen: Sequence[Cell]) -> MissCodes:
     place = {at: number for number, at in enumerate(replay.misses)}
     aot = {at: place[above] for at, above in replay.graphs.items()}
     is_open = set(replay.unknown)
+    usual = {event.by: event.at for cell in chosen for event in cell.events if _is_usual(event, cell)}
     return MissCodes(
         replay.misses,
         [place_of_cell.get(replay.cell_of(at), -1) for at in replay.misses],
         [aot.get(at, -1) for at in replay.misses],
         [at in is_open for at in replay.misses],
-        [replay.columns.stored_since[at] for at in replay.misses],
+        [usual.get(at, NEVER) for at in replay.misses],
         [replay.taken[at] for at in replay.misses],
     )
 
 
-def _entries(replay: Replay, chosen: Sequence[Cell]) -> EntryCodes:
+def _events(replay: Replay, chosen: Sequence[Cell]) -> EventCodes:
     place = {at: number for number, at in enumerate(replay.misses)}
+    codes: dict[str | None, int] = {None: -1, "": 0}
     rows = [
-        (number, entry.since, entry.gone, place.get(entry.source, -1), entry.guards_code)
+        (
+            event.at,
+            number,
+            place.get(event.by, -1),
+            event.more,
+            codes.setdefault(event.guards, len(codes) - 1),
+        )
         for number, cell in enumerate(chosen)
-        if not cell.is_plain
-        for entry in cell.entries
+        for event in cell.events
+        if not _is_usual(event, cell)
     ]
-    return EntryCodes(*([row[at] for row in rows] for at in range(5)))
+    return EventCodes(*([row[at] for row in rows] for at in range(5)))
+
+
+def _is_usual(event: Event, cell: Cell) -> bool:
+    """Whether a miss stored an entry without guards, which stays."""
+    return event.by >= 0 and event.guards == "" and all(other.more > 0 for other in cell.events)
 
 
 def _by_frequency(home: Column, column: Column, places: Sequence[int]) -> Column:

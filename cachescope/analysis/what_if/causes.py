@@ -9,7 +9,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from cachescope.analysis.what_if.cells import MISS, NEVER
+from cachescope.analysis.history.directory import MISS
+from cachescope.analysis.history.timeline import NEVER
 from cachescope.analysis.what_if.replay import Replay, Replayed, first_entry, still_missed
 from cachescope.frames.answer_rows import CauseRow, MissRow
 from cachescope.frames.replay_rows import CauseSaving, WhatIfCause

@@ -6,31 +6,24 @@ explains.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from heapq import heapify, heappop, heappush
-from itertools import accumulate
 from typing import Final, Literal, NamedTuple
 
+from cachescope.analysis.history.directory import HIT, MISS, Event
+from cachescope.analysis.history.entry_times import EntryTimes
 from cachescope.analysis.history.history import History, is_miss
+from cachescope.analysis.history.timeline import NEVER
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.grouping import by_key
 from cachescope.terms import VLLM
 
-NEVER: Final = 2**31 - 1
-"""The position of what does not happen."""
-HIT: Final = 0
-MISS: Final = 1
-UNKNOWN: Final = 2
-"""Not an outcome of torch: a replay reports it if nothing decides."""
 OTHER: Final = 3
 """Bypassed, disabled, or of vLLM: no replay changes it."""
-
-Outcomes = list[int]
 
 
 class Key(NamedTuple):
@@ -65,28 +58,11 @@ class ReplayColumns:
             else OTHER
             for row, key in zip(history.lookups, self.key, strict=True)
         ]
-        # One without a time, or of a clock that was set back, gets the time of the one before it.
-        self._times = list(accumulate((row.time or 0 for row in history.lookups), max))
         # From which position the result of each lookup exists; `NEVER` if it stored none, as far as is known.
-        self.stored_since = self._since()
-
-    def position_of(self, time: int | None) -> int:
-        """The first lookup made after a time; 0 if the time is unknown."""
-        return 0 if time is None else bisect_right(self._times, time)
-
-    def _since(self) -> list[int]:
-        history = self.history
-        # In one compile the graph of an AOTAutograd entry is looked up again after the entry failed.
-        last_of = {above: at for at, above in enumerate(history.aot) if above is not None}
-        not_stored, ends = history.timeline.not_stored, history.timeline.end
-        found = []
-        for at, (outcome, above) in enumerate(zip(self.outcome, history.aot, strict=True)):
-            if outcome != MISS or at in not_stored:
-                found.append(NEVER)
-            else:
-                last = at if above is None else last_of[above]
-                found.append(max(self.position_of(ends[at]), last + 1))
-        return found
+        self.stored_since = [
+            history.timeline.since(at) if outcome == MISS else NEVER
+            for at, outcome in enumerate(self.outcome)
+        ]
 
     @cached_property
     def run_directories(self) -> RunDirectories:
@@ -141,7 +117,8 @@ class RunDirectories:
         # The number of the directory of each lookup.
         self.of_lookup = [of_run.get(row.run, shared) for row in history.lookups]
         used = {one for one, is_one in zip(self.of_lookup, of_torch, strict=True) if is_one}
-        # The numbers of the directories that each directory read may be, by its path.
+        # The numbers of the directories that each directory read may be, by its path; and the paths of which nothing shows that a run used them.
+        self.guessed: set[str] = set()
         self.of_root = self._roots(columns, code, sorted(used) or [0])
 
     def _roots(
@@ -158,8 +135,12 @@ class RunDirectories:
         for root, count in votes.items():
             if root in code:
                 found[root] = [code[root]]
+            elif count:
+                found[root] = [count.most_common(1)[0][0]]
             else:
-                found[root] = [count.most_common(1)[0][0]] if count else used
+                found[root] = used
+                if code:
+                    self.guessed.add(root)
         return found
 
 
@@ -182,12 +163,6 @@ def _find_by_hits(of_run: dict[int, int], columns: ReplayColumns) -> None:
             directory_of[key] = of_run[row.run]
 
 
-NO_GUARDS: Final = 0
-"""The number of the guards of an entry that has none."""
-NOT_KNOWN: Final = -1
-"""For an entry of unknown guards, or one that may not exist."""
-
-
 @dataclass(slots=True)
 class Stored:
     """One entry under a key in a directory, from the position at which it was stored until it was gone."""
@@ -196,7 +171,21 @@ class Stored:
     source: int  # position of the miss that stored it; -1 if it existed before, or came from elsewhere
     gone: int = NEVER
     guards: str | None = None  # empty if it has none; None if they are not known
-    guards_code: int = NOT_KNOWN  # the same as a number, as `Directory` takes them
+    unsure: int = (
+        -1
+    )  # the last position at which it may not have been there yet; -1 if `since` is when it was stored
+
+    @property
+    def sure(self) -> int:
+        """From which position on it is known to be there."""
+        return max(self.since, self.unsure + 1)
+
+    def events(self, key: int) -> Iterator[Event]:
+        """What a directory has of it; where it may or may not be, its guards are of no use."""
+        for at, guards in {self.since: None, self.sure: self.guards}.items():
+            yield Event(at, key, self.source, 1, guards)
+            if self.gone < NEVER:
+                yield Event(self.gone, key, self.source, -1, guards)
 
 
 class Difference(NamedTuple):
@@ -215,8 +204,8 @@ class Cell:
     lookups: list[int] = field(default_factory=list)
     misses: list[int] = field(default_factory=list)
     entries: list[Stored] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)  # those of its entries
     has_guards: bool = False  # whether its entries may have guards
-    is_plain: bool = True  # whether the first entry alone determines what exists at any time
 
 
 class Cells:
@@ -229,7 +218,7 @@ class Cells:
         self.of_key: dict[int, list[Cell]] = {}
         self.differences: list[Difference] = []
         self._columns = columns
-        self._guards = {"": NO_GUARDS}
+        self._times = EntryTimes(columns.history)
         entries = self._numbered()
         for cell in self.every:
             self._walk(cell, entries.get(cell, []), is_symbolic[cell.key])
@@ -273,12 +262,12 @@ class Cells:
         # Guards that no log shows: unless every entry is known to have none.
         is_open = is_symbolic and any(entry.guards is None for entry in walk.entries)
         cell.has_guards = walk.has_guards or is_open or any(entry.guards_expr for entry in entries)
-        cell.is_plain = not (cell.has_guards or walk.was_removed)
         for entry in walk.entries:
             if entry.source >= 0:
                 columns.stored_since[entry.source] = entry.since
-            if entry.guards is not None or not cell.has_guards:
-                entry.guards_code = self._guards.setdefault(entry.guards or "", len(self._guards))
+            if entry.guards is None and not cell.has_guards:
+                entry.guards = ""
+            cell.events += entry.events(cell.key)
 
     def _entries_before(self, cell: Cell, entries: list[EntryRow]) -> tuple[list[Stored], Mapping[int, str]]:
         """The entries that no recorded miss stored, and the guards of those that one did, by its position."""
@@ -291,8 +280,14 @@ class Cells:
             # The same number, in time order: each is the result of one miss.
             is_each = len(storing) == len(guards)
             return [], dict(zip(storing, guards, strict=True)) if is_each else {}
-        since = [columns.position_of(entry.modified_time) for entry in in_order]
-        return [Stored(at, -1, NEVER, shown) for at, shown in zip(since, guards, strict=True)], {}
+        position_of = columns.history.timeline.position_of
+        found = []
+        for entry, shown in zip(in_order, guards, strict=True):
+            begin, end = self._times.interval(entry)
+            is_elsewhere = entry.root in columns.run_directories.guessed
+            unsure = NEVER - 1 if is_elsewhere else position_of(end - 1) - 1
+            found.append(Stored(position_of(begin - 1), -1, NEVER, shown, unsure))
+        return found, {}
 
 
 class CellWalk:
@@ -300,13 +295,14 @@ class CellWalk:
 
     def __init__(self, entries: Iterable[Stored], guards_of: Mapping[int, str]) -> None:
         self.entries = list(entries)
-        # Whether some lookup shows guards, and whether entries came or went from outside.
+        # Whether some lookup shows guards.
         self.has_guards = False
-        self.was_removed = False
         self.differences: list[Difference] = []
         self._guards_of = guards_of
-        self._coming = [(entry.since, number, entry) for number, entry in enumerate(self.entries)]
+        # Those that are not known to be there yet, by when they will be.
+        self._coming = [(entry.sure, number, entry) for number, entry in enumerate(self.entries)]
         heapify(self._coming)
+        self._perhaps = [entry for entry in self.entries if entry.since < entry.sure]
         # The entries that exist; of these, the guards that are known, and those whose guards are not.
         self._there: list[Stored] = []
         self._known: set[str] = set()
@@ -326,7 +322,7 @@ class CellWalk:
             elif row.outcome == "guard_miss" and not self.entries:
                 self._take(self._add(Stored(0, -1)))
             self._learn_guards(row)
-            if row.outcome == "full_miss" and self._there:
+            if row.outcome == "full_miss":
                 self._lose_all(at)
             if since < NEVER:
                 stored = self._add(Stored(since, at, NEVER, self._guards_of.get(at)))
@@ -335,17 +331,15 @@ class CellWalk:
 
     def _found_nevertheless(self, at: int, is_first: bool) -> Stored:
         """The entry of a recorded hit for which no stored entry is known."""
-        if self._coming and self._coming[0][2].source >= 0:
-            # It was stored sooner than the records show.
-            first = heappop(self._coming)[2]
-            first.since = at
-            return first
+        next_one = self._coming[0][2] if self._coming else None
+        if next_one is not None and (is_first or next_one.source >= 0 or next_one.since <= at):
+            heappop(self._coming)
+            # It existed before the recording: a copied directory has the times of the copy. Or it was stored sooner than the records show.
+            next_one.since, next_one.unsure = 0 if is_first and next_one.source < 0 else at, -1
+            return next_one
         if is_first:
-            # It existed before the recording; a copied directory has the times of the copy.
-            entry = heappop(self._coming)[2] if self._coming else self._add(Stored(0, -1))
-            entry.since = 0
-            return entry
-        self._differs(at, "came")
+            return self._add(Stored(0, -1))
+        self.differences.append(Difference(at, "came"))
         return self._add(Stored(at, -1))
 
     def _add(self, entry: Stored) -> Stored:
@@ -360,14 +354,16 @@ class CellWalk:
             self._known.add(entry.guards)
 
     def _lose_all(self, at: int) -> None:
-        self._differs(at, "gone")
+        """Nothing is there: what was is gone, and what may have been comes later."""
+        for entry in self._perhaps:
+            if entry.sure > at:
+                entry.since = max(entry.since, at + 1)
+        if not self._there:
+            return
+        self.differences.append(Difference(at, "gone"))
         for entry in self._there:
             entry.gone = at
         self._there, self._known, self._unknown = [], set(), []
-
-    def _differs(self, at: int, kind: Literal["gone", "came"]) -> None:
-        self.differences.append(Difference(at, kind))
-        self.was_removed = True
 
     def _learn_guards(self, row: LookupRow) -> None:
         """Record the guards that a lookup shows, if only one candidate's are unknown."""

@@ -8,93 +8,21 @@ stores nothing. Bypassed and disabled lookups stay so, and recorded hits stay hi
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from heapq import heappop, heappush
-from operator import itemgetter
-from typing import Final, Literal
 
+from cachescope.analysis.history.directory import HIT, MISS, UNKNOWN, Directory, Event, Found
 from cachescope.analysis.history.history import History
+from cachescope.analysis.history.timeline import NEVER
 from cachescope.analysis.rates import rates
-from cachescope.analysis.what_if.cells import (
-    HIT,
-    MISS,
-    NEVER,
-    NO_GUARDS,
-    NOT_KNOWN,
-    UNKNOWN,
-    Cell,
-    Cells,
-    Outcomes,
-    ReplayColumns,
-)
+from cachescope.analysis.what_if.cells import Cell, Cells, ReplayColumns
 from cachescope.analysis.what_if.keys import KeyTable
 from cachescope.frames.answer_rows import RateRow
 from cachescope.grouping import by_key
 from cachescope.keys.key_fields import Removed
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH
 
-_ANY: Final = -2
-
-WhyNot = Literal["guards", "gone", "concurrent", "pending", "not stored", "nothing"]
-
-
-class Directory:
-    """The entries that some cells have at one time, under keys that differed when they were recorded and count as one.
-
-    Lookups of these keys are played into it in time order. Guards are numbers. Whether the guards of an entry hold is known if
-    the entry has none, or if the lookup compiled the same guards itself. In all other cases it depends on sizes, which no log has.
-    """
-
-    def __init__(self, cells: Iterable[Cell], after: Mapping[int, int] | Outcomes) -> None:
-        self._after = after
-        # What is still to come, the next one last; and what goes, the next one first.
-        coming = [(entry.since, cell.key, entry) for cell in cells for entry in cell.entries]
-        self._coming = sorted(coming, key=itemgetter(0), reverse=True)
-        self._going: list[tuple[int, int, int]] = []
-        # How many entries there are: by guards, and by guards and key.
-        self._count: Counter[tuple[int, int | None]] = Counter()
-        self.has_lost = False  # whether an entry is gone
-
-    def would_find(self, key: int, at: int, guards: int) -> int:
-        """What a lookup that missed its own key finds among the entries of the others: `HIT`, `MISS` or `UNKNOWN`.
-
-        It is made `at` a time not before any lookup made earlier, and compiled the `guards` itself.
-        """
-        self._move_to(at)
-        if self._has_other(key, NO_GUARDS) or (guards != NOT_KNOWN and self._has_other(key, guards)):
-            return HIT
-        return UNKNOWN if self._has_other(key, _ANY) else MISS
-
-    def holds_any(self, at: int) -> bool:
-        """Whether there is an entry of any of the keys at a time."""
-        self._move_to(at)
-        return self._count[_ANY, None] > 0
-
-    def _move_to(self, at: int) -> None:
-        while self._coming and self._coming[-1][0] <= at:
-            _, key, entry = self._coming.pop()
-            by = MISS if entry.source < 0 else self._after[entry.source]
-            if by == HIT:
-                continue
-            # What a lookup that may have hit would have stored may not exist.
-            guards = entry.guards_code if by == MISS else NOT_KNOWN
-            self._change(key, guards, 1)
-            if entry.gone < NEVER:
-                heappush(self._going, (entry.gone, key, guards))
-        while self._going and self._going[0][0] <= at:
-            _, key, guards = heappop(self._going)
-            self._change(key, guards, -1)
-            self.has_lost = True
-
-    def _has_other(self, key: int, guards: int) -> bool:
-        return self._count[guards, None] > self._count[guards, key]
-
-    def _change(self, key: int, guards: int, more: int) -> None:
-        for kind in (_ANY,) if guards == NOT_KNOWN else (_ANY, guards):
-            self._count[kind, None] += more
-            self._count[kind, key] += more
+Outcomes = list[int]
 
 
 class Replay:
@@ -213,63 +141,39 @@ class Replayed:
         return [at for at in some if self.after[at] == UNKNOWN]
 
 
-def play(group: list[Cell], after: Outcomes) -> None:
+def play(group: Sequence[Cell], after: Outcomes) -> None:
     """Play some cells into one directory, and decide their misses; those that hit through an AOTAutograd entry do already."""
-    if all(cell.is_plain for cell in group):
-        # Nothing goes: without guards the first entry serves whoever looks from then on, and it is not one's own that one missed.
-        since = first_entry(group, after)
-        for cell in group:
-            for at in cell.misses:
-                if at >= since:
-                    after[at] = HIT
-        return
-    directory = Directory(group, after)
-    compiled = {entry.source: entry.guards_code for cell in group for entry in cell.entries}
+    directory = Directory((event for cell in group for event in cell.events), after)
+    compiled = {entry.source: entry.guards for cell in group for entry in cell.entries}
     for at, key in sorted((at, cell.key) for cell in group for at in cell.misses):
         if after[at] != HIT:
-            after[at] = directory.would_find(key, at, compiled.get(at, NOT_KNOWN))
+            found = directory.would_find(key, at, compiled.get(at))
+            after[at] = HIT if found == "found" else UNKNOWN if found == "not known" else MISS
 
 
 def first_entry(cells: Iterable[Cell], after: Outcomes) -> int:
-    """Since when some cells have an entry after a replay."""
+    """Since when some cells are known to have an entry after a replay."""
     first = NEVER
     for cell in cells:
         for entry in cell.entries:
             if entry.since < first and (entry.source < 0 or after[entry.source] == MISS):
-                first = entry.since
+                first = min(first, entry.sure)
     return first
 
 
-def still_missed(replayed: Replayed, group: Sequence[Cell]) -> Iterator[tuple[int, WhyNot, bool]]:
+def still_missed(replayed: Replayed, group: Sequence[Cell]) -> Iterator[tuple[int, Found, bool]]:
     """Each miss of some cells that stays one, why, and whether another run was compiling its very key."""
-    replay, after = replayed.replay, replayed.after
-    lookups, stored_since = replay.history.lookups, replay.columns.stored_since
+    after, stored_since = replayed.after, replayed.replay.columns.stored_since
     misses = {at: cell.key for cell in group for at in cell.misses}
+    missed = {at: replayed.replay.history.lookups[at].run for at in sorted(misses) if after[at] == MISS}
+    events = [event for cell in group for event in cell.events]
+    for at, run in missed.items():
+        is_stored = stored_since[at] < NEVER
+        events.append(Event(at + 1, misses[at], at, int(is_stored), run=run))
+        if is_stored:
+            events.append(Event(stored_since[at], misses[at], at, -1, run=run))
     # What a lookup that may have hit would have stored is left out.
-    directory = Directory(group, {at: MISS if after[at] == MISS else HIT for at in misses})
-    # How many compiles go on, by key and run, None for any of them; when each ends; and whether one stored nothing.
-    compiling: Counter[tuple[int | None, int | None]] = Counter()
-    ends: list[tuple[int, int, int]] = []
-    was_kept_back = False
-    for at in sorted(at for at in misses if after[at] == MISS):
-        while ends and ends[0][0] <= at:
-            compiling.subtract(_counted(*heappop(ends)[1:]))
-        key, run = misses[at], lookups[at].run
-        why: WhyNot = "not stored" if was_kept_back else "nothing"
-        if directory.holds_any(at):
-            why = "guards"
-        elif directory.has_lost:
-            why = "gone"
-        elif compiling[None, None]:
-            why = "concurrent" if compiling[None, None] > compiling[None, run] else "pending"
-        yield at, why, compiling[key, None] > compiling[key, run]
-        if (since := stored_since[at]) < NEVER:
-            heappush(ends, (since, key, run))
-            compiling.update(_counted(key, run))
-        else:
-            was_kept_back = True
-
-
-def _counted(key: int, run: int) -> list[tuple[int | None, int | None]]:
-    """What a compile of a key by a run is counted as."""
-    return [(None, None), (None, run), (key, None), (key, run)]
+    directory = Directory(events, {at: MISS if at in missed else HIT for at in misses})
+    for at, run in missed.items():
+        why = directory.would_find(misses[at], at, run=run)
+        yield at, why, directory.is_compiled_by_another(run, misses[at])

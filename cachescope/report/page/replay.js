@@ -21,38 +21,39 @@ const replayOf = (() => {
     return lists;
   };
 
-  // How many entries there are, of each cell and in all.
-  class Count {
-    constructor() { this.all = 0; this.ofCell = new Map(); }
-    add(cell, more) { this.all += more; this.ofCell.set(cell, (this.ofCell.get(cell) || 0) + more); }
-    hasOther(cell) { return this.all > (this.ofCell.get(cell) || 0); }
-  }
-
-  // The entries that exist at one time, under keys that count as one.
+  // What lies there under keys that count as one, as of the lookup that asked last: analysis/history/directory.py.
   class Directory {
-    constructor() { this.counts = new Map(); this.going = []; }
-    store(cell, guards, gone) {
-      this.change(cell, guards, 1);
-      if (gone < NEVER) this.going.push({ cell, guards, gone });
+    constructor(events, after) {
+      this.coming = events.sort((a, b) => b.at - a.at);
+      this.after = after;
+      this.counts = new Map();
     }
     // What a miss finds among the entries of the others: those of its own key did not fit, which was recorded.
     wouldFind(cell, at, guards) {
-      this.going = this.going.filter((entry) => entry.gone > at || this.change(entry.cell, entry.guards, -1));
+      while (this.coming.length && this.coming.at(-1).at <= at) this.take(this.coming.pop());
       if (this.hasOther(cell, NO_GUARDS) || (guards !== NOT_KNOWN && this.hasOther(cell, guards))) return HIT;
       return this.hasOther(cell, ANY) ? UNKNOWN : MISS;
     }
-    hasOther(cell, guards) { return Boolean(this.counts.get(guards)?.hasOther(cell)); }
-    change(cell, guards, more) {
-      for (const kind of guards === NOT_KNOWN ? [ANY] : [ANY, guards]) {
-        if (!this.counts.has(kind)) this.counts.set(kind, new Count());
-        this.counts.get(kind).add(cell, more);
+    take({ cell, source, more, guards }) {
+      const came = source < 0 ? MISS : this.after[source];
+      if (came === HIT) return;
+      // What a lookup that may have hit would have stored may not exist.
+      for (const kind of guards === NOT_KNOWN || came === UNKNOWN ? [ANY] : [ANY, guards]) {
+        if (!this.counts.has(kind)) this.counts.set(kind, { all: 0, of: new Map() });
+        const count = this.counts.get(kind);
+        count.all += more;
+        count.of.set(cell, (count.of.get(cell) || 0) + more);
       }
+    }
+    hasOther(cell, guards) {
+      const count = this.counts.get(guards);
+      return Boolean(count) && count.all > (count.of.get(cell) || 0);
     }
   }
 
   class Replay {
     constructor(codes) {
-      const { misses, cells, entries } = codes;
+      const { misses, cells, events } = codes;
       this.at = summed(misses.at);
       this.cell = summed(misses.cell);
       this.aot = unpacked(misses.aot).map((back, miss) => (back ? miss - back : -1));
@@ -61,14 +62,18 @@ const replayOf = (() => {
       this.taken = unpacked(misses.taken);
       this.home = Int32Array.from(unpacked(cells.home));
       this.isAot = unpacked(cells.is_aot);
-      this.isPlain = unpacked(cells.is_plain);
-      this.early = unpacked(cells.early);
       this.missesOf = listed(this.cell, this.home.length);
-      this.entries = unpacked(entries.cell).map((cell) => ({ cell }));
-      for (const name of ["since", "gone", "source", "guards"]) unpacked(entries[name]).forEach((value, at) => { this.entries[at][name] = value; });
-      this.entriesOf = listed(this.entries.map((entry) => entry.cell), this.home.length);
+      const found = unpacked(events.cell).map((cell) => ({ cell }));
+      for (const name of ["at", "source", "more", "guards"]) unpacked(events[name]).forEach((value, at) => { found[at][name] = value; });
+      this.eventsOf = Array.from(this.home, () => []);
       this.guards = this.at.map(() => NOT_KNOWN);
-      this.entries.forEach((entry) => { if (entry.source >= 0) this.guards[entry.source] = entry.guards; });
+      for (const event of found) {
+        this.eventsOf[event.cell].push(event);
+        if (event.source >= 0 && event.guards !== NOT_KNOWN) this.guards[event.source] = event.guards;
+      }
+      this.since.forEach((at, source) => {
+        if (at < NEVER) this.eventsOf[this.cell[source]].push({ at, cell: this.cell[source], source, more: 1, guards: NO_GUARDS });
+      });
       this.values = codes.values.map((packed) => this.odd(packed));
       this.forms = codes.forms;
       this.before = codes.before;
@@ -151,26 +156,8 @@ const replayOf = (() => {
     // Plays some cells into one directory, and decides their misses; those that hit through an AOTAutograd entry do already.
     play(group, after) {
       const misses = group.flatMap((cell) => this.missesOf[cell]).sort((a, b) => a - b);
-      const coming = group.flatMap((cell) => this.stored(cell)).sort((a, b) => b.since - a.since);
-      const directory = new Directory();
-      for (const miss of misses) {
-        const at = this.at[miss];
-        while (coming.length && coming.at(-1).since <= at) {
-          const { cell, guards, gone, source } = coming.pop();
-          const by = source < 0 ? MISS : after[source];
-          // What a lookup that may have hit would have stored may not exist.
-          if (by !== HIT) directory.store(cell, by === MISS ? guards : NOT_KNOWN, gone);
-        }
-        if (after[miss] !== HIT) after[miss] = directory.wouldFind(this.cell[miss], at, this.guards[miss]);
-      }
-    }
-
-    // The entries of a cell over time.
-    stored(cell) {
-      if (!this.isPlain[cell]) return this.entriesOf[cell].map((at) => this.entries[at]);
-      const plain = { cell, gone: NEVER, guards: NO_GUARDS };
-      const found = this.missesOf[cell].filter((miss) => this.since[miss] < NEVER).map((miss) => ({ ...plain, since: this.since[miss], source: miss }));
-      return this.early[cell] < NEVER ? [...found, { ...plain, since: this.early[cell], source: -1 }] : found;
+      const directory = new Directory(group.flatMap((cell) => this.eventsOf[cell]), after);
+      for (const miss of misses) if (after[miss] !== HIT) after[miss] = directory.wouldFind(this.cell[miss], this.at[miss], this.guards[miss]);
     }
   }
   return (codes) => new Replay(codes);

@@ -8,8 +8,8 @@ from dataclasses import asdict, replace
 from itertools import groupby, pairwise
 from typing import Final
 
+from cachescope.analysis.history.timeline import NEVER
 from cachescope.analysis.what_if.browser_replay import MissCodes, ReplayCodes
-from cachescope.analysis.what_if.cells import NEVER
 from cachescope.answers.read import Read
 from cachescope.frames.answer_rows import RateRow
 from cachescope.json_types import JsonObject
@@ -70,7 +70,7 @@ def codes_object(codes: ReplayCodes, before: RateRow) -> JsonObject:
         "before": asdict(before),
         "misses": _misses(codes.misses),
         "cells": {name: packed(column) for name, column in asdict(codes.cells).items()},
-        "entries": {name: packed(column) for name, column in asdict(codes.entries).items()},
+        "events": {name: packed(column) for name, column in asdict(codes.events).items()},
         "values": list(map(packed, codes.values)),
         "forms": [values_of(form, "fields", "part") for form in codes.forms],
         "parted": None if parted is None else {"field": parted.field, "values": apart},

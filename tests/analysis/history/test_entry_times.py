@@ -98,6 +98,23 @@ def test_an_entry_is_never_taken_to_be_older_than_the_miss_that_wrote_it(
         assert begin <= ended + 5 * SECOND
 
 
+@pytest.mark.parametrize(("change", "verdict", "outcome"), [
+    (lambda ns: ns, "key_changed", "hit"),
+    (lambda ns: ns // SECOND * SECOND, "key_changed", "hit"),
+    (lambda ns: ns + HOUR, "first_lookup", None),
+    (lambda ns: 10**18, "first_lookup", None),
+], ids=["as torch wrote them", "whole seconds", "1 h late", "one time"])  # fmt: skip
+def test_a_what_if_knows_of_an_entry_what_a_verdict_knows(
+    change: Callable[[int], int], verdict: str, outcome: str | None, recording: Recording, tmp_path: Path
+) -> None:
+    """Of the second process alone, which missed in what the first one had stored."""
+    folder = with_times(recording("2.13.0", "config_flip"), tmp_path, change)
+    scope = cachescope.read(folder / "text" / "01_epilogue_fusion_off.log", folder / "cache")
+    assert scope.misses["verdict"].iloc[-1] == verdict
+    after = scope.what_if(without="inductor_config[epilogue_fusion]").frame["outcome_after"].iloc[-1]
+    assert (None if after != after else after) == outcome
+
+
 STORE = HashDetails()
 OF_A, OF_B, BACKWARD, WITHOUT_GRAPH = (
     lookup_row(detail_set=STORE.add(component(name, text) for name, text in fields.items())[0])

@@ -1,7 +1,7 @@
 """What a page needs for a replay of its own: a small history in, its fields, forms and numbers out; made by hand."""
 
+from cachescope.analysis.history.timeline import NEVER
 from cachescope.analysis.what_if.browser_replay import ReplayCodes
-from cachescope.analysis.what_if.cells import NEVER
 from cachescope.keys.key_fields import VERSION_FIELD
 from tests.analysis.what_if.test_made_histories import G, here
 from tests.made import Details, aot, fx, run, scope_of
@@ -59,7 +59,7 @@ def test_misses_have_their_aotautograd_lookup_and_when_they_stored() -> None:
     assert misses.aot == [-1, 0, -1, -1]
     assert misses.is_open == [False, False, False, True]
     # By the position of the first lookup that could find it.
-    assert misses.since[1:] == [2, NEVER, 5]
+    assert misses.since[1:] == [2, NEVER, NEVER]
 
 
 def test_values_are_numbered_within_a_cache_and_a_directory_the_most_frequent_first() -> None:

@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 
+from cachescope.analysis.history.directory import HIT, MISS
 from cachescope.analysis.history.history import History
-from cachescope.analysis.what_if.cells import HIT, MISS, NEVER, NO_GUARDS, OTHER, ReplayColumns
+from cachescope.analysis.history.timeline import NEVER
+from cachescope.analysis.what_if.cells import OTHER, ReplayColumns
 from cachescope.analysis.what_if.replay import Replay, Replayed
 from cachescope.details import HashDetails
 from cachescope.frames.directory_rows import EntryRow
@@ -52,9 +54,6 @@ def history(
     return history_of(rows, STORE, entries=entries, runs=runs)
 
 
-A, B = 1, 2
-
-
 def test_of_several_entries_of_a_key_the_first_counts() -> None:
     """Under the same key, the first lookup would have found the entry that lay there, whatever came later."""
     store = HashDetails()
@@ -71,11 +70,7 @@ def test_of_several_entries_of_a_key_the_first_counts() -> None:
 def test_the_guards_of_what_each_lookup_stored() -> None:
     lookups = [miss("f1", 100), hit("f1", 200, guards_expr="a"), miss("f2", 300), hit("f3", 400)]
     cells = Replay(history(*lookups)).cells.every
-    assert {entry.source: entry.guards_code for cell in cells for entry in cell.entries} == {
-        0: A,
-        2: NO_GUARDS,
-        -1: NO_GUARDS,
-    }
+    assert {entry.source: entry.guards for cell in cells for entry in cell.entries} == {0: "a", 2: "", -1: ""}
 
 
 def recorded(*lookups: dict[str, Any], entries: tuple[EntryRow, ...] = ()) -> ReplayColumns:
@@ -122,7 +117,7 @@ def test_a_clock_that_is_set_back_hides_no_later_lookup() -> None:
 
 @pytest.mark.parametrize(("time", "position"), [(None, 0), (99, 0), (100, 1), (150, 1), (200, 2), (999, 2)])
 def test_the_position_of_a_time(time: int | None, position: int) -> None:
-    assert recorded(hit("f1", 100), hit("f1", 200)).position_of(time) == position
+    assert history(hit("f1", 100), hit("f1", 200)).timeline.position_of(time) == position
 
 
 def test_the_keys_and_their_details() -> None:

@@ -121,13 +121,30 @@ CASES: dict[str, Case] = {
     # Entries that were there before.
     "an entry of before": ((here(f2()),), [entry("fxgraph", "f1", G, at=5)], "h"),
     "an entry that was written later": ((here(f2()),), [entry("fxgraph", "f1", G, at=50)], "m"),
-    "an entry without a time": ((here(f2()),), [entry("fxgraph", "f1", G)], "h"),
+    # When it was stored is as sure as a verdict takes it to be.
+    "an entry without a time": ((here(f2()),), [entry("fxgraph", "f1", G)], "?"),
+    "entries that all have one time": (
+        (here(f2()),), [entry("fxgraph", "f1", G, at=5), entry("fxgraph", "f9", XY, at=5)], "?"),
+    "an entry of one time, which was found": (
+        (here(f1(8, "hit")), here(f2())), [entry("fxgraph", "f1", G, at=5), entry("fxgraph", "f9", XY, at=5)], "hh"),
+    "an entry of one time, which was found where it had been missed": (
+        (here(f1(6, save_error="OSError: full")), here(f2(7)), here(f1(8, "hit")), here(f2())),
+        [entry("fxgraph", "f1", G, at=5), entry("fxgraph", "f9", XY, at=5)], "mmhh"),
+    "entries of a clock that is 100 s ahead": (
+        (here(fx("f8", details=XY, at=0, took=1.0), fx("f9", details={**XY, "y": "3"}, at=2, took=1.0, compile_id="1/0")),
+         here(f2())),
+        [entry("fxgraph", "f8", XY, at=101), entry("fxgraph", "f9", {**XY, "y": "3"}, at=103), entry("fxgraph", "f1", G, at=106)],
+        "mmh"),
     "an entry in another directory": (
         (here(f2()), run(fx("f9", details=XY, at=60, took=1.0), cache_dir="/other")),
         [entry("fxgraph", "f1", G, at=5, root="/other")], "mm"),
     "an entry in a directory that was moved": (
         (here(f2()), run(fx("f9", details=X3, at=60, took=1.0), cache_dir="/other")),
         [entry("fxgraph", "f1", G, at=5, root="/moved"), entry("fxgraph", "f2", X, at=11, root="/moved")], "hm"),
+    "an entry in a directory that no run names": (
+        (here(f2()),), [entry("fxgraph", "f1", G, at=5, root="/elsewhere")], "?"),
+    "an entry in the only directory, where no run names one": (
+        (run(f2()),), [entry("fxgraph", "f1", G, at=5, root="/elsewhere")], "h"),
     "a damaged entry": ((here(f2()),), [entry("fxgraph", "f1", G, at=5, status="damaged")], "m"),
     "an entry without details": ((here(f2()),), [entry("fxgraph", "f1", at=5)], "m"),
     # Gone from outside.

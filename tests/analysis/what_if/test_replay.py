@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cachescope.analysis.what_if.cells import HIT, MISS, UNKNOWN
+from cachescope.analysis.history.directory import HIT, MISS, UNKNOWN
 from cachescope.analysis.what_if.replay import Replay, Replayed
 from cachescope.details import HashDetails
 from cachescope.frames.recorded_rows import LookupRow

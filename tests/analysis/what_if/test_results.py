@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from cachescope.analysis.directory.equal_code import GeneratedCode
-from cachescope.analysis.what_if.cells import HIT, OTHER, UNKNOWN
+from cachescope.analysis.history.directory import HIT, UNKNOWN
+from cachescope.analysis.what_if.cells import OTHER
 from cachescope.analysis.what_if.replay import Replayed
 from cachescope.analysis.what_if.results import difference_rows, warning_rows, with_more_hits
 from cachescope.frames.answer_rows import RateRow
