@@ -36,30 +36,30 @@ _ANY_KEY: Final = re.compile(rf" [afc]{HASH}")
 _KEY: Final = 16
 
 
-def section_lines(found: Directory) -> list[Line]:
-    """The sections that are not empty, each after an empty line."""
+def section_lines(found: Directory, where: str = "--json lists all") -> list[Line]:
+    """The sections that are not empty, each after an empty line; `where` the rest of a list is."""
+
+    def listed(title: str, items: Iterable[Iterable[Line]]) -> list[Line]:
+        return first_items(f"{title}:", items, _SHOWN, where)
+
     removable = f"{plural(len(found.removable), 'file')} of {file_size(size_of(found.removable))}"
     sections = (
-        _listed(f"{plural(len(found.shipped), 'file')} shipped by themselves", map(_shipped, found.shipped)),
-        _listed(f"{len(found.damaged)} damaged", map(_unsound, found.damaged)),
-        _listed(
+        listed(f"{plural(len(found.shipped), 'file')} shipped by themselves", map(_shipped, found.shipped)),
+        listed(f"{len(found.damaged)} damaged", map(_unsound, found.damaged)),
+        listed(
             f"{len(found.unreadable)} unreadable: what they hold is not known, nor what they need",
             map(_unsound, found.unreadable),
         ),
-        _listed(
+        listed(
             f"{plural(len(found.shared), 'key holds', 'keys hold')} several entries",
             map(_shared, found.shared),
         ),
         _duplicates(found),
-        titled(f"{len(found.orphans)} left alone:", _by_reason(found.orphans)),
-        titled(f"{removable} can go (--prune-list prints the paths):", _by_reason(found.removable)),
+        titled(f"{len(found.orphans)} left alone:", _by_reason(found.orphans, where)),
+        titled(f"{removable} can go (--prune-list prints the paths):", _by_reason(found.removable, where)),
         _locks(found.locks),
     )
     return list(parted(sections))
-
-
-def _listed(title: str, items: Iterable[Iterable[Line]]) -> list[Line]:
-    return first_items(f"{title}:", items, _SHOWN, "--json lists all")
 
 
 def _shipped(row: EntryRow) -> list[Line]:
@@ -96,11 +96,11 @@ def _duplicates(found: Directory) -> Iterator[Line]:
         yield Line(f"{alike.cache}: {enough}, {saved}", 3, hang=2)
 
 
-def _by_reason(rows: Sequence[OrphanRow] | Sequence[RemovableRow]) -> Iterator[Line]:
+def _by_reason(rows: Sequence[OrphanRow] | Sequence[RemovableRow], where: str) -> Iterator[Line]:
     counts = Counter((row.cache, _ANY_KEY.sub("", row.reason)) for row in rows)
     for (cache, reason), count in counts.most_common(_SHOWN):
         yield Line(f"{count} {cache}: {reason}", 3, hang=2)
-    yield from rest(len(counts) - _SHOWN, where="--json lists all")
+    yield from rest(len(counts) - _SHOWN, where=where)
 
 
 def _locks(rows: Sequence[LockRow] | None) -> Iterator[Line]:

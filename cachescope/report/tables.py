@@ -52,10 +52,6 @@ def columns_with_cells(columns: Sequence[Column], rows: Iterable[Any]) -> list[t
     ]
 
 
-NOTHING: Final = Sorted("nothing", 0, "ns")
-"""A time of which it is known that there is none."""
-
-
 def timed(ns: int | None) -> Sorted | None:
     """A time as people write it."""
     return None if ns is None else Sorted(duration(ns), ns, "ns")
@@ -88,19 +84,4 @@ FALSE_HITS: Final = (
     Column("Key", "word", lambda row: None if row.cache_key is None else short_key(row.cache_key)),
     Column("Hits", "number", "hits"),
     Column("What was seen", "text", "evidence"),
-)
-# Of the runs of `TimeSpent`.
-TIMES: Final = (
-    Column("Run", "word", "name"),
-    Column("In all", "number", lambda one: timed(one.readings.total_ns)),
-    Column(
-        "Hits could still save",
-        "number",
-        lambda one: NOTHING if one.could_save_ns == 0 else timed(one.could_save_ns),
-    ),
-    Column("Stays", "number", lambda one: timed(one.stays_ns)),
-    Column("Hits", "number", "readings.hits"),
-    Column("They saved", "number", lambda one: timed(one.readings.saved_ns) if one.readings.hits else None),
-    Column("Before its first record", "number", lambda one: timed(one.besides.before_ns), is_optional=True),
-    Column("Between its events", "number", lambda one: timed(one.besides.between_ns), is_optional=True),
 )

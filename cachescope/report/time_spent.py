@@ -56,16 +56,7 @@ def contrast_text(contrast: Contrast) -> str:
     return f"{slower} took {duration(contrast.longer_ns)} longer than {other}{_where(contrast.phases)}"
 
 
-def said_texts(spent: TimeSpent) -> list[str]:
-    """All of it as sentences of a page."""
-    texts = [contrast_text(spent.contrast)] if spent.contrast is not None else []
-    texts += rank_texts(spent.ranks, spent.runs) if spent.ranks is not None else []
-    texts += apart_texts(spent.apart)
-    texts += [preflight_text(one) for one in spent.runs if one.is_preflight]
-    return [f"{text[:1].upper()}{text[1:]}." for text in texts]
-
-
-def preflight_text(one: RunTime) -> str:
+def _preflight_text(one: RunTime) -> str:
     """What the times of a pre-flight are."""
     why = "it compiled nothing, so they do not show what hits would save a real run"
     return f"{one.name}: its own times; {why}"
@@ -227,7 +218,7 @@ def _row(name: str, cells: Sequence[str], style: str) -> Line:
 def _reading_lines(one: RunTime) -> Iterator[Line]:
     readings = one.readings
     if one.is_preflight:
-        yield Line(preflight_text(one), hang=3)
+        yield Line(_preflight_text(one), hang=3)
         return
     if one.could_save_ns is None:
         could, stays = "no lookup of it is recorded", "so that what hits could save is not known"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 import pandas as pd
@@ -12,20 +13,15 @@ from cachescope.answers.read import Read
 from cachescope.answers.time_spent import TimeSpent
 from cachescope.figures.compile_time import compiles, phases
 from cachescope.json_types import JsonObject
-from cachescope.report.layout import Line, rest
-from cachescope.report.tables import TIMES, Column, Sorted, shared, timed
-from cachescope.report.time_spent import besides_text, said_texts
+from cachescope.report.tables import Column, Sorted, shared, timed
+from cachescope.report.time_spent import time_lines
 from cachescope.views.coded_columns import within
-from cachescope.views.controls import Markup, Pane, choice, heading, markup, row, sentence
+from cachescope.views.controls import Pane, choice, heading, markup, row
 from cachescope.views.plot import Plot, Tabled, first_number
 from cachescope.views.state import State
 from cachescope.views.table import ListedRows, Table
 from cachescope.wording import harmless
 
-_NOTHING: Final = (
-    "No trace with events was read: they are in the files that torch writes to the folder TORCH_TRACE names."
-)
-_MOST_PROBLEMS: Final = 10
 # Of the rows of `_phase_rows`.
 _PHASES: Final = (
     Column("Phase", "text", lambda row: harmless(row[0])),
@@ -48,7 +44,7 @@ class Time(Pane):
         self._scope, self._state = scope, state
         self.spent = TimeSpent.of(scope)
         if not self.spent.runs:
-            super().__init__(sentence(_NOTHING), self._problems())
+            super().__init__(markup(*time_lines(self.spent)))
             return
         runs = [(run_name(row), run) for run, row in scope.facts.runs.items()]
         guarded = state.guarded
@@ -65,26 +61,18 @@ class Time(Pane):
             guarded,
         )
         self.compiles = Tabled(self.compiles_plot, lambda: self._compiles()[_COMPILES])
-        self.readings = Table(
-            ListedRows(TIMES, [(one.run, one) for one in self.spent.runs]),
-            "what caches could do about it, by run",
-            on_choose=guarded(self._choose),
-            page_size=12,
-        )
         self.phases = Table(ListedRows(_PHASES, []), "phases and their events", page_size=20)
         self.said = markup()
         state.observe(guarded(self._show), "run")
         super().__init__(
             row(choice(state, "run", "Run", runs)),
-            self.said,
-            heading("Where the time went", "A bar or a row chooses its run, here and in Lookups."),
+            heading("Where the time went", "A bar chooses its run, here and in Lookups."),
             self.phases_plot,
-            self.readings,
+            self.said,
             heading("Compiles", "A bar opens the lookups of its compile."),
             self.compiles,
             heading("Phases and their events"),
             self.phases,
-            self._problems(),
         )
         self._show()
 
@@ -112,13 +100,10 @@ class Time(Pane):
         compiles, span = self._of_run(self._scope.compiles), self._state.span
         return compiles if span is None else compiles[within(compiles["start_time"], span)]
 
-    def _choose(self, run: int) -> None:
-        self._state.run = None if self._state.run == run else run
-
     def _clicked_phase(self, clicked: JsonObject) -> None:
         run = first_number(clicked.get("data"))
         if run is not None and run in self._scope.facts.runs:
-            self._choose(run)
+            self._state.run = None if self._state.run == run else run
 
     def _clicked_compile(self, clicked: JsonObject) -> None:
         data = clicked.get("data")
@@ -127,27 +112,18 @@ class Time(Pane):
 
     def _show(self, change: object = None) -> None:
         self.phases.show(ListedRows(_PHASES, list(enumerate(_phase_rows(self.frame())))))
-        self.said.show(*map(Line, self._sentences()))
+        self.said.show(*time_lines(self._spent()))
         self.phases_plot.redraw()
         self.compiles.redraw()
 
-    def _sentences(self) -> list[str]:
+    def _spent(self) -> TimeSpent:
+        """What is to be said of the chosen run, or of all."""
         spent, run = self.spent, self._state.run
-        if run is not None:
-            mine = [one for one in spent.runs if one.run == run]
-            if not mine:
-                return [f"{run_name(self._scope.facts.runs[run])}: no trace with events was read."]
-            besides = besides_text(mine[0].besides, mine[0].readings.total_ns)
-            return [f"{besides[:1].upper()}{besides[1:]}."] if besides else []
-        return said_texts(spent)
-
-    def _problems(self) -> Markup:
-        problems = self._scope.phase_problems
-        texts = zip(problems["source"].tolist(), problems["message"].tolist(), strict=True)
-        # One file may be the source of many processes.
-        every = list(dict.fromkeys(f"{source}: {message}" for source, message in texts))
-        shown = [Line(harmless(text), style="red") for text in every[:_MOST_PROBLEMS]]
-        return markup(*shown, *rest(len(every) - _MOST_PROBLEMS, indent=0))
+        if run is None:
+            return spent
+        runs = tuple(one for one in spent.runs if one.run == run)
+        members = tuple(one for one in spent.members if one.time.run == run)
+        return replace(spent, runs=runs, members=members, without=(), contrast=None, starts=())
 
 
 def _phase_rows(phases: pd.DataFrame) -> list[tuple[str, str, int, int, float | None]]:

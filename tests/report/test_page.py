@@ -9,6 +9,7 @@ import pytest
 
 import cachescope
 from cachescope import table as grain
+from cachescope.answers.time_spent import TimeSpent
 from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.report.blocks import (
     Block,
@@ -27,6 +28,7 @@ from cachescope.report.blocks import (
 from cachescope.report.layout import Line
 from cachescope.report.page.file import page_of
 from cachescope.report.tables import Sorted
+from cachescope.report.time_spent import time_lines
 from cachescope.report.what_if_forms import BY_CAUSE
 from cachescope.scope import Scope
 from tests.made import fx, run, scope_of
@@ -139,9 +141,12 @@ def test_what_is_missing_is_said_with_what_to_do(tour: Page, nothing: Page) -> N
 
 
 def test_a_directory_is_told_with_its_damage(directory: Page) -> None:
-    damaged = table(directory, "entries", "Files that cannot be loaded")
-    assert column(damaged, "Damage") == ["truncated; content hash differs from the name"]
-    assert column(table(directory, "entries", "Files that can go"), "Entry") == [1]
+    files = table(directory, "entries", "Files, those")
+    damage = "truncated; content hash differs from the name"
+    remarks = column(files, "Remarks")
+    assert column(files, "Entry")[0] == 1 and f"{damage}; can go: damaged: {damage}" in remarks[0]
+    said = texts(section(directory, "entries").blocks)
+    assert "1 damaged:" in said and "2 keys hold several entries:" in said
     found = column(table(directory, "machines", "Predictions"), "Would be found")
     assert found == ["no", "yes", "yes", "yes"]
     assert len(table(directory, "read", "Problems").rows) == 1
@@ -189,17 +194,10 @@ def test_cuts_say_what_they_cut() -> None:
     )
 
 
-def test_where_the_time_went_adds_up_to_what_phases_say(page: PageOf) -> None:
-    scope, made = cachescope.read(cachescope.sample("training")), page("training")
-    totals = scope.phases.groupby("run")["self_time_ns"].sum()
-    found = table(made, "spent", "What caches could do")
-    assert [row[1].value for row in found.rows if isinstance(row[1], Sorted)] == totals.tolist()
-    assert column(found, "They saved") == [None, "10.4 s", None, "10.4 s"]
-    phases = table(made, "spent", "Phases of all runs")
-    assert sum(row[1].value for row in phases.rows if isinstance(row[1], Sorted)) == totals.sum()
-    skipped = dict(zip(column(phases, "Phase"), column(phases, "An AOTAutograd hit skips it"), strict=True))
-    assert (skipped["C++ compiler"], skipped["guards"], skipped["no event covers"]) == ("yes", "no", "no")
-    assert "The slowest of 4, run 0" in texts(section(made, "spent").blocks)
+def test_where_the_time_went_is_told_as_in_the_terminal(page: PageOf) -> None:
+    spent = TimeSpent.of(cachescope.read(cachescope.sample("training")))
+    assert [*section(page("training"), "spent").blocks] == time_lines(spent)
+    assert "the slowest of 4, run 0" in texts(section(page("training"), "spent").blocks)
 
 
 def test_what_was_compiled_again_is_told_with_its_guard(recording: Any) -> None:

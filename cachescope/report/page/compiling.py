@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
-from cachescope.analysis.phases.names import PHASES
 from cachescope.answers.compiled import Compiled
 from cachescope.answers.read import Read
 from cachescope.answers.time_spent import TimeSpent
 from cachescope.figures.compile_time import compiles, phases
-from cachescope.grouping import by_key
-from cachescope.report.blocks import Block, Drawing, Section, table
+from cachescope.report.blocks import Block, Drawing, Section
 from cachescope.report.compiled import compiled_lines
-from cachescope.report.layout import Line
-from cachescope.report.tables import TIMES, Column, timed
-from cachescope.report.time_spent import said_texts
-from cachescope.wording import plural
+from cachescope.report.time_spent import time_lines
 
 # Of each list of compiles.
 _LISTED: Final = 100
@@ -23,16 +19,6 @@ _COMPILE_COLUMNS: Final = [
     "run", "compile_id", "kind", "function", "file", "line", "start_time", "time_taken_ns", "recompile_reasons", "error",
 ]  # fmt: skip
 _RUN_COLUMNS: Final = ["run", "rank", "start_time"]
-_SKIPPED: Final = {phase.name: "yes" if phase.is_skipped_by_hit else "no" for phase in PHASES}
-_PHASES: Final = (
-    Column("Phase", "word", lambda phase: phase[0]),
-    Column("Self time", "number", lambda phase: timed(sum(phase[1]))),
-    Column("Runs", "number", lambda phase: len(phase[1])),
-    Column("An AOTAutograd hit skips it", "word", lambda phase: _SKIPPED.get(phase[0])),
-)
-_NO_EVENTS: Final = (
-    "No trace with events was read: they are in the files that torch writes to the folder TORCH_TRACE names."
-)
 
 
 def spent_section(scope: Read) -> Section:
@@ -41,19 +27,9 @@ def spent_section(scope: Read) -> Section:
         "Self times of what torch does, by the events of its traces: each moment counts once. What no event covers is a phase"
         " of its own; what a program does besides compiling is in none."
     )
-    spent = TimeSpent.of(scope)
-    blocks: list[Block] = [Line(_NO_EVENTS)]
-    if spent.runs:
-        of_phases = by_key(phase for one in spent.runs for phase in one.phases.items())
-        by_phase = sorted(of_phases.items(), key=lambda item: -sum(item[1]))  # the longest first
-        blocks = [
-            *map(Line, said_texts(spent)),
-            table("What caches could do about it", TIMES, spent.runs, "runs", "cachescope time --json"),
-            table("Phases of all runs", _PHASES, by_phase, "phases", "scope.phases"),
-        ]
-    if spent.without and spent.runs:
-        blocks.append(Line(f"No trace with events: {plural(len(spent.without), 'run')}.", style="dim"))
-    return Section("spent", "Where did the time go?", sentence, tuple(blocks))
+    # What vLLM says of its starts, and what could not be read, stands in sections of their own.
+    spent = replace(TimeSpent.of(scope), starts=(), problems=())
+    return Section("spent", "Where did the time go?", sentence, tuple(time_lines(spent)))
 
 
 def path_drawing(scope: Read) -> list[Block]:

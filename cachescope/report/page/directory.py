@@ -11,44 +11,12 @@ from cachescope.figures.autotuning import autotune_margins
 from cachescope.figures.entry_files import entry_ages, entry_sizes
 from cachescope.figures.links import link_layers
 from cachescope.grouping import by_key
-from cachescope.report.blocks import (
-    Block,
-    Drawing,
-    Group,
-    Section,
-    Table,
-    table,
-)
-from cachescope.report.entry_table import NO_ENTRY, entry_numbers
+from cachescope.report.blocks import Block, Drawing, Group, Section, Table, table
+from cachescope.report.entry_table import NO_ENTRY, entry_numbers, section_lines
 from cachescope.report.layout import Line
 from cachescope.report.tables import Column, sized, timed, written
 from cachescope.terms import ENTRY_KINDS
 
-_ENTRY, _KIND = Column("Entry", "name", "entry"), Column("Kind", "word", "cache")
-_PATH: Final = Column("Path", "code", "path")
-_SIZE: Final = Column("Size", "number", lambda row: sized(row.size_bytes))
-_ENTRIES: Final = (
-    _ENTRY,
-    _KIND,
-    Column("Status", "word", "status"),
-    _SIZE,
-    Column("Written (UTC)", "word", lambda row: written(row.modified_time)),
-    Column("Compile time", "number", lambda row: timed(row.time_taken_ns), is_optional=True),
-    Column("Guards", "long", "guards_expr", is_optional=True),
-    _PATH,
-)
-_DAMAGED: Final = (_ENTRY, _KIND, _SIZE, Column("Damage", "text", "damage"), _PATH)
-_DUPLICATES: Final = (
-    _KIND,
-    Column("Key", "code", "cache_key"),
-    Column("Copies", "number", "copies"),
-    Column("Would save", "number", lambda row: sized(row.saved_bytes)),
-    Column("Known by", "text", "known_by"),
-)
-_REMOVABLE: Final = (_ENTRY, _KIND, _SIZE, Column("Why it can go", "text", "reason"), _PATH)
-_UNREADABLE: Final = (
-    "Files that could not be opened, or were not read completely; nothing is known to be wrong with them"
-)
 # The columns that entry_sizes, entry_ages and link_layers read.
 _DRAWN: Final = [
     "entry", "cache", "path", "root", "cache_key", "size_bytes", "modified_time", "status", "damage", "name",
@@ -70,7 +38,7 @@ def entries_section(scope: Read) -> Section:
             Drawing("Sizes by kind, folder and file", entry_sizes, (drawn,)),
             Drawing("When the files were written", entry_ages, (drawn,)),
             _kinds(found),
-            *_standing_out(found),
+            *section_lines(found, "the table below has all"),
             *_links(scope),
             *_measured(scope),
             Group("files", "Every file", (_every_file(found),)),
@@ -92,35 +60,10 @@ def _kinds(found: Directory) -> Table:
     return table("Files by kind, the largest first", columns, rows, "kinds", "scope.entries")
 
 
-def _standing_out(found: Directory) -> Iterator[Block]:
-    damaged = ("damaged", "Files that cannot be loaded", found.damaged)
-    for status, name, files in (damaged, ("unreadable", _UNREADABLE, found.unreadable)):
-        if files or status == "damaged":
-            source = f'scope.entries[scope.entries["status"] == "{status}"]'
-            shown = table(name, _DAMAGED, files, "files", source)
-            yield _group(status, status.capitalize(), shown, "No file is damaged.")
-    paths = {row.entry: row.path for row in found.entries}
-    why, path = Column("Why", "text", "reason"), Column("Path", "code", lambda row: paths[row.entry])
-    name = "Files whose other side is gone, or that nothing refers to"
-    shown = table(name, (_ENTRY, _KIND, why, path), found.orphans, "files", "scope.orphans")
-    yield _group("alone", "Left alone", shown, "Nothing refers to a file that is gone.")
-    name = "Groups of files of which one would be enough"
-    shown = table(name, _DUPLICATES, found.duplicates, "files", "scope.duplicates")
-    yield _group("duplicates", "There twice", shown, "No two files are duplicates by name, size and guards.")
-    shown = table("Files that can go, and why", _REMOVABLE, found.removable, "files", "scope.removable")
-    yield _group("removable", "What can go", shown, "Every file may still be of use to a later process.")
-
-
-def _group(anchor: str, title: str, shown: Table, empty: str) -> Group:
-    return Group(anchor, title, (shown if shown.rows else Line(empty, style="dim"),))
-
-
 def _links(scope: Read) -> Iterator[Block]:
-    if scope.links.empty:
-        yield Group("links", "What refers to what", (Line("No file refers to another one.", style="dim"),))
-        return
-    drawing = Drawing("References between files", link_layers, (scope.links, scope.entries[_DRAWN]))
-    yield Group("links", "What refers to what", (drawing,))
+    if len(scope.links):
+        drawing = Drawing("References between files", link_layers, (scope.links, scope.entries[_DRAWN]))
+        yield Group("links", "What refers to what", (drawing,))
 
 
 def _measured(scope: Read) -> Iterator[Block]:
@@ -132,5 +75,24 @@ def _measured(scope: Read) -> Iterator[Block]:
 
 
 def _every_file(found: Directory) -> Table:
-    rows, what = newest_first(found.entries), "files, the newest first"
-    return table("Files, the newest first", _ENTRIES, rows, what, "scope.entries")
+    """What is to be looked at first, then the newest."""
+    remarks = {row.entry: [row.damage] if row.damage else [] for row in found.entries}
+    for row in found.orphans:
+        remarks[row.entry].append(f"left alone: {row.reason}")
+    for gone in found.removable:
+        remarks[gone.entry].append(f"can go: {gone.reason}")
+    columns = (
+        Column("Entry", "name", "entry"),
+        Column("Kind", "word", "cache"),
+        Column("Status", "word", "status"),
+        Column("Size", "number", lambda row: sized(row.size_bytes)),
+        Column("Written (UTC)", "word", lambda row: written(row.modified_time)),
+        Column("Compile time", "number", lambda row: timed(row.time_taken_ns), is_optional=True),
+        Column("Guards", "long", "guards_expr", is_optional=True),
+        Column("Remarks", "text", lambda row: "; ".join(remarks[row.entry]), is_optional=True),
+        Column("Path", "code", "path"),
+    )
+    rows = newest_first(found.entries)
+    rows.sort(key=lambda row: not remarks[row.entry])
+    name = "Files, those with a remark first, then the newest"
+    return table(name, columns, rows, "files", "scope.entries")
