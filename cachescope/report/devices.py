@@ -123,7 +123,7 @@ def _datasheet(row: DeviceRow, told_of: dict[str, int]) -> Iterator[Line]:
     if row.datasheet_note is not None:
         yield Line(row.datasheet_note, indent=3, hang=3, style="dim")
     # The address is meant to be copied.
-    yield Line(row.source or "", indent=3, whole=True, style="dim")
+    yield Line(row.source or "", indent=3, whole=True, style="dim underline")
 
 
 def _measured(row: MeasurementRow) -> Line:

@@ -10,6 +10,7 @@ from typing import Final
 
 from cachescope.analysis.differences import short
 from cachescope.answers.directory import Directory, SharedKey, Total, size_of
+from cachescope.answers.recording import Recording
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.linked_rows import LockRow, OrphanRow, RemovableRow
 from cachescope.grouping import by_key
@@ -17,12 +18,8 @@ from cachescope.report.blocks import Numbers
 from cachescope.report.layout import Line, first_items, parted, rest, titled
 from cachescope.report.why_missed import problem_lines
 from cachescope.terms import HASH, UNREADABLE
-from cachescope.wording import duration, file_size, file_time, harmless, plural
+from cachescope.wording import duration, file_size, file_time, harmless, listed, plural
 
-NO_ENTRY: Final = (
-    "No cache directory was read, so there are no entries. Give the directory as well: the one that"
-    " TORCHINDUCTOR_CACHE_DIR names, or /tmp/torchinductor_ and the name of the user."
-)
 _SHOWN: Final = 5
 # The marks of `analysis.directory.same_key.beside`, in words.
 BESIDE_NAMES: Final = {
@@ -34,6 +31,17 @@ BESIDE_NAMES: Final = {
 _ANY_KEY: Final = re.compile(rf" [afc]{HASH}")
 
 _KEY: Final = 16
+
+
+def no_entry(read: Recording) -> str:
+    """That no entry was read, and which directory to give: the one that the recordings name, if any does."""
+    named = dict.fromkeys(run.cache_dir for run in read.facts.runs.values() if run.cache_dir)
+    where = "the one that TORCHINDUCTOR_CACHE_DIR names, or /tmp/torchinductor_ and the name of the user"
+    if named:
+        where = (
+            f"the recordings name {listed(named, _SHOWN)} (TORCHINDUCTOR_CACHE_DIR, or torch's own choice)"
+        )
+    return f"No cache directory was read, so there are no entries. Give the directory as well: {where}."
 
 
 def section_lines(found: Directory, where: str = "--json lists all") -> list[Line]:

@@ -269,6 +269,8 @@ def _code_html(lines: list[Line]) -> str:
 def _line_html(line: Line) -> str:
     """A line of an answer: weight and shade say what colours say in a terminal."""
     text = safe(line.text) or "&nbsp;"
+    if "underline" in line.style and line.text.startswith("https://"):
+        text = f"<a href='{text}' target='_blank' rel='noopener noreferrer'>{text}</a>"
     if "bold" in line.style:
         text = f"<b>{text}</b>"
     if line.label:
@@ -276,6 +278,6 @@ def _line_html(line: Line) -> str:
         text = f"{label}<span>{text}</span>"
     if line.right:
         text += f"<span style='{FAINT_STYLE}; margin-left: 1em'>{safe(line.right)}</span>"
-    shade = f"; {FAINT_STYLE}" if line.style == "dim" else _WARNING if "red" in line.style else ""
+    shade = f"; {FAINT_STYLE}" if "dim" in line.style else _WARNING if "red" in line.style else ""
     flex = "; display: flex" if line.label else ""
     return f"<div style='margin-left: {line.indent / 2}em; {_WRAPPED}{flex}{shade}'>{text}</div>"

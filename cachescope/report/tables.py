@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
-from cachescope.wording import duration, file_size, file_time, percent, short_key
+from cachescope.wording import duration, file_size, file_time, percent
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,18 +70,3 @@ def shared(share: float | None) -> Sorted | None:
 def written(ns: int | None) -> Sorted | None:
     """A moment as people write it."""
     return Sorted(file_time(ns), ns, "UTC") if ns else None
-
-
-PROBLEMS: Final = (
-    Column("Kind", "word", "kind"),
-    Column("What is wrong", "text", "message"),
-    Column("Where", "word", "where", is_optional=True),
-    Column("Source", "code", "source"),
-)
-FALSE_HITS: Final = (
-    Column("Kind", "word", "kind"),
-    Column("Cache", "word", "cache"),
-    Column("Key", "word", lambda row: None if row.cache_key is None else short_key(row.cache_key)),
-    Column("Hits", "number", "hits"),
-    Column("What was seen", "text", "evidence"),
-)

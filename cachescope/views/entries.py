@@ -24,7 +24,7 @@ from cachescope.figures.picture import Picture
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.json_types import JsonObject
 from cachescope.report.blocks import Numbers
-from cachescope.report.entry_table import NO_ENTRY, entry_numbers
+from cachescope.report.entry_table import entry_numbers, no_entry
 from cachescope.report.html import blocks_html, safe
 from cachescope.report.layout import Line, rest
 from cachescope.report.one_entry_forms import one_entry_lines
@@ -88,7 +88,7 @@ class Entries(Pane):
         self._entries = scope.entries
         self._rows = rows_of(self._entries, EntryRow)
         if not self._rows:
-            super().__init__(sentence(NO_ENTRY))
+            super().__init__(sentence(no_entry(scope)))
             return
         guarded = state.guarded
         sized, aged = partial(self._drawn, entry_sizes), partial(self._drawn, entry_ages)

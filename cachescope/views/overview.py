@@ -15,28 +15,26 @@ from cachescope.answers.costs import headline
 from cachescope.answers.read import Read
 from cachescope.answers.vllm import VllmFolders
 from cachescope.answers.why import Why
-from cachescope.columns import frame_of, rows_of
+from cachescope.columns import frame_of
 from cachescope.figures.canvas import empty
 from cachescope.figures.compile_time import phases
 from cachescope.figures.graph_grid import runs_by_graph
 from cachescope.figures.picture import Picture
 from cachescope.figures.rates import outcomes
 from cachescope.frames.answer_rows import RateRow
-from cachescope.frames.checks import FalseHit
 from cachescope.json_types import JsonObject
-from cachescope.report.blocks import Group
+from cachescope.report.blocks import Block, Group
 from cachescope.report.cards import first_cards
 from cachescope.report.layout import Line
 from cachescope.report.page.outcomes import rate_numbers
-from cachescope.report.tables import FALSE_HITS, PROBLEMS
+from cachescope.report.page.reading import wrong_blocks
 from cachescope.report.vllm import vllm_lines
 from cachescope.report.why_missed import answer_lines
-from cachescope.views.controls import Pane, columns, heading, markup, sentence
+from cachescope.views.controls import Pane, columns, heading, markup
 from cachescope.views.lookup_rows import between
 from cachescope.views.over_time import OverTime
 from cachescope.views.plot import Plot, Tabled, first_number
 from cachescope.views.state import LOOKUPS, WHY, State
-from cachescope.views.table import ListedRows, Table
 from cachescope.views.widget_base import Control, script
 
 _GRAPHS = ["lookup", "run", "cache", "direction", "compile_id", "function", "outcome"]
@@ -71,33 +69,6 @@ class CardsView(Pane):
             on_open(opened[0], int(opened[1]))
 
 
-def vllm(scope: Read) -> list[Any]:
-    """Why vLLM compiled again, if anything of it was read."""
-    found = VllmFolders.of(scope)
-    if found is None:
-        return []
-    return [markup(Group("", "vLLM's torch_compile_cache", tuple(vllm_lines(found))))]
-
-
-def wrong(scope: Read) -> list[Any]:
-    """Problems and false hits, or that there are none."""
-    problems, false_hits = scope.facts.problems, rows_of(scope.false_hits, FalseHit)
-    parts: list[Any] = []
-    if false_hits:
-        note = "Keys that seem to stand for more than one thing: warnings with their evidence."
-        rows = ListedRows(FALSE_HITS, list(enumerate(false_hits)))
-        head = heading(f"Possible false hits: {len(false_hits)}", note)
-        parts += [head, Table(rows, "possible false hits", page_size=10)]
-    if problems:
-        rows = ListedRows(PROBLEMS, list(enumerate(problems)))
-        head = heading(
-            f"Problems: {sum(row.count for row in problems):,}", "What could not be read; the rest was."
-        )
-        parts += [head, Table(rows, "problems", page_size=10)]
-    nothing = "No problems while reading, and no key that seems to stand for two things."
-    return parts or [sentence(nothing, "dim")]
-
-
 class Overview(Pane):
     """What was avoidable, where the time went, what to fix first; then how each run went."""
 
@@ -107,7 +78,7 @@ class Overview(Pane):
         self._scope, self._state, self._chosen = scope, state, Chosen(scope)
         if not scope.facts.lookups:
             said = [*answer_lines(Why.of(scope)), *_what_now(scope)]
-            super().__init__(markup(*said), *wrong(scope))
+            super().__init__(markup(*said, *_wrong(scope)))
             return
         guarded = state.guarded
         self.numbers = markup()
@@ -131,7 +102,9 @@ class Overview(Pane):
         )
         rates = heading("By run and cache", "A bar opens its lookups.")
         second = Pane(*path, rates, self.outcomes)
-        super().__init__(self.numbers, columns(first, second), self.over_time, *vllm(scope), *wrong(scope))
+        super().__init__(
+            self.numbers, columns(first, second), self.over_time, markup(*_vllm(scope), *_wrong(scope))
+        )
         self._count()
 
     @property
@@ -193,6 +166,17 @@ class Overview(Pane):
         lookup = first_number(clicked.get("data"))
         if lookup is not None and lookup in self._scope.facts.lookups:
             self._state.show_why(lookup)
+
+
+def _vllm(scope: Read) -> Iterator[Block]:
+    """Why vLLM compiled again, if anything of it was read."""
+    if (found := VllmFolders.of(scope)) is not None:
+        yield Group("", "vLLM's torch_compile_cache", tuple(vllm_lines(found)))
+
+
+def _wrong(scope: Read) -> list[Block]:
+    nothing = "No problems while reading, and no key that seems to stand for two things."
+    return [*wrong_blocks(scope)] or [Line(nothing, style="dim")]
 
 
 def _what_now(scope: Read) -> Iterator[Line]:

@@ -149,7 +149,7 @@ def test_a_directory_is_told_with_its_damage(directory: Page) -> None:
     assert "1 damaged:" in said and "2 keys hold several entries:" in said
     found = column(table(directory, "machines", "Predictions"), "Would be found")
     assert found == ["no", "yes", "yes", "yes"]
-    assert len(table(directory, "read", "Problems").rows) == 1
+    assert len(table(directory, "read", "What could not be read").rows) == 1
     drawn = [
         part.name for part in parts_of(section(directory, "entries").blocks) if isinstance(part, Drawing)
     ]

@@ -456,8 +456,8 @@ def test_traces_that_have_gone_are_named_once_and_the_first_of_many(tmp_path: Pa
     traces = scope.runs["source"].nunique()
     shutil.rmtree(tmp_path)
     (pane,) = [child for child in TimePane(scope, State()).children if "gone" in getattr(child, "value", "")]
-    assert pane.value.count("is gone since it was read") == 10 < traces
-    assert f"… and {traces - 10} more" in pane.value
+    assert pane.value.count("is gone since it was read") == 3 < traces
+    assert f"… and {traces - 3} more" in pane.value
 
 
 def test_a_span_narrows_every_pane_and_judges_nothing_again(tour: Explorer, scopes: dict[str, Scope]) -> None:
@@ -559,10 +559,10 @@ def test_each_factor_that_made_vllm_compile_again_is_told() -> None:
 def test_each_cell_of_a_possible_false_hit_is_below_its_heading(recording: Recording) -> None:
     # Keys of torch 2.10 lack a field in which those of 2.13 differ.
     scope = cachescope.read(recording("2.10.0", "cold_warm"), recording("2.13.0", "tour"))
-    shown = scope.explore().pane("Overview").children
-    (table,) = (one for one in shown if getattr(one, "label", "") == "possible false hits")
-    cells = dict(zip([head["label"] for head in table.columns], table.rows[0], strict=True))
-    assert "before 2.13" in cells["What was seen"]
+    said = texts_of(scope.explore().pane("Overview"))
+    heads, cells = (re.findall(f"<{one} .*?</{one}>", said) for one in ("th", "td"))
+    seen = next(at for at, head in enumerate(heads) if "What was seen" in head)
+    assert "before 2.13" in cells[seen]
 
 
 def test_the_style_sheet_is_there_where_neither_table_nor_figure_is() -> None:

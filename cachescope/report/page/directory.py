@@ -12,7 +12,7 @@ from cachescope.figures.entry_files import entry_ages, entry_sizes
 from cachescope.figures.links import link_layers
 from cachescope.grouping import by_key
 from cachescope.report.blocks import Block, Drawing, Group, Section, Table, table
-from cachescope.report.entry_table import NO_ENTRY, entry_numbers, section_lines
+from cachescope.report.entry_table import entry_numbers, no_entry, section_lines
 from cachescope.report.layout import Line
 from cachescope.report.tables import Column, sized, timed, written
 from cachescope.terms import ENTRY_KINDS
@@ -30,7 +30,7 @@ def entries_section(scope: Read) -> Section:
         " and what could be deleted without a later process noticing. cachescope itself removes nothing."
     )
     found = Directory.of(scope)
-    blocks: list[Block] = [Line(NO_ENTRY)]
+    blocks: list[Block] = [Line(no_entry(scope))]
     if found.entries:
         drawn = scope.entries[_DRAWN]
         blocks = [

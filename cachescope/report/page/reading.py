@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 from cachescope.answers.read import Read
 from cachescope.columns import rows_of
 from cachescope.frames.recorded_rows import RunRow
-from cachescope.report.blocks import Block, Head, Section, Table, table
+from cachescope.report.blocks import Block, Group, Head, Section, Table, table
 from cachescope.report.layout import Line
-from cachescope.report.tables import PROBLEMS, Column, written
+from cachescope.report.tables import Column, written
 from cachescope.verdict_kinds import VERDICTS
+from cachescope.wording import short_key
 
+_PROBLEMS: Final = (
+    Column("Kind", "word", "kind"),
+    Column("What is wrong", "text", "message"),
+    Column("Where", "word", "where", is_optional=True),
+    Column("Source", "code", "source"),
+)
+_FALSE_HITS: Final = (
+    Column("Kind", "word", "kind"),
+    Column("Cache", "word", "cache"),
+    Column("Key", "word", lambda row: None if row.cache_key is None else short_key(row.cache_key)),
+    Column("Hits", "number", "hits"),
+    Column("What was seen", "text", "evidence"),
+)
 _WORDS: Final = (Head("Word", "code"), Head("Meaning"))
 # These meanings are the page's own; verdicts come with theirs.
 _MEANINGS: Final = (
@@ -39,9 +54,8 @@ def reading_section(scope: Read) -> Section:
         "The processes and files from which this page was made. Damage is listed, and everything else was read;"
         " nothing was unpickled, run, or written to a cache."
     )
-    return Section(
-        "read", "What was read, and what could not be?", sentence, (_runs(scope), _problems(scope))
-    )
+    wrong = tuple(wrong_blocks(scope)) or (Line("Every record and file that was looked at could be read."),)
+    return Section("read", "What was read, and what could not be?", sentence, (_runs(scope), *wrong))
 
 
 def words_section() -> Section:
@@ -72,7 +86,17 @@ def _runs(scope: Read) -> Block:
     return table("Runs", columns, runs, "runs", "scope.runs")
 
 
-def _problems(scope: Read) -> Block:
-    if not scope.facts.problems:
-        return Line("No problem: every record and file that was looked at could be read.")
-    return table("Problems", PROBLEMS, scope.facts.problems, "problems", "scope.problems")
+def wrong_blocks(scope: Read) -> Iterator[Block]:
+    """Keys that seem to stand for more than one thing, and what could not be read; nothing if there is neither."""
+    false_hits, problems = scope.suspected.rows, scope.facts.problems
+    if false_hits:
+        note = (
+            "Keys that seem to stand for more than one thing: warnings with their evidence, not certainties."
+        )
+        shown = table("Possible false hits", _FALSE_HITS, false_hits, "warnings", "scope.false_hits")
+        yield Group("false-hits", f"Possible false hits: {len(false_hits)}", (Line(note), shown))
+    if problems:
+        shown = table(
+            "What could not be read; the rest was", _PROBLEMS, problems, "problems", "scope.problems"
+        )
+        yield Group("problems", f"Problems: {sum(row.count for row in problems):,}", (shown,))

@@ -15,7 +15,6 @@ from cachescope.answers.vllm import VllmFolders
 from cachescope.columns import rows_of
 from cachescope.figures.key_strip import key_difference
 from cachescope.frames.answer_rows import MissRow
-from cachescope.frames.checks import FalseHit
 from cachescope.frames.replay_rows import CauseSaving
 from cachescope.report.blocks import Block, Drawing, Group, Section, Table, table
 from cachescope.report.cards import first_cards, place_text
@@ -23,7 +22,7 @@ from cachescope.report.explanation import change_blocks, told_lines
 from cachescope.report.layout import Line, rest
 from cachescope.report.page.compiling import path_drawing
 from cachescope.report.page.replay import replay_parts
-from cachescope.report.tables import FALSE_HITS, Column, timed
+from cachescope.report.tables import Column, timed
 from cachescope.report.vllm import vllm_lines
 from cachescope.report.what_if_forms import BY_CAUSE, CAUSE_SAVINGS, sensitivity_lines
 from cachescope.report.why_missed import past_lines
@@ -80,12 +79,6 @@ def why_section(scope: Read) -> Section:
         blocks.append(Group("past", "Past misses", (intro, *past)))
     if (vllm := VllmFolders.of(scope)) is not None:
         blocks.append(Group("vllm", "vLLM's torch_compile_cache", tuple(vllm_lines(vllm))))
-    if false_hits := rows_of(scope.false_hits, FalseHit):
-        intro = Line(
-            "Keys that seem to stand for more than one thing: warnings with their evidence, not certainties."
-        )
-        shown = table("Possible false hits", FALSE_HITS, false_hits, "warnings", "scope.false_hits")
-        blocks.append(Group("false-hits", "Possible false hits", (intro, shown)))
     return Section("why", "Why did each one miss?", sentence, tuple(blocks))
 
 
