@@ -179,13 +179,10 @@ def _aot_compile(file: File) -> Iterator[Finding]:
 def audit_entry(file: File) -> Iterator[Finding]:
     """Yield the findings in an FX or AOTAutograd entry: torch loads every file of a key's folder."""
     name, data = file.name, file.data
-    if (
-        LEFT.fullmatch(name)
-        and not name.endswith(".tmp")
-        and not looks_like_pickle(data)
-        and not acts_as_pickle(data)
-    ):
-        return
+    if LEFT.fullmatch(name) and not name.endswith(".tmp"):
+        left = audit_pickle(data, Place(file.path, file.kind))
+        if left.damage is not None and not left.findings and not looks_like_pickle(data):
+            return
     is_named = _CONTENT_NAME.fullmatch(name) is not None
     if not is_named and not _TEMPORARY.fullmatch(name) and not (name == "entry" and file.kind == AOTAUTOGRAD):
         message = f"an entry called {shown(name)}; torch calls it by the hash of its content"

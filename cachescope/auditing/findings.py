@@ -35,24 +35,12 @@ def shown(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """One regular file whose bytes were read.
-
-    Attributes
-    ----------
-    path, name : str
-        Its path, and the last part of the path.
-    kind : str
-        Its kind, as in `cachescope.terms`.
-    key : str or None
-        The key whose folder it is in.
-    data : bytes
-        Its whole content.
-    """
+    """One regular file whose bytes were read."""
 
     path: str
-    name: str
-    kind: str
-    key: str | None
+    name: str  # the last part of the path
+    kind: str  # as in `cachescope.terms`
+    key: str | None  # whose folder it is in
     data: bytes
 
     @property

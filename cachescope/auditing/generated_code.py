@@ -116,11 +116,16 @@ class _Text:
             match node:
                 case ast.Call(
                     func=ast.Attribute(value=ast.Name(id="async_compile"), attr="wait"),
-                    args=[ast.Call(args=[]) as given],
+                    args=[ast.Call(func=ast.Name(id="globals") as func, args=[], keywords=[])],
                 ):
-                    self.passed.add(id(given.func))
+                    self.passed.add(id(func))
                 case ast.Call(func=ast.Name(id="end_graph") as func, args=[ast.Constant(value=None)]):
                     self.passed.add(id(func))  # not into a file
+                case ast.If(body=body) if ast.unparse(node.test) == "__name__ == '__main__'":
+                    inside = ast.walk(ast.Module(body, []))
+                    self.passed |= {
+                        id(one) for one in inside if getattr(one, "id", "") == "compiled_module_main"
+                    }
                 case ast.Assign(targets=[ast.Name(id=name) as target], value=value) if name in aliases:
                     if ast.unparse(value) != aliases[name]:
                         raise _Odd(node, f"binds {name} again")
@@ -222,7 +227,9 @@ class _Text:
         """Check what is reached through a name that is imported, or that stands for a path."""
         alias = self.words["aliases"].get(parts[0], "")
         whole = ".".join([*alias.split("."), *parts[1:]] if alias.startswith("torch.ops.") else parts)
-        if whole in self.words["aliases"].values() and isinstance(node.ctx, ast.Load):
+        if not isinstance(node.ctx, ast.Load):
+            raise _Odd(node, f"changes {whole}")
+        if whole in self.words["aliases"].values():
             return
         if whole.startswith("torch.ops."):
             yield from self._operator(node, whole.split(".")[2:])
@@ -232,7 +239,7 @@ class _Text:
                 yield Part("native-code", f"a kernel with assembly, by {whole}")
             return
         is_named = parts[0] in _ONLY_CALLED and id(node) not in self.called
-        if is_named or not isinstance(node.ctx, ast.Load) or self.words["paths"].fullmatch(whole) is None:
+        if is_named or self.words["paths"].fullmatch(whole) is None:
             raise _Odd(node, f"uses {whole}")
 
     def _operator(self, node: ast.Attribute, parts: list[str]) -> Iterator[Part]:

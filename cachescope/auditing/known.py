@@ -18,10 +18,8 @@ from cachescope.terms import AOT_COMPILE, AOTAUTOGRAD, FXGRAPH, PGO, PRECOMPILE,
 
 VERSIONED: Final = "versioned"
 """Pickles after a header of four bytes: memoized results and torch's general on-disk caches."""
-TORCH_SAVE: Final = "torch_save"
-"""Data of ``torch.save``, such as the storage of a tensor in an entry."""
-ANY: Final = "pickle"
-"""A pickle in an unknown place."""
+TORCH_SAVE: Final = "torch_save"  # such as the storage of a tensor in an entry
+ANY: Final = "pickle"  # in an unknown place
 
 _GROUPS: Final = {
     FXGRAPH: ("common", FXGRAPH, "tensors", "kernels", "symbols"),

@@ -59,7 +59,8 @@ def _judged(stub: Stub) -> Judged:
     texts = (text for text in stub.args if isinstance(text, str))
     if stub.name == "Symbol" and not all(map(str.isidentifier, texts)):
         yield "code-not-as-torch", "a symbol that is no name", None
-    if stub.module.startswith(_METADATA) and not all(map(_PLAIN.fullmatch, _texts(numbers))):
+    metadata = (one for one in _leaves(numbers) if isinstance(one, str))
+    if stub.module.startswith(_METADATA) and not all(map(_PLAIN.fullmatch, metadata)):
         yield "code-not-as-torch", f"a text in its metadata, of which torch makes Python ({stub.name})", None
     judge = _JUDGES.get(stub.name)
     if judge is not None:
@@ -68,12 +69,16 @@ def _judged(stub: Stub) -> Judged:
         yield "native-code", f"an entry that {_RUN_CODE[stub.name]}", None
 
 
-def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, (list, tuple, dict)):
-        for one in (*value.keys(), *value.values()) if isinstance(value, dict) else value:
-            yield from _texts(one)
+def _leaves(value: Any) -> Iterator[Any]:
+    """What is in containers, and in those in them, each looked into once."""
+    waiting, seen = [value], set()
+    while waiting:
+        one = waiting.pop()
+        if not isinstance(one, (list, tuple, dict)):
+            yield one
+        elif id(one) not in seen:
+            seen.add(id(one))
+            waiting += [*one.keys(), *one.values()] if isinstance(one, dict) else one
 
 
 def _short(value: object) -> str:
@@ -90,6 +95,10 @@ def _compiled_graph(stub: Stub, state: dict[str, object]) -> Judged:
                 f"its {field} are neither tensors nor classes of the user's own",
                 None,
             )
+    for stride in _leaves(state.get("output_strides")):
+        # Evaluated with the sizes of a call (`set_tracing_context_output_strides`, torch/_inductor/utils.py).
+        if stride is not None and not (isinstance(stride, str) and is_arithmetic(stride, any_name=True)):
+            yield "guard-runs-code", f"a stride of its results is {_short(stride)}", stride
     key, source = state.get("cache_key"), state.get("source_code")
     if key is not None and not (isinstance(key, str) and CODE_KEY.fullmatch(key)):
         yield "path-escapes", f"its code is written to, and run from, the place {_short(key)}", key

@@ -39,7 +39,7 @@ _ALL: Final = (
          "behind its end, an archive of two meanings",
          _DO_NOT_LOAD),
     Rule("guard-runs-code", DANGER,
-         "a guard expression, which torch evaluates as Python, contains more than arithmetic over sizes, or its result is not "
+         "a guard expression or a stride, which torch evaluates as Python, contains more than arithmetic over sizes, or its result is not "
          "bounded",
          _DO_NOT_LOAD),
     Rule("code-changed", DANGER,

@@ -53,6 +53,7 @@ x = compile("__import__('os').mkdir('@')", 'x', 'eval'); eval(x)
 getattr(os, 'mkdir')('@')
 vars(os)['mkdir']('@')
 globals()['os'].mkdir('@')
+async_compile = AsyncCompile(); async_compile.wait(open(file='@', mode='w'))
 g = globals(); g['os'].mkdir('@')
 [x for x in globals().values() if x is os][0].mkdir('@')
 __builtins__['eval']("__import__('os').mkdir('@')") if isinstance(__builtins__, dict) else __builtins__.eval("__import__('os').mkdir('@')")
@@ -235,6 +236,13 @@ f"{__import__('os').mkdir('@')}"
 {eval("__import__('os').mkdir('@')"): 1}
 torch.sym_max.__globals__['os'].mkdir('@')
 """
+# Of a result, evaluated with the sizes of a call (`ShapeEnv.evaluate_symexpr`).
+STRIDES = r"""
+__import__('os').mkdir('@')
+8 * (__import__('os').mkdir('@') or 1)
+torch.hub.os.mkdir('@')
+[eval("__import__('os').mkdir('@')") for x in (1,)]
+"""
 # Never run: they would take for ever.
 BOMBS = ("9**9**9**9", "1 << 10**11", "math.factorial(10**9)", "2**(10**9)", "(9**99999)**99999", "L['a']**L['a']**L['a']",
          "math.comb(10**9, 10**8)", "10**10**10 > 1", "1 << L['a']", "'a' * 10**10 == ''", "L['a'] ** 10**8")  # fmt: skip
@@ -328,6 +336,8 @@ def attacks() -> dict[str, tuple[str, bytes]]:
     )
     for line in lines(GUARDS):
         found[f"guard: {line}"] = "guard", line.encode()
+    for line in lines(STRIDES):
+        found[f"stride: {line}"] = "stride", line.encode()
     found["a block of a kernel"] = (
         "setting",
         json.dumps({"XBLOCK": BLOCK, "num_warps": 1, "found_by_coordesc": True}).encode(),
@@ -344,6 +354,10 @@ def _run(kind: str, data: bytes) -> None:
         torch.storage._load_from_bytes(data)
     elif kind == "guard":
         eval(data.decode(), {"math": __import__("math"), "torch": torch}, {"L": {"a": 3}})
+    elif kind == "stride":
+        from torch.fx.experimental.symbolic_shapes import ShapeEnv
+
+        ShapeEnv().evaluate_symexpr(data.decode())
     elif kind == "setting":
         from torch._inductor.runtime.triton_heuristics import Grid1D
 

@@ -4,6 +4,7 @@ Every attack is run in a child, to show that it works, and the same bytes are au
 danger or a warning; what code nothing vouches for is said.
 """
 
+import io
 import os
 import pickle
 import shutil
@@ -20,9 +21,19 @@ import cachescope
 from cachescope.auditing.pickles import Place, audit_pickle
 from cachescope.keys.hashing import stored_code_hash
 from tests.auditing import attacks
-from tests.auditing.hostile_entries import AOT, FX, RESULT, _loaded_storage, entry, graph, mega_cache, write
+from tests.auditing.hostile_entries import (
+    AOT,
+    FX,
+    GRAPH,
+    RESULT,
+    _loaded_storage,
+    entry,
+    graph,
+    mega_cache,
+    write,
+)
 from tests.conftest import Recording
-from tests.hostile_pickles import Object, entry_bytes, found
+from tests.hostile_pickles import Object, entry_bytes, found, plain, text_of
 
 ATTACKS = attacks.attacks()
 
@@ -36,7 +47,8 @@ def laid(root: Path, kind: str, data: bytes) -> None:
         write(root, f"cc/{'0' * 64}.best_config", data)
     else:
         held = {"pickle": lambda: data, "storage": lambda: _loaded_storage(data),
-                "guard": lambda: entry_bytes(graph(guards_expr=data.decode()))}  # fmt: skip
+                "guard": lambda: entry_bytes(graph(guards_expr=data.decode())),
+                "stride": lambda: entry_bytes(graph(output_strides=[None, ("8", data.decode())]))}  # fmt: skip
         entry(root, FX, held[kind]())
 
 
@@ -68,6 +80,69 @@ def test_no_attack_is_proven(name: str, tmp_path: Path, monkeypatch: pytest.Monk
     assert not os.path.exists("@")
 
 
+@pytest.mark.parametrize("line", [
+    "aten.add = print", "del aten.add", "torch.ops.aten.add.Tensor = print", "aten.add += 1", "for aten.add in (1,): pass",
+    "async_compile = AsyncCompile(); async_compile.wait(exit())", "async_compile = AsyncCompile(); async_compile.wait(globals(x=1))",
+    "from torch._inductor.wrapper_benchmark import compiled_module_main; compiled_module_main('None', print)",
+    "if __name__ != '__main__':\n    from torch._inductor.wrapper_benchmark import compiled_module_main\n    compiled_module_main('None', print)",
+])  # fmt: skip
+def test_what_changes_torch_or_ends_the_program_is_not_proven(line: str, tmp_path: Path) -> None:
+    laid(tmp_path / "cache", "wrapper", (attacks.HEADER + line + "\n").encode())
+    assert against(tmp_path / "cache") == {"warning"}
+
+
+@pytest.mark.parametrize("before", [
+    b"N0" * 600_000, b"I" + b"0" * 5_000 + b"\n0", b"(" * 3_000 + b"1" * 3_000, b"Np7\n0", b"S'x'\n0", b"U\x01x0",
+])  # fmt: skip
+@pytest.mark.parametrize("name", ["README", "notes~", "LICENSE.txt"])
+def test_what_lies_beside_entries_is_loaded_whatever_its_name(
+    name: str, before: bytes, tmp_path: Path
+) -> None:
+    entry(tmp_path, FX, entry_bytes(graph()))
+    assert against(tmp_path) == set()
+    _in_key(name, before + attacks.RUNS)(tmp_path)
+    assert against(tmp_path)
+
+
+@pytest.mark.parametrize("inner", ["output_strides", "metadata"])
+def test_shared_containers_cost_no_more_than_they_weigh(inner: str, tmp_path: Path) -> None:
+    doubled = b"]\x94" + b"".join(b"0](h%ch%ce\x94" % (place, place) for place in range(90))
+    name = (
+        GRAPH if inner == "output_strides" else "torch._functorch._aot_autograd.schemas.ViewAndMutationMeta"
+    )
+    data = (
+        b"\x80\x04" + doubled + b"0" + found(*name.rsplit(".", 1)) + b")\x81}" + text_of(inner) + b"h\x5asb."
+    )
+    entry(tmp_path, AOT, data)
+    assert against(tmp_path) <= {"warning"}
+
+
+def changed_afterwards(of: bytes, use: bytes) -> bytes:
+    """An object made of a dict with code that runs, which the dict no longer holds in the end."""
+
+    def graph_of(code: str) -> bytes:
+        held = {"source_code": code, "cache_key": stored_code_hash(code)}
+        return b"(" + b"".join(plain(key) + plain(value) for key, value in held.items()) + b"u"
+
+    evil, harmless = graph_of(f"{attacks.MAKE}\n"), graph_of("x = 1\n")
+    return b"\x80\x04" + of + b"}\x94" + evil + use + b"h\x00" + harmless + b"0."
+
+
+def test_an_object_is_made_of_what_a_container_held_then(tmp_path: Path) -> None:
+    data = changed_afterwards(found(*GRAPH.rsplit(".", 1)) + b")\x81", b"b")
+    made: Any = Unpickler(io.BytesIO(data)).load()
+    assert attacks.MAKE in made.source_code
+    entry(tmp_path, FX, data)
+    assert "danger" in against(tmp_path) or "warning" in against(tmp_path)
+
+
+class Unpickler(pickle.Unpickler):
+    """Python's own, with a plain class for every global."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        return type(name, (), {})
+
+
 @pytest.mark.parametrize("text", attacks.BOMBS)
 def test_what_would_take_for_ever_is_a_danger_and_not_evaluated(text: str, tmp_path: Path) -> None:
     laid(tmp_path / "cache", "guard", text.encode())
@@ -81,6 +156,12 @@ def test_what_would_take_for_ever_is_a_danger_and_not_evaluated(text: str, tmp_p
 def test_guards_that_torch_writes(text: str, tmp_path: Path) -> None:
     laid(tmp_path / "cache", "guard", text.encode())
     assert against(tmp_path / "cache") == set()
+
+
+@pytest.mark.parametrize("text", ["1", "32*s27", "s0*((s1//2)) + 1", "max(1, s0)"])
+def test_strides_that_torch_writes(text: str, tmp_path: Path) -> None:
+    laid(tmp_path, "stride", text.encode())
+    assert against(tmp_path) == set()
 
 
 def _file(name: str, data: bytes = b"text\n") -> Callable[[Path], object]:

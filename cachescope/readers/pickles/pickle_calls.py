@@ -10,6 +10,7 @@ import io
 import pickletools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from operator import is_not
 from pickle import UnpicklingError
 from typing import Any, Final, NamedTuple, Never
 
@@ -32,6 +33,7 @@ _LETTERS: Final[dict[type, str]] = {
     frozenset: "e",
 }  # fmt: skip
 _PARTIAL: Final = "functools.partial"
+Container = dict[Any, Any] | list[Any] | set[Any]
 
 
 class Global(NamedTuple):
@@ -163,6 +165,7 @@ class _Noting(InertUnpickler):
         super().__init__(data, _LIMITS.stand_ins)
         self._program = program
         self._classes: dict[Global, object] = {}
+        self._used: dict[int, tuple[Container, list[Any]]] = {}  # by id, what was in it
 
     def stands_for(self, module: str, name: str) -> object:
         """The stand-in of a global."""
@@ -174,6 +177,19 @@ class _Noting(InertUnpickler):
             self._classes[found] = self._stand_in(found)
         return self._classes[found]
 
+    def use(self, values: Iterable[object]) -> None:
+        """Note what is in containers that a call or an object was given: it may have copied or run what is in them by now."""
+        for one in values:
+            if isinstance(one, dict | list | set) and id(one) not in self._used:
+                self._used[id(one)] = one, _inside(one)
+
+    def has_changed_used(self) -> bool:
+        """Whether the pickle changed any of them behind that, which no pickler does."""
+        return any(
+            len(one) != len(before) or (not isinstance(one, set) and any(map(is_not, _inside(one), before)))
+            for one, before in self._used.values()
+        )
+
     def persistent_load(self, pid: object, /) -> Any:
         """A value from outside of the pickle."""
         return Stub()
@@ -182,8 +198,13 @@ class _Noting(InertUnpickler):
         made = self._program.made
 
         def noted(cls: type[Stub], /, *args: object, **keywords: object) -> Stub:
+            self.use((*args, *keywords.values()))
             made.append(Stub.__new__(cls, *args, **keywords))
             return made[-1]
+
+        def built(self_: Stub, state: object) -> None:
+            self.use(state if isinstance(state, tuple) else (state,))
+            Stub.__setstate__(self_, state)
 
         def called(self: Stub, /, *args: object) -> Stub:
             self.extend([*args])
@@ -194,11 +215,16 @@ class _Noting(InertUnpickler):
             "module": found.module,
             "name": found.name,
             "__new__": noted,
+            "__setstate__": built,
         }
         if str(found) == _PARTIAL:
             attributes["__call__"] = called
         make: Any = type(Stub)
         return make("StandIn", (Stub,), attributes)
+
+
+def _inside(container: Container) -> list[Any]:
+    return [*(container.values() if isinstance(container, dict) else container)]
 
 
 def everything(values: Iterable[Any]) -> Iterator[Any]:
@@ -259,6 +285,8 @@ def follow(data: bytes, start: int = 0, *, persistent_ids: bool = False) -> Prog
         # What they refuse before the break, torch's own objects may accept.
         if not program.odd and not (program.damage and isinstance(error, UnpicklingError)):
             program.refused = f"does what no pickler writes: {error}"
+    if unpickler.has_changed_used():
+        program.odd.append("a container that is changed after an object was made of it")
     return program
 
 
