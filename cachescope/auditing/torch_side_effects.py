@@ -14,10 +14,10 @@ from cachescope.keys.hashing import stored_code_hash
 from cachescope.readers.directory.places import TRITON_KEY
 from cachescope.readers.pickles.inert_pickle import Stub, global_name
 from cachescope.readers.pickles.pickle_calls import Global, everything
-from cachescope.terms import CODE_KEY
+from cachescope.terms import CODE_KEY, FX_KEY
 
+# A rule, a message, and the value that breaks the rule: its text is searched to find the offset.
 Judged = Iterator[tuple[str, str, object]]
-"""A rule, a message, and the value that breaks the rule: its text is searched to find the offset."""
 
 _TRITON_KEY: Final = re.compile(TRITON_KEY)
 _FILE_NAME: Final = re.compile(r"(?!\.)[^/\\\0]{1,255}")
@@ -55,15 +55,18 @@ def _judged(stub: Stub) -> Judged:
         text = state.get(field)
         if text is not None and not (isinstance(text, str) and is_arithmetic(text)):
             yield "guard-runs-code", f"{field} is {_short(text)}", text
-    numbers = [value for key, value in state.items() if "stack_trace" not in str(key)]
+    for one in (state.get("fx_graph_cache_info"), state.get("fx_graph_cache_key")):
+        key = one[0] if isinstance(one, tuple) and one else one
+        if key is not None and not (isinstance(key, str) and FX_KEY.fullmatch(key)):
+            yield "path-escapes", f"its graph is loaded from the place {_short(key)}", key
     texts = (text for text in stub.args if isinstance(text, str))
     if stub.name == "Symbol" and not all(map(str.isidentifier, texts)):
         yield "code-not-as-torch", "a symbol that is no name", None
-    metadata = (one for one in _leaves(numbers) if isinstance(one, str))
+    told = [value for key, value in state.items() if "stack_trace" not in str(key)]
+    metadata = (one for one in _leaves(told) if isinstance(one, str))
     if stub.module.startswith(_METADATA) and not all(map(_PLAIN.fullmatch, metadata)):
         yield "code-not-as-torch", f"a text in its metadata, of which torch makes Python ({stub.name})", None
-    judge = _JUDGES.get(stub.name)
-    if judge is not None:
+    if (judge := _JUDGES.get(stub.name)) is not None:
         yield from judge(stub, state)
     if stub.name in _RUN_CODE:
         yield "native-code", f"an entry that {_RUN_CODE[stub.name]}", None
@@ -90,11 +93,8 @@ def _compiled_graph(stub: Stub, state: dict[str, object]) -> Judged:
     for field in ("constants", "torchbind_constants", "opaque_value_type_classes"):
         held = state.get(field)
         if held is not None and not (isinstance(held, dict) and all(map(_is_constant, held.values()))):
-            yield (
-                "pickle-computed-call",
-                f"its {field} are neither tensors nor classes of the user's own",
-                None,
-            )
+            message = f"its {field} are neither tensors nor classes of the user's own"
+            yield "pickle-computed-call", message, None
     for stride in _leaves(state.get("output_strides")):
         # Evaluated with the sizes of a call (`set_tracing_context_output_strides`, torch/_inductor/utils.py).
         if stride is not None and not (isinstance(stride, str) and is_arithmetic(stride, any_name=True)):
@@ -145,7 +145,9 @@ def _graph_code(given: tuple[object, ...]) -> Judged:
 
 def _bundled_kernel(stub: Stub, state: dict[str, object]) -> Judged:
     """``TritonKernelArtifacts``: written to the folder named by its hash (``TritonBundler.read_and_emit``)."""
-    key = _field(stub, state, "kernel_hash")
+    key, device = _field(stub, state, "kernel_hash"), state.get("device", (*stub.args, None, None)[1])
+    if not isinstance(device, int | None):
+        yield "path-escapes", f"its kernels are written for the device {_short(device)}", device
     if not isinstance(key, str) or not _TRITON_KEY.fullmatch(key):
         yield "path-escapes", f"its kernels are written to the folder {_short(key)}", key
 

@@ -88,10 +88,9 @@ class Archive:
 
     def __init__(self, path: str) -> None:
         self.path = path
+        # Names that lead out of the folder in which it is unpacked, and names of several files: who unpacks it chooses one.
         self.outside: list[str] = []
-        """Names that lead out of the folder in which it is unpacked."""
         self.twice: list[str] = []
-        """Names that several files have: which of them is unpacked depends on who does it."""
         self._folders: dict[str, dict[str, Item]] = {path: {}}
         self._contents: dict[str, bytes] = {}
         unpacked = 0

@@ -328,6 +328,21 @@ def attacks() -> dict[str, tuple[str, bytes]]:
         b"".join([b"]", b"N0" * ((len(RUNS) - 2) // 2), b"N0"[: len(RUNS) % 2 * 2], b"."])[: len(RUNS) - 1]
         + b"."
     )
+    # Read from a file, the bytes begin where the frame ends, and the program is another one.
+    found["a frame ends in bytes, and another begins"] = (
+        "storage",
+        b"\x80\x04\x95\x10"
+        + bytes(7)
+        + b"\x8a\x10"
+        + bytes(14)
+        + b"..\x95\x20"
+        + bytes(7)
+        + b"0C\x1c\xff\xff"
+        + RUNS
+        + b"N" * (26 - len(RUNS))
+        + b"N" * 19
+        + b".",
+    )
     found["zip"] = "storage", zipped(PROTOCOL_2)
     found["zip behind a zip"] = "storage", zipped(RUNS) + zipped(harmless)
     found["zip, one name twice"] = (

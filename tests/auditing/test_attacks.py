@@ -76,7 +76,9 @@ def test_every_attack_works(tmp_path: Path) -> None:
 def test_no_attack_is_proven(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     laid(tmp_path / "cache", *ATTACKS[name])
-    assert against(tmp_path / "cache")
+    found = cachescope.audit(tmp_path / "cache")
+    # That what is made is no graph is true of harmless ones, too.
+    assert set(found.loc[found["level"] != "note", "rule"]) - {"entry-foreign-object"}
     assert not os.path.exists("@")
 
 
@@ -115,6 +117,20 @@ def test_shared_containers_cost_no_more_than_they_weigh(inner: str, tmp_path: Pa
     )
     entry(tmp_path, AOT, data)
     assert against(tmp_path) <= {"warning"}
+
+
+RESULTS = RESULT.rpartition(".")[0]
+
+
+@pytest.mark.parametrize("held", [
+    Object(f"{RESULTS}.CompiledForward", {"fx_graph_cache_info": ("/tmp/elsewhere", [])}),
+    Object(f"{RESULTS}.CompiledBackward", {"fx_graph_cache_info": ("../../elsewhere", [])}),
+    Object("torch._functorch._aot_autograd.autograd_cache.CompiledForward", {"fx_graph_cache_key": "../../elsewhere"}),
+    Object("torch._inductor.triton_bundler.TritonKernelArtifacts", {"kernel_hash": "A" * 52, "device": "../../..", "artifacts": []}),
+])  # fmt: skip
+def test_an_entry_that_leads_elsewhere_is_a_danger(held: Object, tmp_path: Path) -> None:
+    entry(tmp_path, AOT, entry_bytes(Object(RESULT, {"compiled_fw": held})))
+    assert "danger" in against(tmp_path)
 
 
 def changed_afterwards(of: bytes, use: bytes) -> bytes:

@@ -297,13 +297,12 @@ def _cross(data: bytes) -> bool:
     try:
         for opcode, length, place in pickletools.genops(stream):
             at = place or 0
-            if opcode.name == "FRAME":
-                if at < end:
-                    return True
+            is_frame = opcode.name == "FRAME"
+            if end and (at > end or (is_frame and at < end)):
+                return True
+            if is_frame:
                 end = at + 9 + int(length or 0)
-            elif end and at >= end:
-                if at > end:
-                    return True
+            elif at == end:
                 end = 0
     except ValueError:
         return stream.tell() < len(data) or 0 < end < stream.tell()  # else it is cut
