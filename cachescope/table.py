@@ -49,5 +49,11 @@ class Table(Generic[SomeRow]):
             self._frame = frame_of(self.rows, self.kind)
         return self._frame
 
+    def copied(self) -> pd.DataFrame:
+        """A copy of the frame, which its user may change."""
+        from cachescope.columns import DEEP
+
+        return self.frame.copy(deep=DEEP)
+
     def __len__(self) -> int:
         return len(self.rows if self._frame is None else self._frame)

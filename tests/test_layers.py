@@ -119,8 +119,8 @@ LOADS_BY_NAME = {
 }
 
 
-# JSON is made of frames as they are, and a redaction is told of all that was read; the page shows every frame.
-SHOW_FRAMES = {"as_json.py", "check_forms.py", "contexts.py", "identifying_values.py"}
+# A redaction is told of all that was read; the page shows every frame.
+SHOW_FRAMES = {"identifying_values.py"}
 
 
 def layer_of(path: Path) -> str:

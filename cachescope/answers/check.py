@@ -8,9 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, Self
-
-import pandas as pd
+from typing import TYPE_CHECKING, Final, Self
 
 from cachescope.analysis.differences import FieldChange
 from cachescope.analysis.rates import rates
@@ -18,12 +16,15 @@ from cachescope.analysis.verdicts.since_baseline import ChangedSince
 from cachescope.answers.names import is_named_by_fields, lookups_of_cause
 from cachescope.answers.recording import Recording
 from cachescope.answers.summary import counts_text
-from cachescope.columns import frame_of
 from cachescope.frames.answer_rows import CauseRow, RateRow
 from cachescope.frames.checks import Bar
 from cachescope.readers.reading import WHOLE_SOURCE
+from cachescope.table import Table
 from cachescope.verdict_kinds import SameCause, kind_of, same_cause
 from cachescope.wording import duration, listed, plural
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _CHANGES_NAMED: Final = 4
 _BARS: Final = (("min_hit_rate", "share"), ("max_time_lost", "ns"), ("no_new_cause", "causes"))
@@ -64,7 +65,7 @@ class Check:
     @property
     def frame(self) -> pd.DataFrame:
         """One row per bar; see ``describe("checks")``."""
-        return frame_of(self.bars, Bar)
+        return Table(Bar, [*self.bars]).frame
 
     @classmethod
     def of(

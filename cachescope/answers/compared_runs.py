@@ -17,13 +17,13 @@ from cachescope.answers.chosen import Chosen
 from cachescope.answers.difference import fold_key
 from cachescope.answers.recording import Recording
 from cachescope.answers.time_spent import phase_differences
-from cachescope.columns import frame_of
 from cachescope.errors import NotFoundError
 from cachescope.frames.answer_rows import RateRow
 from cachescope.frames.compared import ComparedLookup
 from cachescope.frames.compile_rows import PhaseRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.grouping import by_key
+from cachescope.table import Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class ComparedRuns:
     @property
     def frame(self) -> pd.DataFrame:
         """One row per aligned lookup; see ``describe("compared_lookups")``."""
-        return frame_of(map(_row, self.aligned), ComparedLookup)
+        return Table(ComparedLookup, [*map(_row, self.aligned)]).frame
 
     def among(self, chosen: Chosen) -> ComparedRuns:
         """The aligned lookups of which one at least is chosen, on either side; what else is counted is of these."""

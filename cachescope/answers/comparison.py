@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from cachescope.analysis.contexts.differences import context_difference
 from cachescope.analysis.directory.built import COMPARED, built_alike
@@ -12,12 +11,12 @@ from cachescope.analysis.directory.coverage import coverage_rows
 from cachescope.answers.difference import Difference, Side, difference
 from cachescope.answers.predictions import context_fields, predictions, run_fields
 from cachescope.answers.recording import Recording
-from cachescope.columns import frame_of
 from cachescope.frames.compared import Built, CoverageRow, DifferenceRow
 from cachescope.frames.sharing_rows import FormDifference, PredictionRow
 from cachescope.readers.directory.bundles import held_in
 from cachescope.readers.directory.file_contents import content_hash
 from cachescope.readers.reading import Reading
+from cachescope.table import Table
 from cachescope.terms import MEGA_CACHE
 
 if TYPE_CHECKING:
@@ -89,7 +88,7 @@ class Comparison:
             for number, (changes, pairs) in enumerate(groups)
             for change in changes
         )
-        return frame_of(rows, DifferenceRow)
+        return Table(DifferenceRow, list(rows)).frame
 
     @classmethod
     def of(cls, read: Recording, before: Side, after: Side) -> Self:
@@ -153,5 +152,5 @@ def _predicted(read: Recording, one: Side, other: Side) -> list[PredictionRow] |
     return predictions(read, directory.entries, known)
 
 
-def _frame(rows: Iterable[object] | None, kind: type) -> pd.DataFrame | None:
-    return None if rows is None else frame_of(rows, kind)
+def _frame(rows: list[Any] | None, kind: type) -> pd.DataFrame | None:
+    return None if rows is None else Table(kind, rows).frame

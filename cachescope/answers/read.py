@@ -64,22 +64,22 @@ class Read(Recording):
     @property
     def runs(self) -> pd.DataFrame:
         """One row per process."""
-        return _copy(self.tables.runs.frame)
+        return self.tables.runs.copied()
 
     @property
     def lookups(self) -> pd.DataFrame:
         """One row per lookup; for a pre-flight, the lookups that a real run would make."""
-        return _copy(self.shown.frame)
+        return self.shown.copied()
 
     @property
     def entries(self) -> pd.DataFrame:
         """One row per entry of the cache directories that were read."""
-        return _copy(self.tables.entries.frame)
+        return self.tables.entries.copied()
 
     @property
     def contexts(self) -> pd.DataFrame:
         """One row per isolation context. The snapshots come first, then each run, as far as its hash details show."""
-        return _copy(self.all_contexts.frame)
+        return self.all_contexts.copied()
 
     @property
     def guards(self) -> pd.DataFrame:
@@ -92,12 +92,12 @@ class Read(Recording):
     @property
     def kernels(self) -> pd.DataFrame:
         """One row per kernel of the FX entries, with its source nodes and ATen operators."""
-        return _copy(self.tables.kernels.frame)
+        return self.tables.kernels.copied()
 
     @property
     def autotune(self) -> pd.DataFrame:
         """One row per choice that max-autotune measured."""
-        return _copy(self.tables.autotune.frame)
+        return self.tables.autotune.copied()
 
     @property
     def vllm_folders(self) -> pd.DataFrame:
@@ -117,71 +117,73 @@ class Read(Recording):
     @property
     def vllm_fragments(self) -> pd.DataFrame:
         """One row per factor that makes vLLM folders differ: how many folders would remain without it."""
+        from cachescope.analysis.vllm.folders import fragments
         from cachescope.frames.vllm import FragmentRow
 
-        return _frame(self.fragments_of_vllm, FragmentRow)
+        return _frame(fragments(self.named_of_vllm), FragmentRow)
 
     @property
     def vllm_ranks(self) -> pd.DataFrame:
         """One row per factor in which the folders of ranks with one vLLM configuration differ."""
+        from cachescope.analysis.vllm.folders import ranks_apart
         from cachescope.frames.vllm import RankRow
 
-        return _frame(self.ranks_of_vllm, RankRow)
+        return _frame(ranks_apart(self.tables.vllm_factors.rows, self.named_of_vllm), RankRow)
 
     @property
     def vllm_factors(self) -> pd.DataFrame:
         """One row per cache_key_factors.json of vLLM: the factors of a folder's name."""
-        return _copy(self.tables.vllm_factors.frame)
+        return self.tables.vllm_factors.copied()
 
     @property
     def vllm_starts(self) -> pd.DataFrame:
         """One row per part of a model that vLLM compiled or loaded, according to its logs."""
-        return _copy(self.tables.vllm_starts.frame)
+        return self.tables.vllm_starts.copied()
 
     @property
     def links(self) -> pd.DataFrame:
         """One row per reference between files of a cache directory."""
-        return _copy(self.linked.frame)
+        return self.linked.copied()
 
     @property
     def orphans(self) -> pd.DataFrame:
         """One row per file that nothing refers to, or that refers to something that is gone."""
-        return _copy(self.orphaned.frame)
+        return self.orphaned.copied()
 
     @property
     def duplicates(self) -> pd.DataFrame:
         """One row per group of files of which one would be enough, judged by names, sizes and guards; no file is read."""
-        return self.duplicated.frame
+        return self.duplicated.copied()
 
     @property
     def removable(self) -> pd.DataFrame:
         """One row per file that can go without a later process noticing; cachescope itself removes nothing."""
-        return self.removed_unnoticed.frame
+        return self.removed_unnoticed.copied()
 
     @property
     def past_misses(self) -> pd.DataFrame:
         """One row per FX entry whose graph had been stored before: a miss that a directory shows without a log."""
-        return _copy(self.missed_before.frame)
+        return self.missed_before.copied()
 
     @property
     def evidence(self) -> pd.DataFrame:
         """One row per set of fields in which entries of one graph differ, and whether their code differs too."""
-        return _copy(self.field_evidence.frame)
+        return self.field_evidence.copied()
 
     @property
     def false_hits(self) -> pd.DataFrame:
         """One row per key that seems to stand for more than one thing: a warning with its evidence."""
-        return _copy(self.suspected.frame)
+        return self.suspected.copied()
 
     @property
     def devices(self) -> pd.DataFrame:
         """One row per device that any source names, with its datasheet."""
-        return _copy(self.named_devices.frame)
+        return self.named_devices.copied()
 
     @property
     def phases(self) -> pd.DataFrame:
         """Where compile time went, from the events of traces. These are read on first access."""
-        return _copy(self.phases_read[0].frame)
+        return self.phases_read[0].copied()
 
     @property
     def phase_problems(self) -> pd.DataFrame:
@@ -191,12 +193,12 @@ class Read(Recording):
     @property
     def compiles(self) -> pd.DataFrame:
         """One row per compile and why it was made, from traces. These are read for it on first access."""
-        return _copy(self.compiles_read[0].frame)
+        return self.compiles_read[0].copied()
 
     @property
     def symbols(self) -> pd.DataFrame:
         """One row per size or number that became a symbol in a compile; read together with ``compiles``."""
-        return _copy(self.compiles_read[1].frame)
+        return self.compiles_read[1].copied()
 
     @property
     def recompiles(self) -> pd.DataFrame:
@@ -214,22 +216,22 @@ class Read(Recording):
     @property
     def problems(self) -> pd.DataFrame:
         """One row per thing that could not be read."""
-        return _copy(self.tables.problems.frame)
+        return self.tables.problems.copied()
 
     @property
     def misses(self) -> pd.DataFrame:
         """One row per lookup that did not hit, with its verdict."""
-        return _copy(self.missed.frame)
+        return self.missed.copied()
 
     @property
     def causes(self) -> pd.DataFrame:
         """One row per distinct reason, the costliest first."""
-        return _copy(self.explained.frame)
+        return self.explained.copied()
 
     @property
     def rank_differences(self) -> pd.DataFrame:
         """One row per field in which some ranks of a job differ from the majority."""
-        return _copy(self.differing_ranks.frame)
+        return self.differing_ranks.copied()
 
     def hit_rates(self, by: str | Sequence[str] = ()) -> pd.DataFrame:
         """Hit rates by count and by compile time, for groups of lookups; see ``describe("hit_rates")``.
@@ -379,10 +381,9 @@ class Read(Recording):
         >>> scope.cause_savings()["why"].tolist()[-1]
         'the key was found and no guards held, so no field of the key decides it'
         """
-        from cachescope.analysis.what_if.causes import saving_rows
         from cachescope.frames.replay_rows import CauseSaving
 
-        return _frame(saving_rows(self.replay, self.explained.rows, self.missed.rows, most), CauseSaving)
+        return _frame(self.saving_rows(most), CauseSaving)
 
     def caching_files(self, isolation_key: str, calls: Iterable[Call] | None = None) -> pd.DataFrame:
         """Which files of torch 2.10's caching package would be found; see ``describe("caching_files")``.
@@ -403,13 +404,6 @@ class Read(Recording):
         dumps = (row.path for row in entries if row.cache == IMC and row.status == "ok")
         listed = calls if calls is not None else [key for path in dumps for key in imc_keys(path)]
         return _frame(caching_files(entries, isolation_key, listed), CachingFile)
-
-
-def _copy(frame: pd.DataFrame) -> pd.DataFrame:
-    """A frame that its user may change."""
-    from cachescope.columns import DEEP
-
-    return frame.copy(deep=DEEP)
 
 
 def _frame(rows: Iterable[object], kind: type) -> pd.DataFrame:

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from cachescope.frames.context_rows import ContextRow
     from cachescope.frames.device_rows import DeviceRow
     from cachescope.frames.linked_rows import DuplicateRow, LinkRow, OrphanRow, PastMiss, RemovableRow
-    from cachescope.frames.replay_rows import EvidenceRow, SensitivityRow
-    from cachescope.frames.vllm import FolderRow, FragmentRow, RankRow
+    from cachescope.frames.replay_rows import CauseSaving, EvidenceRow, SensitivityRow
+    from cachescope.frames.vllm import FolderRow
     from cachescope.readers.assemble import Tables
 
 
@@ -224,20 +224,6 @@ class Recording:
         from cachescope.analysis.vllm.folders import folders_of
 
         return folders_of(self.tables.vllm_factors.rows, self.tables.entries.rows, self.named_of_vllm)
-
-    @property
-    def fragments_of_vllm(self) -> list[FragmentRow]:
-        """The factors that make folders of vLLM many."""
-        from cachescope.analysis.vllm.folders import fragments
-
-        return fragments(self.named_of_vllm)
-
-    @property
-    def ranks_of_vllm(self) -> list[RankRow]:
-        """The factors in which the folders of ranks with one vLLM configuration differ."""
-        from cachescope.analysis.vllm.folders import ranks_apart
-
-        return [*ranks_apart(self.tables.vllm_factors.rows, self.named_of_vllm)]
 
     @cached_property
     def named_of_vllm(self) -> list[Named]:
@@ -432,6 +418,12 @@ class Recording:
         replay = self.replay
         with no_collections():
             return sensitivity_rows(replay, self.field_safety, largest, changed)
+
+    def saving_rows(self, most: int = MOST_CAUSES) -> list[CauseSaving]:
+        """What leaving out the fields of each cause would save; see `Read.cause_savings`."""
+        from cachescope.analysis.what_if.causes import saving_rows
+
+        return saving_rows(self.replay, self.explained.rows, self.missed.rows, most)
 
     @cached_property
     def facts(self) -> Facts:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Self
 
+from cachescope.analysis.vllm.folders import fragments, ranks_apart
 from cachescope.answers.recording import Recording
 from cachescope.frames.vllm import FolderRow, FragmentRow, RankRow, StartRow
 from cachescope.grouping import by_key
@@ -83,8 +85,10 @@ class VllmFolders:
         return cls(
             named=len(named),
             again=_again([row for row in rows if named.get(row.folder) is row and row.baseline is not None]),
-            fragments=tuple(row for row in read.fragments_of_vllm if row.folders_without < row.folders),
-            apart=_apart_ranks(read.ranks_of_vllm),
+            fragments=tuple(
+                row for row in fragments(read.named_of_vllm) if row.folders_without < row.folders
+            ),
+            apart=_apart_ranks(ranks_apart(read.tables.vllm_factors.rows, read.named_of_vllm)),
             unknown=tuple(
                 row for row in others.values() if row.prefix is not None and row.name_is != "of_torch"
             ),
@@ -104,7 +108,7 @@ def _again(rows: list[FolderRow]) -> tuple[Again, ...]:
     )
 
 
-def _apart_ranks(rows: list[RankRow]) -> tuple[Apart, ...]:
+def _apart_ranks(rows: Iterable[RankRow]) -> tuple[Apart, ...]:
     folders = by_key((row.folder, row) for row in rows).values()
     alike = by_key(
         ((all(row.is_of_a_rank for row in found), tuple(row.factor for row in found)), tuple(found))

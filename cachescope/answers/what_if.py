@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Self
-
-import pandas as pd
+from typing import TYPE_CHECKING, Self
 
 from cachescope.analysis.what_if.causes import cause_rows
 from cachescope.analysis.what_if.replay import Replayed
@@ -22,7 +20,6 @@ from cachescope.analysis.what_if.results import (
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.names import lookup_in_run
 from cachescope.answers.read import Read
-from cachescope.columns import DEEP
 from cachescope.frames.replay_rows import (
     WhatIfCause,
     WhatIfDifference,
@@ -35,6 +32,9 @@ from cachescope.keys.key_fields import Removed
 from cachescope.keys.key_schema import KeySchema
 from cachescope.table import Table
 from cachescope.terms import VLLM
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -62,32 +62,32 @@ class WhatIf:
     @property
     def frame(self) -> pd.DataFrame:
         """One row per lookup, before and after."""
-        return self.lookup_table.frame.copy(deep=DEEP)
+        return self.lookup_table.copied()
 
     @property
     def rates(self) -> pd.DataFrame:
         """Hit rates as recorded, and as they would have been."""
-        return self.rate_table.frame.copy(deep=DEEP)
+        return self.rate_table.copied()
 
     @property
     def by_cause(self) -> pd.DataFrame:
         """Per cause, how many of its misses would have hit, and why the others would not."""
-        return self.cause_table.frame.copy(deep=DEEP)
+        return self.cause_table.copied()
 
     @property
     def by_run(self) -> pd.DataFrame:
         """Per run, how many lookups would have hit."""
-        return self.run_table.frame.copy(deep=DEEP)
+        return self.run_table.copied()
 
     @property
     def differences(self) -> pd.DataFrame:
         """Recorded outcomes that do not follow from what was stored: something happened from outside."""
-        return self.difference_table.frame.copy(deep=DEEP)
+        return self.difference_table.copied()
 
     @property
     def warnings(self) -> pd.DataFrame:
         """Pairs of entries that would share a key and hold different code, generated or compiled."""
-        return self.warning_table.frame.copy(deep=DEEP)
+        return self.warning_table.copied()
 
     @cached_property
     def lookup_table(self) -> Table[WhatIfRow]:

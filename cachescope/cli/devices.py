@@ -26,24 +26,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     if args.paths and args.measure:
         raise NotFoundError("--measure is for this machine: leave PATH out")
-    from cachescope.report.devices import device_lines, devices_object
+    from cachescope.report.as_json import rows_object
+    from cachescope.report.devices import device_lines
 
     if args.paths:
         from cachescope.cli.sources import read_given
 
         scope = read_given(args, args.paths)
+        rows, problems = scope.named_devices.rows, scope.tables.problems.rows
         return write_answer(
             args,
-            lambda: devices_object(scope.devices, problems=scope.problems),
-            lambda: device_lines(scope.devices),
+            lambda: {**rows_object(devices=rows, problems=problems), "notes": []},
+            lambda: device_lines(rows),
         )
-    from cachescope.devices.live import measurements_frame, this_machine
+    from cachescope.devices.live import measurements, this_machine
 
-    measured = measurements_frame() if args.measure else None
-    machine = this_machine()
-    devices, notes = machine.devices, machine.notes
+    measured = measurements() if args.measure else None
+    devices, notes = this_machine()
+    found = {"devices": devices} | ({} if measured is None else {"device_measurements": measured})
     return write_answer(
         args,
-        lambda: devices_object(devices, measurements=measured, notes=notes),
+        lambda: {**rows_object(**found), "notes": notes},
         lambda: device_lines(devices, measurements=measured, notes=notes),
     )

@@ -29,7 +29,7 @@ def run(args: argparse.Namespace) -> int:
     from cachescope.answers.comparison import Comparison
     from cachescope.answers.difference import side_below, side_named
     from cachescope.cli.sources import read_given
-    from cachescope.report.as_json import frame_rows
+    from cachescope.report.as_json import plain_rows
     from cachescope.report.comparison import comparison_lines, comparison_object
     from cachescope.report.why_missed import problem_lines
 
@@ -41,6 +41,6 @@ def run(args: argparse.Namespace) -> int:
     found = Comparison.of(scope, side(scope, args.before), side(scope, args.after))
     return write_answer(
         args,
-        lambda: {**comparison_object(found), "problems": frame_rows(scope.problems)},
+        lambda: {**comparison_object(found), "problems": plain_rows(scope.tables.problems.rows)},
         lambda: [*comparison_lines(found), *problem_lines(scope.facts.problems)],
     )

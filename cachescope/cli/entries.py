@@ -101,6 +101,7 @@ def _where(args: argparse.Namespace, key: str, paths: list[str]) -> tuple[Scope,
 
 def _print_all(args: argparse.Namespace, scope: Scope) -> int:
     from cachescope.answers.directory import Directory
+    from cachescope.readers.directory.lock_state import locks_of
     from cachescope.report.as_json import entries_object
     from cachescope.report.entry_table import entry_lines
 
@@ -109,11 +110,11 @@ def _print_all(args: argparse.Namespace, scope: Scope) -> int:
             raise NotFoundError(
                 "--prune-list is for rm, and --redact hides what it would remove: leave one out"
             )
-        _print_paths(list(scope.removable["path"]))
+        _print_paths([row.path for row in scope.removed_unnoticed.rows])
         return 0
     return write_answer(
         args,
-        lambda: entries_object(scope, scope.locks() if args.locks else None),
+        lambda: entries_object(scope, locks_of(scope.tables.entries.rows) if args.locks else None),
         lambda: entry_lines(Directory.of(scope, args.locks), args.most),
     )
 

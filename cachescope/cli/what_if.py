@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from cachescope.cli.sources import read_given, read_schema
     from cachescope.keys.key_schema import KeySchema, key_schema
-    from cachescope.report.as_json import frames_object
+    from cachescope.report.as_json import rows_object
     from cachescope.report.layout import parted
     from cachescope.report.what_if_forms import (
         saving_lines,
@@ -47,10 +47,10 @@ def run(args: argparse.Namespace) -> int:
     found = scope.what_if(schema)
     if not args.sensitivity and (args.without or args.schema):
         return write_answer(args, lambda: what_if_object(found), lambda: what_if_lines(found))
-    ranking, savings = scope.sensitivity(), scope.cause_savings()
-    further = parted([sensitivity_lines(ranking), saving_lines(savings)]) if len(scope.lookups) else ()
+    ranking, savings = scope.sensitivity_rows(), scope.saving_rows()
+    further = parted([sensitivity_lines(ranking), saving_lines(savings)]) if scope.facts.lookups else ()
     return write_answer(
         args,
-        lambda: what_if_object(found) | frames_object(sensitivity=ranking, cause_savings=savings),
+        lambda: what_if_object(found) | rows_object(sensitivity=ranking, cause_savings=savings),
         lambda: [*what_if_lines(found), *further],
     )

@@ -6,13 +6,10 @@ import importlib
 import os
 import platform
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
-import pandas as pd
-
 from cachescope.capture.devices import Measured, TorchDevice, measure, torch_devices
-from cachescope.columns import frame_of
 from cachescope.devices.datasheets import match_datasheet
 from cachescope.devices.mention import Mention, of_properties, pci_text, plain_uuid
 from cachescope.devices.merged import device_rows
@@ -26,21 +23,13 @@ _THIS_PROCESS: Final = frozenset({-1})
 _CLOCKS: Final = {"max_sm_clock_mhz": 1, "max_memory_clock_mhz": 2}
 
 
-@dataclass(frozen=True, slots=True)
-class ThisMachine:
-    """The devices of this machine, and a remark on each way of asking that returned nothing."""
-
-    devices: pd.DataFrame
-    notes: tuple[str, ...]
-
-
-def this_machine(torch: Any = None, nvml: Any = None) -> ThisMachine:
-    """Ask torch, NVML and Python."""
+def this_machine(torch: Any = None, nvml: Any = None) -> tuple[list[DeviceRow], list[str]]:
+    """The devices of this machine by torch, NVML and Python, and a remark on each way of asking that returned nothing."""
     cpu = Mention("Python on this machine", "cpu", arch=platform.machine() or None, sm_count=os.cpu_count())
     of_torch, torch_note = torch_mentions(torch)
     of_nvml, nvml_note = nvml_mentions(nvml)
-    rows = (replace(row, runs=()) for row in device_rows([*of_torch, *of_nvml, cpu]))
-    return ThisMachine(frame_of(rows, DeviceRow), tuple(filter(None, (torch_note, nvml_note))))
+    rows = [replace(row, runs=()) for row in device_rows([*of_torch, *of_nvml, cpu])]
+    return rows, list(filter(None, (torch_note, nvml_note)))
 
 
 def torch_mentions(torch: Any = None) -> tuple[list[Mention], str | None]:
@@ -132,15 +121,12 @@ def _pci(bus_id: str) -> str | None:
         return None
 
 
-def measurements_frame(torch: Any = None, benchmark: Any = None) -> pd.DataFrame:
-    """The frame device_measurements: every GPU that torch sees, measured, with its datasheet."""
+def measurements(torch: Any = None, benchmark: Any = None) -> list[MeasurementRow]:
+    """Every GPU that torch sees, measured, with its datasheet."""
     devices = torch_devices(torch)
     if not devices:
         raise CachescopeError("--measure needs a GPU that torch can use, and there is none here")
-    return frame_of(
-        (row for device in devices for row in _rows(device, measure(device, torch, benchmark))),
-        MeasurementRow,
-    )
+    return [row for device in devices for row in _rows(device, measure(device, torch, benchmark))]
 
 
 def _rows(device: TorchDevice, measured: list[Measured]) -> Iterator[MeasurementRow]:

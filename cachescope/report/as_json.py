@@ -1,20 +1,26 @@
-"""The JSON forms: plain objects made from frames; `json_text` writes them."""
+"""The JSON forms: plain objects made of rows; `json_text` writes them. Loads no pandas."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-import pandas as pd
-
-from cachescope.answers.read import Read
+from cachescope.analysis.compiles.frames import recompiles
+from cachescope.analysis.directory.same_key import candidates
+from cachescope.analysis.rates import rates
+from cachescope.analysis.vllm.factors import all_changes
+from cachescope.analysis.vllm.folders import fragments, ranks_apart
+from cachescope.answers.recording import Recording
 from cachescope.json_types import JsonObject
 from cachescope.report.json_text import values_of
+from cachescope.rows import TIME, columns_of, names_of
 
 if TYPE_CHECKING:
     from cachescope.analysis.differences import FieldChange
     from cachescope.answers.explanation import Explanation
     from cachescope.answers.time_spent import TimeSpent
+    from cachescope.frames.linked_rows import LockRow
 
 # Codes of the scope's own store, which mean nothing outside it.
 _INTERNAL: Final = frozenset({"detail_set"})
@@ -24,28 +30,51 @@ _OF_A_MISS: Final = (
 _NO_MISS: Final[Mapping[str, object]] = {**dict.fromkeys(_OF_A_MISS), "changed": []}
 
 
-def explain_object(scope: Read) -> JsonObject:
+def explain_object(read: Recording) -> JsonObject:
     """The object printed by ``cachescope explain --json``: runs, lookups with their verdicts, causes and problems."""
-    of_vllm = ("vllm_folders", "vllm_changes", "vllm_fragments", "vllm_ranks", "vllm_starts")
+    tables = read.tables
     return {
-        "hit_rates": frame_rows(scope.hit_rates())[0] if len(scope.lookups) else None,
-        "runs": frame_rows(scope.runs),
-        "lookups": _lookups(scope),
-        "causes": _causes(scope),
-        **frames_object(**values_of(scope, "past_misses", *of_vllm, "false_hits", "problems")),
+        "hit_rates": hit_rates_object(read),
+        "runs": plain_rows(tables.runs.rows),
+        "lookups": _lookups(read),
+        "causes": _causes(read),
+        **rows_object(
+            past_misses=read.missed_before.rows,
+            vllm_folders=read.folders_of_vllm,
+            vllm_changes=all_changes(read.named_of_vllm),
+            vllm_fragments=fragments(read.named_of_vllm),
+            vllm_ranks=ranks_apart(tables.vllm_factors.rows, read.named_of_vllm),
+            vllm_starts=tables.vllm_starts.rows,
+            false_hits=read.suspected.rows,
+            problems=tables.problems.rows,
+        ),
     }
 
 
-def entries_object(scope: Read, locks: pd.DataFrame | None = None) -> JsonObject:
-    """The object printed by ``cachescope entries --json``; if locks were checked, each records whether it is held."""
-    entries = frame_rows(scope.entries)
-    if locks is not None:
-        held = {row["entry"]: row["lock_held"] for row in frame_rows(locks)}
-        entries = [{**row, "lock_held": held.get(row["entry"])} for row in entries]
+def hit_rates_object(read: Recording) -> JsonObject | None:
+    """The hit rates of all lookups; None where there are none."""
+    lookups = read.facts.lookups.values()
+    return plain_rows([rates(lookups)])[0] if lookups else None
 
+
+def entries_object(read: Recording, locks: Iterable[LockRow] | None = None) -> JsonObject:
+    """The object printed by ``cachescope entries --json``; if locks were checked, each records whether it is held."""
+    rows = read.tables.entries.rows
+    entries = plain_rows(rows)
+    if locks is not None:
+        held = {row.entry: row.lock_held for row in locks}
+        entries = [
+            {**row, "lock_held": held.get(entry.entry)} for row, entry in zip(entries, rows, strict=True)
+        ]
     return {
         "entries": entries,
-        **frames_object(**values_of(scope, "guards", "duplicates", "orphans", "removable", "problems")),
+        **rows_object(
+            guards=candidates(rows),
+            duplicates=read.duplicated.rows,
+            orphans=read.orphaned.rows,
+            removable=read.removed_unnoticed.rows,
+            problems=read.tables.problems.rows,
+        ),
     }
 
 
@@ -59,11 +88,10 @@ def explanation_object(explained: Explanation) -> JsonObject:
     }
 
 
-def time_object(read: Read, spent: TimeSpent) -> JsonObject:
+def time_object(read: Recording, spent: TimeSpent) -> JsonObject:
     """The object printed by ``cachescope time --json``."""
     return {
-        "runs": frame_rows(read.runs),
-        "phases": frame_rows(read.phases),
+        **rows_object(runs=read.tables.runs.rows, phases=read.phases_read[0].rows),
         "time": [
             {
                 **values_of(one, "run", "phases"),
@@ -74,7 +102,7 @@ def time_object(read: Read, spent: TimeSpent) -> JsonObject:
             }
             for one in spent.runs
         ],
-        "vllm_starts": frame_rows(read.vllm_starts),
+        "vllm_starts": plain_rows(read.tables.vllm_starts.rows),
         "contrast": _contrast(spent),
         "waited_for_ranks": _waited(spent),
         "different_collectives": [
@@ -84,7 +112,7 @@ def time_object(read: Read, spent: TimeSpent) -> JsonObject:
             }
             for one in spent.apart
         ],
-        "problems": [*frame_rows(read.problems), *frame_rows(read.phase_problems)],
+        "problems": plain_rows([*read.tables.problems.rows, *read.phases_read[1]]),
     }
 
 
@@ -104,12 +132,16 @@ def _waited(spent: TimeSpent) -> JsonObject | None:
     return {"runs": times, "waited_least": None if ranks.last is None else ranks.last.run}
 
 
-def compiles_object(read: Read) -> JsonObject:
+def compiles_object(read: Recording) -> JsonObject:
     """The object printed by ``cachescope compiles --json``."""
-    return {
-        **frames_object(**values_of(read, "runs", "compiles", "recompiles", "symbols")),
-        "problems": [*frame_rows(read.problems), *frame_rows(read.compile_problems)],
-    }
+    compiles, symbols, problems = read.compiles_read
+    return rows_object(
+        runs=read.tables.runs.rows,
+        compiles=compiles.rows,
+        recompiles=recompiles(compiles.rows),
+        symbols=symbols.rows,
+        problems=[*read.tables.problems.rows, *problems],
+    )
 
 
 def change_object(change: FieldChange) -> JsonObject:
@@ -128,25 +160,34 @@ def whole_change_object(change: FieldChange) -> JsonObject:
     return {**change_object(change), **values_of(change, "before", "after")}
 
 
-def frames_object(**frames: pd.DataFrame) -> JsonObject:
-    """The rows of each frame, by its name."""
-    return {name: frame_rows(frame) for name, frame in frames.items()}
+def rows_object(**rows: Iterable[object]) -> JsonObject:
+    """Rows of several classes, by the names of their frames."""
+    return {name: plain_rows(one) for name, one in rows.items()}
 
 
-def frame_rows(frame: pd.DataFrame) -> list[JsonObject]:
-    """The rows of a frame as plain values: missing is None, a time is ISO 8601, a tuple is a list."""
-    names = [name for name in frame.columns if name not in _INTERNAL]
-    columns = [[_plain(value) for value in frame[name].tolist()] for name in names]
-    return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
+def plain_rows(rows: Iterable[object]) -> list[JsonObject]:
+    """Rows of one class as plain values: missing is None, a time is ISO 8601, a tuple is a list."""
+    listed = list(rows)
+    if not listed:
+        return []
+    kind: type = type(listed[0])
+    times = {column.name for column in columns_of(kind) if column.dtype == TIME}
+    plain = {name: _moment if name in times else _plain for name in names_of(kind) if name not in _INTERNAL}
+    return [{name: made(getattr(row, name)) for name, made in plain.items()} for row in listed]
+
+
+def _moment(ns: int | None) -> str | None:
+    """A time in the digits that it has: none of a second, six, or nine."""
+    if ns is None:
+        return None
+    seconds, rest = divmod(ns, 10**9)
+    fraction = "" if not rest else f".{rest:09d}" if rest % 1000 else f".{rest // 1000:06d}"
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}{fraction}+00:00"
 
 
 def _plain(value: Any) -> Any:
-    if value is None or value is pd.NA or value is pd.NaT:
-        return None
     if isinstance(value, float):
         return value if abs(value) < float("inf") else None
-    if isinstance(value, pd.Timestamp):
-        return value.isoformat()
     if isinstance(value, tuple | list):
         return [_plain(item) for item in value]
     if isinstance(value, dict):
@@ -154,10 +195,10 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _lookups(scope: Read) -> list[JsonObject]:
-    misses = {row["lookup"]: _verdict(row) for row in frame_rows(scope.misses)}
+def _lookups(read: Recording) -> list[JsonObject]:
+    misses = {row["lookup"]: _verdict(row) for row in plain_rows(read.missed.rows)}
     first = ("lookup", "run", "order", "cache", "cache_key", "compile_id", "is_backward", "outcome")
-    rows = frame_rows(scope.lookups)
+    rows = plain_rows(read.shown.rows)
     return [
         {**{name: row[name] for name in first}, **misses.get(row["lookup"], _NO_MISS), **row} for row in rows
     ]
@@ -169,8 +210,9 @@ def _verdict(miss: JsonObject) -> JsonObject:
     return {name: baseline if name == "baseline" else miss[name] for name in _NO_MISS}
 
 
-def _causes(scope: Read) -> list[JsonObject]:
-    first = [scope.facts.roots_of(cause.cause)[0].lookup for cause in scope.facts.causes]
-    changes = [list(map(change_object, scope.changes(lookup))) for lookup in first]
-    rows = zip(frame_rows(scope.causes), changes, strict=True)
+def _causes(read: Recording) -> list[JsonObject]:
+    facts = read.facts
+    first = [facts.roots_of(cause.cause)[0].lookup for cause in facts.causes]
+    changes = [list(map(change_object, read.changes(lookup))) for lookup in first]
+    rows = zip(plain_rows(read.explained.rows), changes, strict=True)
     return [{**row, "changes": changed} for row, changed in rows]

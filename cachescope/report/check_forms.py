@@ -11,10 +11,10 @@ from typing import Final
 from xml.etree import ElementTree
 
 from cachescope.answers import check as answer
-from cachescope.answers.read import Read
+from cachescope.answers.recording import Recording
 from cachescope.frames.checks import Bar
 from cachescope.json_types import JsonObject
-from cachescope.report.as_json import frame_rows
+from cachescope.report.as_json import hit_rates_object, plain_rows
 from cachescope.report.html import Reprs
 from cachescope.report.layout import Line, parted
 from cachescope.wording import (
@@ -178,15 +178,15 @@ def _outcome(case: ElementTree.Element, tag: str, kind: str, message: str, lines
     outcome.text = harmless_cut("\n".join([message, *lines]))
 
 
-def check_object(check: answer.Check, read: Read) -> JsonObject:
+def check_object(check: answer.Check, read: Recording) -> JsonObject:
     """The check for ``--json``."""
-    causes = zip(read.facts.causes, frame_rows(read.causes), strict=True)
+    causes = zip(read.facts.causes, plain_rows(read.facts.causes), strict=True)
     texts = check.causes
     return {
         "passed": check.passed,
         "unread": list(check.unread),
-        "hit_rates": frame_rows(read.hit_rates())[0] if len(read.lookups) else None,
-        "bars": frame_rows(check.frame),
+        "hit_rates": hit_rates_object(read),
+        "bars": plain_rows(check.bars),
         "causes": [{**row, "text": texts[one.cause]} for one, row in causes if one.cause in texts],
-        "problems": frame_rows(read.problems),
+        "problems": plain_rows(read.tables.problems.rows),
     }

@@ -16,7 +16,7 @@ from cachescope.frames.compared import Built, CoverageRow
 from cachescope.frames.sharing_rows import FormDifference
 from cachescope.grouping import by_key
 from cachescope.json_types import JsonObject
-from cachescope.report.as_json import frame_rows, whole_change_object
+from cachescope.report.as_json import rows_object, whole_change_object
 from cachescope.report.contexts import difference_line
 from cachescope.report.explanation import change_lines
 from cachescope.report.html import Reprs
@@ -202,8 +202,13 @@ def comparison_object(found: answer.Comparison) -> JsonObject:
     """The comparison for ``--json``."""
     graphs = found.graphs
     sides = values_of(found, "before", "after") if graphs is None else difference_object(graphs)
-    frames = {"context_difference": found.contexts, **values_of(found, "predictions", "built", "coverage")}
-    return {**sides, **{name: frame_rows(frame) for name, frame in frames.items() if frame is not None}}
+    rows = {
+        "context_difference": found.form_differences,
+        "predictions": found.predicted,
+        "built": found.built_alike,
+        "coverage": found.covered,
+    }
+    return {**sides, **rows_object(**{name: one for name, one in rows.items() if one is not None})}
 
 
 def unpredicted(read: Recording) -> str:

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
-from cachescope.analysis.contexts.keys import isolation_keys
+from cachescope.analysis.contexts.differences import context_pairs
+from cachescope.analysis.contexts.keys import context_groups, key_row
 from cachescope.analysis.differences import short
-from cachescope.answers.read import Read
+from cachescope.answers.recording import Recording
 from cachescope.answers.sharing import Form, Pair, Sharing, SideBySide
 from cachescope.frames.context_rows import ContextRow
 from cachescope.frames.sharing_rows import FormDifference, GroupRow, IsolationKeyRow
 from cachescope.json_types import JsonObject
 from cachescope.keys import IsolationSchema
-from cachescope.report.as_json import frames_object
+from cachescope.report.as_json import rows_object
 from cachescope.report.blocks import Block, table
 from cachescope.report.layout import Line, parted, rest
 from cachescope.report.tables import Column
@@ -44,16 +45,16 @@ _DIFFERENCE: Final = (
 )
 
 
-def contexts_object(scope: Read, schema: IsolationSchema) -> JsonObject:
+def contexts_object(read: Recording, schema: IsolationSchema) -> JsonObject:
     """The object printed by ``cachescope contexts --json``."""
     return {
         "schema": schema.to_dict(),
-        **frames_object(
-            contexts=scope.contexts,
-            isolation_keys=isolation_keys(scope.contexts, schema),
-            context_groups=scope.context_groups(schema),
-            context_pairs=scope.context_pairs(),
-            problems=scope.problems,
+        **rows_object(
+            contexts=read.all_contexts.rows,
+            isolation_keys=[key_row(one, schema) for one in read.known_contexts],
+            context_groups=context_groups(read.known_contexts, schema),
+            context_pairs=context_pairs(read.known_contexts),
+            problems=read.tables.problems.rows,
         ),
     }
 

@@ -4,43 +4,30 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-import pandas as pd
-
-from cachescope.columns import rows_of
 from cachescope.frames.device_rows import DeviceRow, MeasurementRow
-from cachescope.json_types import JsonObject
-from cachescope.report.as_json import frame_rows
 from cachescope.report.html import Reprs
 from cachescope.report.layout import Line, rest
 from cachescope.wording import listed, percent, plural
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _CUT: Final = 300
 _SHOWN: Final = 20
 UNITS_OF_TYPE: Final = {"cuda": "SMs", "hip": "compute units", "xpu": "Xe cores", "cpu": "cores"}
 
 
-def devices_object(
-    devices: pd.DataFrame,
-    *,
-    measurements: pd.DataFrame | None = None,
-    problems: pd.DataFrame | None = None,
-    notes: Iterable[str] = (),
-) -> JsonObject:
-    """The object printed by ``cachescope devices --json``."""
-    frames = {"devices": devices, "device_measurements": measurements, "problems": problems}
-    found = {name: frame_rows(frame) for name, frame in frames.items() if frame is not None}
-    return {**found, "notes": list(notes)}
-
-
 def device_lines(
-    devices: pd.DataFrame, *, measurements: pd.DataFrame | None = None, notes: Iterable[str] = ()
+    rows: Sequence[DeviceRow],
+    *,
+    measurements: Iterable[MeasurementRow] | None = None,
+    notes: Iterable[str] = (),
 ) -> list[Line]:
     """The answer to "which devices were these made for"."""
-    rows = rows_of(devices, DeviceRow)
     types = Counter(row.type for row in rows)
     title = plural(len(rows), "device") if rows else "no source names a device"
     if len(types) > 1:
@@ -51,15 +38,15 @@ def device_lines(
         lines += [Line(), *_device(row), *_datasheet(row, first_of)]
     if measurements is not None:
         lines += [Line(), Line("measured with torch's own benchmarking", style="bold")]
-        lines += [_measured(row) for row in rows_of(measurements, MeasurementRow)]
+        lines += [_measured(row) for row in measurements]
     notes = list(notes)
     return [*lines, *([Line()] if notes else []), *(Line(note, style="dim") for note in notes)]
 
 
-def first_devices(devices: pd.DataFrame) -> list[Line]:
+def first_devices(rows: Sequence[DeviceRow]) -> list[Line]:
     """The same for the first of many."""
-    more = rest(len(devices) - _SHOWN, "device", "scope.devices has all", 0)
-    return [*device_lines(devices.head(_SHOWN)), *more]
+    more = rest(len(rows) - _SHOWN, "device", "scope.devices has all", 0)
+    return [*device_lines(rows[:_SHOWN]), *more]
 
 
 def _device(row: DeviceRow) -> Iterator[Line]:
@@ -138,11 +125,18 @@ class DeviceCard(Reprs):
 
     Attributes
     ----------
-    frame : DataFrame
+    row : DeviceRow
         The row; see ``describe("devices")``.
     """
 
-    frame: pd.DataFrame
+    row: DeviceRow
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """The row as a frame."""
+        from cachescope.columns import frame_of
+
+        return frame_of([self.row], DeviceRow)
 
     def _lines(self) -> list[Line]:
-        return device_lines(self.frame)[2:]
+        return device_lines([self.row])[2:]

@@ -9,13 +9,13 @@ from cachescope.answers import one_entry as answer
 from cachescope.columns import rows_of
 from cachescope.frames.directory_rows import Candidate, EntryRow, KernelRow
 from cachescope.frames.linked_rows import DuplicateRow, LinkRow, OrphanRow, PastMiss, RemovableRow
+from cachescope.frames.recorded_rows import ProblemRow
 from cachescope.json_types import JsonObject
 from cachescope.readers.directory.file_contents import SourceCode
-from cachescope.report.as_json import frame_rows, frames_object
+from cachescope.report.as_json import plain_rows, rows_object
 from cachescope.report.entry_table import BESIDE_NAMES
 from cachescope.report.explanation import change_lines
 from cachescope.report.html import CODE_STYLE, Reprs, answer_html, safe
-from cachescope.report.json_text import values_of
 from cachescope.report.layout import Line, parted, rest, titled
 from cachescope.terms import AUTOTUNE
 from cachescope.verdict_kinds import KINDS
@@ -165,13 +165,21 @@ def source_title(source: SourceCode) -> list[Line]:
 def one_entry_object(one: answer.OneEntry) -> JsonObject:
     """The object printed by ``cachescope entries KEY --json``."""
     source = one.source
-    listed = ("guards", "links", "kernels", "past_misses", "duplicates", "orphans", "removable")
     return {
         "entry": one.row.entry,
-        **frames_object(entries=one.frame, **values_of(one, *listed)),
+        **rows_object(
+            entries=_files(one),
+            guards=rows_of(one.guards, Candidate),
+            links=rows_of(one.links, LinkRow),
+            kernels=rows_of(one.kernels, KernelRow),
+            past_misses=rows_of(one.past_misses, PastMiss),
+            duplicates=rows_of(one.duplicates, DuplicateRow),
+            orphans=rows_of(one.orphans, OrphanRow),
+            removable=rows_of(one.removable, RemovableRow),
+        ),
         "made_for": one.made_for,
         "source_code": source.text,
         "source_language": source.language if source.text is not None else None,
         "source_missing": source.why_not,
-        "problems": frame_rows(one.problems),
+        "problems": plain_rows(rows_of(one.problems, ProblemRow)),
     }

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain, groupby
 from typing import Final
-
-import pandas as pd
 
 from cachescope.answers import what_if as answer
 from cachescope.answers.names import run_name
 from cachescope.answers.summary import counts_text
-from cachescope.columns import rows_of
 from cachescope.frames.replay_rows import CauseSaving, SensitivityRow, WhatIfCause, WhatIfRate
 from cachescope.json_types import JsonObject
-from cachescope.report.as_json import frames_object
+from cachescope.report.as_json import rows_object
 from cachescope.report.html import Reprs
 from cachescope.report.layout import Line, rest, unwrapped
 from cachescope.report.tables import Column, timed
@@ -147,9 +144,10 @@ def _caveats(found: answer.WhatIf) -> Iterator[str]:
         yield "generated code was not compared: no cache directory was read"
 
 
-def sensitivity_lines(ranking: pd.DataFrame, most: int = 12, where: str = "--json lists all") -> list[Line]:
+def sensitivity_lines(
+    rows: Sequence[SensitivityRow], most: int = 12, where: str = "--json lists all"
+) -> list[Line]:
     """The fields that would help, those that may be left out first; in each group the most compile time first."""
-    rows = rows_of(ranking, SensitivityRow)
     lines = [Line("What would have hit if these fields were not in the key", style="bold")]
     lines.append(Line(f"{_WHAT_KEYS_ARE} Each line is a replay of all lookups.", style="dim"))
     if not rows:
@@ -207,9 +205,8 @@ CAUSE_SAVINGS: Final = (
 )
 
 
-def saving_lines(savings: pd.DataFrame) -> list[Line]:
+def saving_lines(rows: Sequence[CauseSaving]) -> list[Line]:
     """Cause by cause: what leaving out its own fields would save, and why the rest would stay."""
-    rows = rows_of(savings, CauseSaving)
     if not rows:
         return []
     lines = [Line(BY_CAUSE, style="bold")]
@@ -225,12 +222,12 @@ def what_if_object(found: answer.WhatIf) -> JsonObject:
     """The object printed by ``cachescope what-if --json``."""
     return {
         "schema": found.schema.to_dict(),
-        **frames_object(
-            what_if=found.frame,
-            what_if_rates=found.rates,
-            what_if_causes=found.by_cause,
-            what_if_runs=found.by_run,
-            what_if_differences=found.differences,
-            what_if_warnings=found.warnings,
+        **rows_object(
+            what_if=found.lookup_table.rows,
+            what_if_rates=found.rate_table.rows,
+            what_if_causes=found.cause_table.rows,
+            what_if_runs=found.run_table.rows,
+            what_if_differences=found.difference_table.rows,
+            what_if_warnings=found.warning_table.rows,
         ),
     }

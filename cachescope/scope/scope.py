@@ -313,12 +313,10 @@ class Scope(Read):
         0  cpu
            seen in keys of lookups; runs 0, 1, 2, 3, 4, 5
         """
-        from cachescope.columns import frame_of
         from cachescope.devices.merged import device_named
-        from cachescope.frames.device_rows import DeviceRow
         from cachescope.report.devices import DeviceCard
 
-        return DeviceCard(frame_of([device_named(self.named_devices.rows, which)], DeviceRow))
+        return DeviceCard(device_named(self.named_devices.rows, which))
 
     def report(self, path: str | os.PathLike[str], *, redact: bool = False) -> Path:
         """Write one HTML file with the same answers, for people without Jupyter. It works offline.

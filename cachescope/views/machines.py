@@ -66,7 +66,10 @@ class Machines(Pane):
     def __init__(self, scope: Read, state: State) -> None:
         self._scope, self._state, self._chosen = scope, state, Chosen(scope)
         self.contexts = rows_of(scope.contexts, ContextRow)
-        devices = [markup(Group("", "Devices", tuple(first_devices(scope.devices)))), self._devices_plot()]
+        devices = [
+            markup(Group("", "Devices", tuple(first_devices(scope.named_devices.rows)))),
+            self._devices_plot(),
+        ]
         if not self.contexts:
             super().__init__(sentence(NO_CONTEXT), *devices)
             return

@@ -12,11 +12,9 @@ from cachescope.answers.cards import MOST, Cards
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.read import Read
 from cachescope.answers.what_if import WhatIf
-from cachescope.columns import rows_of
 from cachescope.figures.palette import OUTCOME_COLOURS
 from cachescope.figures.rates import what_if_rates
 from cachescope.figures.texts import run_labels
-from cachescope.frames.replay_rows import CauseSaving
 from cachescope.keys.key_schema import KeySchema
 from cachescope.report.blocks import Numbers, Toggle
 from cachescope.report.page.toggles import savings_of, toggle_groups
@@ -86,7 +84,7 @@ def numbers(found: WhatIf, chosen: Chosen) -> Numbers:
 def by_cause(scope: Read) -> ListedRows:
     """What leaving out the changed fields of each cause would do, as the worklist names them; a row is its first root."""
     named = {card.row.cause: card for card in Cards.of(scope, most=MOST, places=0).cards}
-    savings = rows_of(scope.cause_savings(), CauseSaving)
+    savings = scope.saving_rows()
     rows = [(named[one.cause], one) for one in savings if one.cause in named]
     return ListedRows(CAUSE_SAVINGS, [(card.first.lookup, (card.title, one)) for card, one in rows])
 
@@ -122,7 +120,9 @@ class WhatIfView(Pane):
         safety = scope.field_safety
         self.tree = Tree(toggle_groups(fields, varying, safety, savings_of(scope, rows, varying)))
         self.tree.observe(guarded(lambda change: self._set(tuple(change["new"]))), "off")
-        self.ranking = markup(*sensitivity_lines(scope.sensitivity(), _RANKED, "scope.sensitivity() has all"))
+        self.ranking = markup(
+            *sensitivity_lines(scope.sensitivity_rows(), _RANKED, "scope.sensitivity() has all")
+        )
         self.undo = button("Undo", self._undo, "Take the last toggle back")
         self.reset = button("Reset", lambda: self._set(()), "Everything counts again")
         self.numbers, self.warnings, self.remarks = markup(), markup(), markup()

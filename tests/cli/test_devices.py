@@ -6,11 +6,9 @@ from pathlib import Path
 import pytest
 
 from cachescope.capture import devices as capture_devices
-from cachescope.columns import frame_of
 from cachescope.devices import live
 from cachescope.devices.mention import of_properties
 from cachescope.devices.merged import device_rows
-from cachescope.frames.device_rows import DeviceRow
 from cachescope.report.devices import device_lines
 from tests.cli.conftest import Run, command, in_pipe
 from tests.conftest import Directory
@@ -60,7 +58,7 @@ def test_a_datasheet_is_shown_once_for_boards_of_one_model() -> None:
         H100.replace("NVIDIA", "Acme").replace("uuid=5f", "uuid=7f"),
     ]
     rows = device_rows(mention for text in boards if (mention := of_properties(text, "snapshot")))
-    texts = [line.text for line in device_lines(frame_of(rows, DeviceRow))]
+    texts = [line.text for line in device_lines(rows)]
     assert sum("494.5" in text for text in texts) == 1
     assert "peak rates as of 0: NVIDIA H100 SXM" in texts
     assert "no peak rates: no datasheet of that name" in texts

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from cachescope.capture.devices import torch_devices
-from cachescope.columns import records
-from cachescope.devices.live import measurements_frame, nvml_mentions, this_machine
+from cachescope.devices.live import measurements, nvml_mentions, this_machine
 from cachescope.errors import CachescopeError
 from tests.keys.test_isolation import H100
 
@@ -82,27 +81,26 @@ class FakeNvml:
 
 def test_torch_and_nvml_tell_of_one_board() -> None:
     nvml = FakeNvml()
-    machine = this_machine(fake_torch(H100), nvml)
-    gpu, cpu = records(machine.devices)
-    assert gpu["uuid"] == UUID
-    assert gpu["seen_in"] == ("torch on this machine", "NVML on this machine")
-    assert (gpu["pci"], gpu["warp_size"], gpu["memory_bytes"]) == ("0000:19:00", 32, 81090 << 20)
-    assert (gpu["runs"], gpu["indices"]) == ((), (0,))
-    assert '"clock_rate": "1980000"' in gpu["properties"]
-    assert (cpu["name"], cpu["type"]) == ("cpu", "cpu") and cpu["sm_count"] >= 1
-    assert machine.notes == () and nvml.is_shut
+    (gpu, cpu), notes = this_machine(fake_torch(H100), nvml)
+    assert gpu.uuid == UUID
+    assert gpu.seen_in == ("torch on this machine", "NVML on this machine")
+    assert (gpu.pci, gpu.warp_size, gpu.memory_bytes) == ("0000:19:00", 32, 81090 << 20)
+    assert (gpu.runs, gpu.indices) == ((), (0,))
+    assert '"clock_rate": "1980000"' in gpu.properties
+    assert (cpu.name, cpu.type) == ("cpu", "cpu") and (cpu.sm_count or 0) >= 1
+    assert notes == [] and nvml.is_shut
 
 
 def test_a_torch_without_uuids_means_the_board_of_nvml() -> None:
     text = "_CudaDeviceProperties(name='NVIDIA H100 80GB HBM3', major=9, minor=0, multi_processor_count=132)"
-    gpu, _ = records(this_machine(fake_torch(text), FakeNvml()).devices)
-    assert (gpu["uuid"], gpu["sm_count"]) == (UUID, 132)
+    (gpu, _), _ = this_machine(fake_torch(text), FakeNvml())
+    assert (gpu.uuid, gpu.sm_count) == (UUID, 132)
 
 
 def test_where_nothing_answers_each_way_says_so() -> None:
-    machine = this_machine(fake_torch(), FakeNvml(fails=True))
-    assert machine.devices["name"].tolist() == ["cpu"]
-    assert machine.notes == ("torch sees no GPU", "NVML reports no device: Driver Not Loaded")
+    devices, notes = this_machine(fake_torch(), FakeNvml(fails=True))
+    assert [row.name for row in devices] == ["cpu"]
+    assert notes == ["torch sees no GPU", "NVML reports no device: Driver Not Loaded"]
 
 
 def test_without_the_package_nvml_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,25 +109,23 @@ def test_without_the_package_nvml_is_not_asked(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_measured_rates_stand_beside_the_datasheets() -> None:
-    frame = measurements_frame(fake_torch(H100), lambda run: 1.0 if run() is None else 0.0)
-    assert frame["what"].tolist() == ["copy", "matmul fp16", "matmul bf16", "matmul fp32"]
-    copy, fp16, *_ = records(frame)
-    assert copy["measured"] == pytest.approx(2 * 2**30 / 1e6)
-    assert copy["share"] == pytest.approx(copy["measured"] / 3350)
-    assert fp16["measured"] == pytest.approx(2 * 8192**3 / 1e9)
-    assert fp16["datasheet"] == 989.5
+    rows = measurements(fake_torch(H100), lambda run: 1.0 if run() is None else 0.0)
+    assert [row.what for row in rows] == ["copy", "matmul fp16", "matmul bf16", "matmul fp32"]
+    copy, fp16, *_ = rows
+    assert copy.measured == pytest.approx(2 * 2**30 / 1e6)
+    assert copy.share == pytest.approx(copy.measured / 3350)
+    assert fp16.measured == pytest.approx(2 * 8192**3 / 1e9)
+    assert fp16.datasheet == 989.5
 
 
 def test_an_unknown_device_is_measured_without_a_share() -> None:
-    frame = measurements_frame(
-        fake_torch(H100.replace("NVIDIA H100 80GB HBM3", "Acme X9000")), lambda run: 1.0
-    )
-    assert frame["share"].isna().all() and frame["measured"].notna().all()
+    rows = measurements(fake_torch(H100.replace("NVIDIA H100 80GB HBM3", "Acme X9000")), lambda run: 1.0)
+    assert {row.share for row in rows} == {None} and all(row.measured for row in rows)
 
 
 def test_without_a_gpu_there_is_nothing_to_measure() -> None:
     with pytest.raises(CachescopeError, match="needs a GPU"):
-        measurements_frame(fake_torch())
+        measurements(fake_torch())
 
 
 @pytest.mark.gpu
@@ -137,14 +133,14 @@ def test_on_a_real_gpu_live_values_equal_those_in_torchs_text() -> None:
     torch = pytest.importorskip("torch")
     if not torch.cuda.is_available():
         pytest.skip("no GPU on this machine: the texts are tested by hand-made ones alone")
-    for device, row in zip(torch_devices(), records(this_machine().devices), strict=False):
+    for device, row in zip(torch_devices(), this_machine()[0], strict=False):
         properties = torch.cuda.get_device_properties(device.index)
-        assert row["name"] == properties.name
-        assert row["memory_bytes"] == properties.total_memory >> 20 << 20
-        assert row["sm_count"] == properties.multi_processor_count
-        assert row["uuid"] == str(properties.uuid)
+        assert row.name == properties.name
+        assert row.memory_bytes == properties.total_memory >> 20 << 20
+        assert row.sm_count == properties.multi_processor_count
+        assert row.uuid == str(properties.uuid)
         if torch.version.hip is None:
-            assert row["compute_capability"] == f"{properties.major}.{properties.minor}"
+            assert row.compute_capability == f"{properties.major}.{properties.minor}"
 
 
 @pytest.mark.gpu
@@ -152,6 +148,6 @@ def test_on_a_real_gpu_no_rate_is_above_its_datasheet() -> None:
     torch = pytest.importorskip("torch")
     if not torch.cuda.is_available():
         pytest.skip("no GPU on this machine: nothing to measure")
-    frame = measurements_frame()
-    assert (frame["measured"] > 0).all()
-    assert (frame["share"].dropna() < 1.05).all()
+    rows = measurements()
+    assert all(row.measured > 0 for row in rows)
+    assert all(row.share < 1.05 for row in rows if row.share is not None)

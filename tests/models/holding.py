@@ -169,13 +169,13 @@ def judge_change(row: Any, mine: Program, other: Program) -> tuple[str, str]:
 
 def surfaces(scope: cachescope.Scope) -> Iterator[tuple[str, Any]]:
     """Everything that shows a scope, by name."""
-    from cachescope.report.as_json import entries_object, explain_object, frame_rows
+    from cachescope.report.as_json import entries_object, explain_object
 
     yield "print", lambda: str(scope)
     yield "html", scope._repr_html_
     yield "explain --json", lambda: json.dumps(explain_object(scope), allow_nan=False)
     yield "entries --json", lambda: json.dumps(entries_object(scope), allow_nan=False)
-    yield "hit_rates", lambda: frame_rows(scope.hit_rates(["run", "cache"]))
+    yield "hit_rates", lambda: scope.hit_rates(["run", "cache"])
     yield "what_if", lambda: str(scope.what_if())
     yield "sensitivity", scope.sensitivity
     yield "nearest", lambda: str(scope.with_baseline("nearest"))

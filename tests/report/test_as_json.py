@@ -1,30 +1,47 @@
-"""Frames as plain rows, and JSON that every reader takes."""
+"""Rows as plain values, and JSON that every reader takes."""
 
 import re
+from typing import Any
 
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from cachescope.report.as_json import frame_rows
+from cachescope.readers.json_record import MOST_NS
+from cachescope.report.as_json import plain_rows
 from cachescope.report.json_text import json_text
+from cachescope.rows import Time, col, row
 from tests.output_gates import acting_in, strict_json
 
 
+@row("kinds")
+class Kinds:
+    """One value of each kind of column."""
+
+    whole: int | None = col("")
+    real: float | None = col("")
+    text: str | None = col("")
+    time: Time | None = col("")
+    texts: tuple[Any, ...] = col("")
+    detail_set: int = col("")
+
+
 def test_missing_values_are_null_and_times_are_iso() -> None:
-    frame = pd.DataFrame({
-        "whole": pd.Series([1, None], dtype="Int64"),
-        "real": pd.Series([float("nan"), 2.5]),
-        "text": pd.Series(["x", None], dtype="str"),
-        "time": pd.to_datetime(pd.Series([0, None], dtype="Int64"), unit="ns", utc=True),
-        "tuple": pd.Series([("a", None), ()], dtype=object),
-        "detail_set": [1, 2],
-    })  # fmt: skip
-    assert frame_rows(frame) == [
-        {"whole": 1, "real": None, "text": "x", "time": "1970-01-01T00:00:00+00:00", "tuple": ["a", None]},
-        {"whole": None, "real": 2.5, "text": None, "time": None, "tuple": []},
+    rows = Kinds(1, float("nan"), "x", 0, ("a", None), 1), Kinds(None, 2.5, None, None, (), 2)
+    assert plain_rows(rows) == [
+        {"whole": 1, "real": None, "text": "x", "time": "1970-01-01T00:00:00+00:00", "texts": ["a", None]},
+        {"whole": None, "real": 2.5, "text": None, "time": None, "texts": []},
     ]
+
+
+@given(st.integers(0, MOST_NS))
+@example(1_795_348_800_000_000_000)
+@example(1_795_348_800_000_001_000)
+@example(1_795_348_800_000_000_001)
+def test_a_time_has_the_digits_that_pandas_gives_it(ns: int) -> None:
+    (made,) = plain_rows([Kinds(None, None, None, ns, (), 0)])
+    assert made["time"] == pd.Timestamp(ns, tz="UTC").isoformat()
 
 
 def without_halves(text: str) -> str:
@@ -42,8 +59,9 @@ def test_any_text_survives_and_steers_nothing(text: str) -> None:
 
 
 def test_numbers_within_a_value_are_finite() -> None:
-    frame = pd.DataFrame({"value": pd.Series([{"a": [float("nan"), 1.5]}, [float("inf")]], dtype=object)})
-    assert strict_json(json_text(frame_rows(frame))) == [{"value": {"a": [None, 1.5]}}, {"value": [None]}]
+    rows = [Kinds(None, None, None, None, ({"a": [float("nan"), 1.5]}, float("inf")), 0)]
+    (made,) = strict_json(json_text(plain_rows(rows)))
+    assert made["texts"] == [{"a": [None, 1.5]}, None]
 
 
 def test_a_number_that_is_not_finite_is_refused() -> None:

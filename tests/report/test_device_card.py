@@ -3,11 +3,9 @@
 import pytest
 
 import cachescope
-from cachescope.columns import frame_of
 from cachescope.devices.mention import Mention, of_name, of_properties
 from cachescope.devices.merged import device_named, device_rows
 from cachescope.errors import NotFoundError
-from cachescope.frames.device_rows import DeviceRow
 from cachescope.report.devices import DeviceCard
 from tests.keys.test_isolation import H100, MI300X
 
@@ -16,7 +14,7 @@ OTHER = H100.replace("uuid=5f", "uuid=6f").replace("pci_bus_id=25", "pci_bus_id=
 
 def cards(*mentions: Mention | None) -> list[DeviceCard]:
     rows = device_rows(mention for mention in mentions if mention is not None)
-    return [DeviceCard(frame_of([row], DeviceRow)) for row in rows]
+    return [DeviceCard(row) for row in rows]
 
 
 def test_what_was_seen_stands_beside_the_datasheet() -> None:

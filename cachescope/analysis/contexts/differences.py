@@ -6,19 +6,20 @@ import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Final
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any, Final
 
 from cachescope.analysis.contexts.keys import KnownContext, Token, compared, known_contexts, schema_without
 from cachescope.analysis.differences import short
-from cachescope.columns import frame_of
 from cachescope.errors import NotFoundError
 from cachescope.frames.context_rows import ContextRow
 from cachescope.frames.sharing_rows import FormDifference, ManifestDifference, PairRow
 from cachescope.keys.device_text import OF_THE_BOARD, device_difference, device_parts
 from cachescope.readers.json_record import well_formed
+from cachescope.table import Table
 from cachescope.terms import RUNTIME_FORMS
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _OPAQUE: Final = {
     "torch_version_hash": "one hash of all of torch's sources: capture both with --torch-manifest to see the files",
@@ -177,10 +178,10 @@ def manifest_difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> 
         if "files" not in manifest:
             raise NotFoundError("this snapshot holds no manifest of torch: capture it with --torch-manifest")
     old, new = (manifest["files"] for manifest in found)
-    rows = (
+    rows = [
         ManifestDifference(
             file=row.field or "", status=row.status, before=old.get(row.field), after=new.get(row.field)
         )
         for row in _by_field("torch_version_hash", old, new)
-    )
-    return frame_of(rows, ManifestDifference)
+    ]
+    return Table(ManifestDifference, rows).frame

@@ -11,16 +11,16 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-import pandas as pd
-
-from cachescope.columns import frame_of, rows_of
 from cachescope.frames.context_rows import ContextRow
 from cachescope.frames.sharing_rows import GroupRow, IsolationKeyRow
 from cachescope.keys import CONTEXT_FORMS, IsolationSchema, isolation_key, select_context
 from cachescope.keys.json_values import json_ready
 from cachescope.terms import COMPILE_FORMS, RUNTIME_FORMS
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FORMS: Final = (*RUNTIME_FORMS, *COMPILE_FORMS)
 # What is known of a form: its JSON text (null is "null"), or only torch's hash of it.
@@ -126,6 +126,10 @@ def isolation_keys(
     ...                IsolationSchema(False, {"runtime": True}))["isolation_key"].tolist()
     ['ec901e1948d20d766e24066f7819a680']
     """
+    import pandas as pd
+
+    from cachescope.columns import frame_of, rows_of
+
     schema = as_schema(schema)
     if isinstance(contexts, pd.DataFrame):
         known = known_contexts(rows_of(contexts, ContextRow))

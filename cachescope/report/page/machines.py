@@ -68,7 +68,7 @@ def devices_section(scope: Read) -> Section:
     blocks: list[Block] = []
     if devices["datasheet"].notna().any():
         blocks.append(Drawing("Devices and their datasheets", device_rates, (devices,)))
-    blocks += first_devices(devices)
+    blocks += first_devices(scope.named_devices.rows)
     return Section("devices", "Which device was each key made for?", sentence, tuple(blocks))
 
 

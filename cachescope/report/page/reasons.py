@@ -12,10 +12,8 @@ from cachescope.answers.explanation import Explanation
 from cachescope.answers.names import cache_name
 from cachescope.answers.read import Read
 from cachescope.answers.vllm import VllmFolders
-from cachescope.columns import rows_of
 from cachescope.figures.key_strip import key_difference
 from cachescope.frames.answer_rows import MissRow
-from cachescope.frames.replay_rows import CauseSaving
 from cachescope.report.blocks import Block, Drawing, Group, Section, Table, table
 from cachescope.report.cards import first_cards, place_text
 from cachescope.report.explanation import change_blocks, told_lines
@@ -87,7 +85,7 @@ def what_if_section(scope: Read) -> Section:
     sentence = "All lookups in torch's caches are replayed, in time order, as if a field were not in the key."
     blocks: tuple[Block, ...] = (Line("No lookup in torch's caches was read, so none can be replayed."),)
     if scope.asked_torch:
-        ranking = sensitivity_lines(scope.sensitivity(), _RANKED, "scope.sensitivity() has all")
+        ranking = sensitivity_lines(scope.sensitivity_rows(), _RANKED, "scope.sensitivity() has all")
         blocks = (*ranking, *replay_parts(scope), *_by_cause(scope))
     return Section("what-if", "What if a field did not count?", sentence, blocks)
 
@@ -95,7 +93,7 @@ def what_if_section(scope: Read) -> Section:
 def _by_cause(scope: Read) -> Iterator[Block]:
     """What leaving out the changed fields of each cause would do, as the worklist names them."""
     named = {card.row.cause: card.title for card in Cards.of(scope, most=MOST, places=0).cards}
-    if rows := rows_of(scope.cause_savings(), CauseSaving):
+    if rows := scope.saving_rows():
         titled = [(named.get(row.cause) or listed(row.fields, 8) or row.summary, row) for row in rows]
         yield table(BY_CAUSE, CAUSE_SAVINGS, titled, "causes by time lost", "scope.cause_savings()")
 
