@@ -2,16 +2,22 @@
 
 import json
 import math
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
+from cachescope.readers import json_record
 from cachescope.readers.json_record import (
     MOST_NS,
     MOST_NS_OF_A_DURATION,
     MOST_OF_A_COUNT,
     Record,
     load_json,
+    strict_json,
+    strict_json_of_python,
 )
 
 MOST_US = MOST_NS // 1000
@@ -193,8 +199,49 @@ def test_the_most_that_is_taken(method: str, asked_for: tuple[int, ...], most: A
     assert asked(method, beyond, *asked_for)[0] is None
 
 
-def test_a_whole_number_is_one_up_to_so_many_digits() -> None:
-    for digits in (600, 639, 640, 641, 3_999):
-        assert load_json(b"[" + b"9" * digits + b"]") == [int("9" * digits)]
-    for digits in (4_000, 6_000):
-        assert load_json(b"[" + b"9" * digits + b"]") == [math.inf]
+@pytest.mark.parametrize(("number", "read"), [
+    (2**64 - 1, 2**64 - 1),
+    (-(2**63), -(2**63)),
+    (2**64, float(2**64)),
+    (-(2**63) - 1, float(-(2**63) - 1)),
+    (int("9" * 308), 1e308),
+    (int("9" * 309), math.inf),
+    (-int("9" * 4_000), -math.inf),
+])  # fmt: skip
+def test_a_whole_number_is_one_within_64_bits(number: int, read: float) -> None:
+    for more in ("", ", NaN"):
+        (found, *_) = load_json(f"[{number}{more}]".encode())
+        assert found == read and type(found) is type(read)
+
+
+TOKENS = (
+    '{"a": ', '"a"', '"\\ud800"', '"\\ud83d\\ude00"', '"\\u0000"', "[", "]", "}", ",", ":", "1", "-0", "1e999", "1.5", "NaN", "Infinity", "null", "true",
+    str(2**64), str(-(2**63) - 1), "9" * 400, " ", "\n", "\x00", "é", "\ufeff",
+)  # fmt: skip
+
+
+def outcome(parse: Callable[[bytes], Any], data: bytes) -> str:
+    """Of NaN, which differs from itself, its text."""
+    try:
+        return repr(parse(data))
+    except ValueError:
+        return "refused"
+
+
+@given(st.lists(st.sampled_from(TOKENS), max_size=9).map("".join).map(str.encode) | st.binary(max_size=40))
+@example(b"[" * 3_000)
+@example(b'{"a": ' * 3_000)
+@example(b'"\xed\xa0\x80"')
+@example(b'"\xff"')
+@example(b'\xef\xbb\xbf{"a": 1}')
+@example('{"a": 1}'.encode("utf-16"))
+@example(b'{"a": 1, "a": 2}')
+def test_without_orjson_the_same_is_read(data: bytes) -> None:
+    """As in a browser."""
+    found = outcome(load_json, data)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(json_record, "strict_json", strict_json_of_python)
+        assert outcome(load_json, data) == found
+    found.encode()
+    assert outcome(strict_json_of_python, data) in ("refused", outcome(strict_json, data))
+    assert strict_json is not strict_json_of_python

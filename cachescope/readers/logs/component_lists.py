@@ -16,10 +16,9 @@ from array import array
 from dataclasses import dataclass
 from typing import Final
 
-import orjson
-
 from cachescope.details import HashDetails
 from cachescope.json_types import JsonObject
+from cachescope.readers.json_record import strict_json
 from cachescope.terms import HASH
 
 _LIST_START: Final = b'"components": ["'
@@ -64,9 +63,9 @@ class ComponentLists:
             return None
         parts, end = cut
         try:
-            loaded = orjson.loads(payload[:start] + _ELSEWHERE.encode() + payload[end - len(_END) :])
+            loaded = strict_json(payload[:start] + _ELSEWHERE.encode() + payload[end - len(_END) :])
             texts = self._decoded(parts)
-        except orjson.JSONDecodeError:
+        except ValueError:
             return None
         if (
             not isinstance(loaded, dict)
@@ -109,7 +108,7 @@ class ComponentLists:
     def _decoded(self, parts: list[_Stretch | list[bytes]]) -> dict[bytes, str]:
         known = self._known
         return {
-            piece: orjson.loads(b'"%b"' % piece)
+            piece: strict_json(b'"%b"' % piece)
             for part in parts
             if isinstance(part, list)
             for piece in part

@@ -12,10 +12,9 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-import orjson
-
 from cachescope.errors import SourceError
 from cachescope.readers.index.log_state import is_large_enough
+from cachescope.readers.json_record import load_json
 from cachescope.readers.logs.log_events import LogKind, fold_events
 from cachescope.readers.logs.trace_log import TRACE, parts_of_trace, read_trace_part
 from cachescope.readers.reading import Reading, read_or_note
@@ -277,7 +276,7 @@ def _from_worker(future: Future[Any]) -> deque[LogTables] | None:
             result = file.read().split(b"\n")
         os.unlink(path)
     known = KnownCodes()
-    logs = (LogTables.from_json(orjson.loads(log)) if isinstance(log, bytes) else log for log in result)
+    logs = (LogTables.from_json(load_json(log)) if isinstance(log, bytes) else log for log in result)
     return deque(replace(log, known=known) for log in logs)
 
 
