@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from cachescope.analysis.history.directory import Directory, Event, Racing
 from cachescope.analysis.history.history import History, is_miss
@@ -25,63 +26,22 @@ from cachescope.keys.paths import is_in_remote_cache
 from cachescope.terms import VLLM
 
 
-class KeyPast:
-    """The past of one key, as of the lookup that `move_to` was last given; its lookups are given in time order."""
+class Past(NamedTuple):
+    """What had happened to a key before a lookup of it."""
 
-    def __init__(self, history: History, lookups: Sequence[int]) -> None:
-        self._history = history
-        self._waiting = deque(lookups)
-        self._directory = Directory(_events(history, lookups))
-        self._row = history.lookups[lookups[0]]
-        self.latest: int | None = None
-        """The latest earlier lookup of the key."""
-        self.latest_hit: int | None = None
-        """The latest lookup that found an entry."""
-        self._looked_up_in: set[str | None] = set()
-
-    def move_to(self, at: int) -> None:
-        """Advance to a lookup."""
-        while self._waiting and self._waiting[0] < at:
-            self._pass_by(self._waiting.popleft())
-        self._row = self._history.lookups[at]
-        self._directory.move_to(at)
-
-    def _pass_by(self, at: int) -> None:
-        row = self._history.lookups[at]
-        self.latest = at
-        self._looked_up_in.add(self._history.directory_of.get(row.run))
-        if row.outcome == "hit":
-            self.latest_hit = at
+    latest: int  # the latest earlier lookup of it
+    latest_hit: int | None  # the latest that found an entry
+    latest_stored: int | None  # the latest that shows that an entry of it was stored
+    # The latest miss if it is known to have stored nothing, its compile had ended, and nobody had stored or missed the key since.
+    refused: int | None
+    # The directory in which it was last stored, else looked up; None if unknown, or if one of them was this lookup's.
+    elsewhere: str | None
+    racing: Racing | None  # the runs that were still compiling it, if it had not been stored and that was not refused
 
     @property
-    def latest_stored(self) -> int | None:
-        """The latest lookup that shows that an entry of the key was stored."""
-        return self._directory.latest
-
-    @property
-    def elsewhere(self) -> str | None:
-        """The directory in which the key was last stored, else looked up; None if unknown or one of them was this lookup's."""
-        here, latest = self._here, self.latest_stored
-        if latest is None:
-            is_here, latest = here in self._looked_up_in, self.latest
-        else:
-            is_here = self._directory.holds(here)
-        if here is None or is_here or latest is None:
-            return None
-        return self._history.directory_of.get(self._history.lookups[latest].run)
-
-    def racing(self) -> Racing | None:
-        """The other runs that had missed the key and were still compiling it, unless it is for another directory."""
-        return None if self._row.time is None else self._directory.racing(self._row.run, self._here)
-
-    @property
-    def refused(self) -> int | None:
-        """The latest miss if it is known to have stored nothing, its compile had ended, and nobody had stored or missed the key since."""
-        return self._directory.kept_back(self._row.run)
-
-    @property
-    def _here(self) -> str | None:
-        return self._history.directory_of.get(self._row.run)
+    def known(self) -> int:
+        """The lookup to compare with."""
+        return self.latest if self.latest_stored is None else self.latest_stored
 
 
 def _events(history: History, lookups: Iterable[int]) -> Iterator[Event]:
@@ -104,8 +64,8 @@ def _events(history: History, lookups: Iterable[int]) -> Iterator[Event]:
             yield Event(until, folder, at, 0, run=row.run) if is_kept_back else Event(until, folder, at, 1)
 
 
-def pasts_of(history: History, chosen: Iterable[int]) -> Iterator[tuple[int, KeyPast]]:
-    """Some lookups in time order, those of them that have a past, each with it; it is valid until the next one is taken."""
+def pasts_of(history: History, chosen: Iterable[int]) -> Iterator[tuple[int, Past]]:
+    """Some lookups in time order, those of them that have a past, each with it."""
     lookups, keys, places = history.lookups, history.key, history.of_key
     # Apart from those that were made, those that each pre-flight predicts: it stores nothing for another run.
     of_key = by_key(
@@ -118,11 +78,31 @@ def pasts_of(history: History, chosen: Iterable[int]) -> Iterator[tuple[int, Key
         # What is predicted comes after all that was made.
         if lookups[every[-1]].prediction is not None:
             every = [one for one in every if lookups[one].prediction is None or lookups[one].run == run]
-        past = KeyPast(history, every)
-        for at in asking:
-            past.move_to(at)
-            if past.latest is not None:
-                yield at, past
+        yield from _pasts(history, every, asking)
+
+
+def _pasts(history: History, every: Sequence[int], asking: Iterable[int]) -> Iterator[tuple[int, Past]]:
+    directory, waiting = Directory(_events(history, every)), deque(every)
+    lookups, folder_of = history.lookups, history.directory_of
+    latest = latest_hit = None
+    folders: set[str | None] = set()
+    for at in asking:
+        while waiting and waiting[0] < at:
+            latest = waiting.popleft()
+            folders.add(folder_of.get(lookups[latest].run))
+            latest_hit = latest if lookups[latest].outcome == "hit" else latest_hit
+        if latest is None:
+            continue
+        directory.move_to(at)
+        row, stored = lookups[at], directory.latest
+        here, refused = folder_of.get(row.run), directory.kept_back(row.run)
+        is_here = here in folders if stored is None else directory.holds(here)
+        last = folder_of.get(lookups[latest if stored is None else stored].run)
+        racing = None
+        if stored is None and refused is None and row.time is not None:
+            racing = directory.racing(row.run, here)
+        elsewhere = None if here is None or is_here else last
+        yield at, Past(latest, latest_hit, stored, refused, elsewhere, racing)
 
 
 def settled_history(

@@ -13,7 +13,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 from cachescope.analysis.history.history import History
-from cachescope.analysis.history.past_of_keys import KeyPast, pasts_of
+from cachescope.analysis.history.past_of_keys import Past, pasts_of
 from cachescope.analysis.history.timeline import CANNOT_WRITE, CUT_SHORT, last_line
 from cachescope.analysis.verdicts.advice import is_error
 from cachescope.analysis.verdicts.baselines import Choice
@@ -172,8 +172,7 @@ def _judge_known_keys(history: History, found: VerdictsSoFar, unexplained: Seque
     # A fleet races for every key in the same ways.
     compiled_concurrently = cache(_compiled_concurrently)
     for at, past in pasts_of(history, unexplained):
-        racing = past.racing() if past.latest_stored is None and past.refused is None else None
-        if racing is not None:
+        if (racing := past.racing) is not None:
             found.record(at, compiled_concurrently(racing.runs, racing.more), racing.first)
         else:
             found.record(at, *unavailable.judge(at, past))
@@ -207,10 +206,10 @@ class _UnavailableEntries:
         self._history = history
         self._rows = history.lookups
 
-    def judge(self, at: int, past: KeyPast) -> _Judged:
+    def judge(self, at: int, past: Past) -> _Judged:
         """Why the entry of a key that had been looked up before was unavailable."""
         row = self._rows[at]
-        if (found := self.not_loaded(at, past)) is not None:
+        if (found := self.not_loaded(at, past.known)) is not None:
             return found
         if past.refused is not None:
             why = self._history.timeline.not_stored[past.refused]
@@ -223,19 +222,19 @@ class _UnavailableEntries:
             return _unavailable(why.kind, reason, evidence, text, past.refused)
         return self._elsewhere(row, past) or self._damaged(row, past) or self._gone(row, past)
 
-    def not_loaded(self, at: int, past: KeyPast | None = None) -> _Judged | None:
+    def not_loaded(self, at: int, earlier: int | None = None) -> _Judged | None:
         """What torch itself reports of an entry that it could not load, or whose graph it could not find."""
         row = self._rows[at]
         if row.cache == AOTAUTOGRAD and (row.status_detailed == "hit" or self._looked_up_twice(at)):
             reason = "the same key had been stored, but the FX graph entry that it points to could not be found or loaded"
             why = "torch found the AOTAutograd entry and then looked the FX graph up again"
-            return _unavailable("graph entry", reason, "recorded", why, _known_index(past))
+            return _unavailable("graph entry", reason, "recorded", why, earlier)
         if row.load_error is None:
             return None
         damaged = self._damaged_entries(row)
         reason = f"the same key had been stored, but it could not be loaded: {last_line(row.load_error)}"
         kind = "damaged" if damaged else "load error"
-        return _unavailable(kind, reason, "recorded", "torch wrote the error", _known_index(past))
+        return _unavailable(kind, reason, "recorded", "torch wrote the error", earlier)
 
     def _looked_up_twice(self, at: int) -> bool:
         """Whether the FX key of an AOTAutograd entry was looked up through the entry, and again after that failed."""
@@ -245,7 +244,7 @@ class _UnavailableEntries:
         keys = [fx.cache_key for fx in (self._rows[graph] for graph in graphs) if fx.outcome != "hit"]
         return len(set(keys)) < len(keys)
 
-    def _elsewhere(self, row: LookupRow, past: KeyPast) -> _Judged | None:
+    def _elsewhere(self, row: LookupRow, past: Past) -> _Judged | None:
         if past.elsewhere is None:
             return None
         there = past.elsewhere
@@ -253,21 +252,20 @@ class _UnavailableEntries:
         happened = "looked up" if past.latest_stored is None else "stored"
         reason = f"the same key had been {happened}, but in another directory: {there}, not {here}"
         why = "the logs name the directories of both runs"
-        return _unavailable("another directory", reason, "recorded", why, _known_index(past))
+        return _unavailable("another directory", reason, "recorded", why, past.known)
 
-    def _damaged(self, row: LookupRow, past: KeyPast) -> _Judged | None:
+    def _damaged(self, row: LookupRow, past: Past) -> _Judged | None:
         """A damaged entry next to a sound one: torch leaves the first in place and writes the second."""
         damaged = self._damaged_entries(row)
         if not damaged or len(damaged) == len(self._of_key(row)):
             return None
         reason = f"the same key had been stored, but it is damaged: {damaged[0].damage}"
         why = "a damaged entry lies under the key, and a sound one that was written since"
-        return _unavailable("damaged", reason, "inferred", why, _known_index(past))
+        return _unavailable("damaged", reason, "inferred", why, past.known)
 
-    def _gone(self, row: LookupRow, past: KeyPast) -> _Judged:
+    def _gone(self, row: LookupRow, past: Past) -> _Judged:
         """An entry that had been stored and is gone, as far as both are known."""
-        earlier = _known_index(past)
-        assert earlier is not None
+        earlier = past.known
         before = self._rows[earlier]
         if row.compile_error is not None and CANNOT_WRITE.search(row.compile_error):
             error = last_line(row.compile_error)
@@ -319,9 +317,3 @@ def _unavailable(kind: str, reason: str, evidence: Evidence, because: str, basel
 def _not_known(run: int, why: str, earlier: int | None) -> _Judged:
     reason = f"run {run} had looked up the same key, and what became of its entry is not known: {why}"
     return _unavailable(NOT_KNOWN, reason, "not_known", why, earlier)
-
-
-def _known_index(past: KeyPast | None) -> int | None:
-    if past is None:
-        return None
-    return past.latest if past.latest_stored is None else past.latest_stored

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from cachescope.analysis.history.directory import Event
-from cachescope.analysis.history.timeline import NEVER
 from cachescope.analysis.what_if.cells import Cell
 from cachescope.analysis.what_if.replay import Replay
 from cachescope.keys.isolation import CONTEXT_FORMS
@@ -26,8 +24,6 @@ class MissCodes:
     # For a graph whose AOTAutograd lookup missed too, the place of that miss; -1 for the others.
     aot: Column
     is_open: Column  # whether it may have hit anything under other keys
-    # From which position its result exists, an entry without guards that stays; `NEVER` if it stored nothing, or the events tell.
-    since: Column
     taken: Column  # the compile time in nanoseconds; -1 if it has none
 
 
@@ -41,7 +37,7 @@ class CellCodes:
 
 @dataclass(frozen=True, slots=True)
 class EventCodes:
-    """What else happens to the entries of the cells, by column."""
+    """What happens to the entries of the cells, by column."""
 
     at: Column  # the position of the first miss that sees it
     cell: Column  # the place in the cells
@@ -115,13 +111,11 @@ def _misses(replay: Replay, chosen: Sequence[Cell]) -> MissCodes:
     place = {at: number for number, at in enumerate(replay.misses)}
     aot = {at: place[above] for at, above in replay.graphs.items()}
     is_open = set(replay.unknown)
-    usual = {event.by: event.at for cell in chosen for event in cell.events if _is_usual(event, cell)}
     return MissCodes(
         replay.misses,
         [place_of_cell.get(replay.cell_of(at), -1) for at in replay.misses],
         [aot.get(at, -1) for at in replay.misses],
         [at in is_open for at in replay.misses],
-        [usual.get(at, NEVER) for at in replay.misses],
         [replay.taken[at] for at in replay.misses],
     )
 
@@ -139,14 +133,8 @@ def _events(replay: Replay, chosen: Sequence[Cell]) -> EventCodes:
         )
         for number, cell in enumerate(chosen)
         for event in cell.events
-        if not _is_usual(event, cell)
     ]
     return EventCodes(*([row[at] for row in rows] for at in range(5)))
-
-
-def _is_usual(event: Event, cell: Cell) -> bool:
-    """Whether a miss stored an entry without guards, which stays."""
-    return event.by >= 0 and event.guards == "" and all(other.more > 0 for other in cell.events)
 
 
 def _by_frequency(home: Column, column: Column, places: Sequence[int]) -> Column:

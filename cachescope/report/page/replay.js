@@ -2,7 +2,6 @@
 // It knows no page. Outcomes, positions and guards are numbered as they are there.
 const replayOf = (() => {
   const HIT = 0, MISS = 1, UNKNOWN = 2;
-  const NEVER = 2 ** 31 - 1;
   const NO_GUARDS = 0, NOT_KNOWN = -1, ANY = -2;
 
   // A number, or [a number, how often it stands there].
@@ -58,21 +57,17 @@ const replayOf = (() => {
       this.cell = summed(misses.cell);
       this.aot = unpacked(misses.aot).map((back, miss) => (back ? miss - back : -1));
       this.isOpen = unpacked(misses.is_open);
-      this.since = unpacked(misses.wait).map((wait, miss) => (wait ? this.at[miss] + wait : NEVER));
       this.taken = unpacked(misses.taken);
       this.home = Int32Array.from(unpacked(cells.home));
       this.isAot = unpacked(cells.is_aot);
       this.missesOf = listed(this.cell, this.home.length);
-      const found = unpacked(events.cell).map((cell) => ({ cell }));
-      for (const name of ["at", "source", "more", "guards"]) unpacked(events[name]).forEach((value, at) => { found[at][name] = value; });
       this.eventsOf = Array.from(this.home, () => []);
       this.guards = this.at.map(() => NOT_KNOWN);
-      for (const event of found) {
-        this.eventsOf[event.cell].push(event);
-        if (event.source >= 0 && event.guards !== NOT_KNOWN) this.guards[event.source] = event.guards;
-      }
-      this.since.forEach((at, source) => {
-        if (at < NEVER) this.eventsOf[this.cell[source]].push({ at, cell: this.cell[source], source, more: 1, guards: NO_GUARDS });
+      const [ats, cellsOf, sources, mores, guards] = ["at", "cell", "source", "more", "guards"].map((name) => summed(events[name]));
+      ats.forEach((at, number) => {
+        const source = sources[number];
+        this.eventsOf[cellsOf[number]].push({ at, cell: cellsOf[number], source, more: mores[number], guards: guards[number] });
+        if (source >= 0) this.guards[source] = Math.max(this.guards[source], guards[number]);
       });
       this.values = codes.values.map((packed) => this.odd(packed));
       this.forms = codes.forms;

@@ -8,7 +8,6 @@ from dataclasses import asdict, replace
 from itertools import groupby, pairwise
 from typing import Final
 
-from cachescope.analysis.history.timeline import NEVER
 from cachescope.analysis.what_if.browser_replay import MissCodes, ReplayCodes
 from cachescope.answers.read import Read
 from cachescope.frames.answer_rows import RateRow
@@ -70,7 +69,7 @@ def codes_object(codes: ReplayCodes, before: RateRow) -> JsonObject:
         "before": asdict(before),
         "misses": _misses(codes.misses),
         "cells": {name: packed(column) for name, column in asdict(codes.cells).items()},
-        "events": {name: packed(column) for name, column in asdict(codes.events).items()},
+        "events": {name: packed(_growth(column)) for name, column in asdict(codes.events).items()},
         "values": list(map(packed, codes.values)),
         "forms": [values_of(form, "fields", "part") for form in codes.forms],
         "parted": None if parted is None else {"field": parted.field, "values": apart},
@@ -96,9 +95,6 @@ def _misses(misses: MissCodes) -> JsonObject:
         "cell": packed(_growth(misses.cell)),
         "aot": packed(number - aot if aot >= 0 else 0 for number, aot in enumerate(misses.aot)),
         "is_open": packed(misses.is_open),
-        "wait": packed(
-            since - at if since < NEVER else 0 for at, since in zip(misses.at, misses.since, strict=True)
-        ),
         "taken": packed(misses.taken),
     }
 

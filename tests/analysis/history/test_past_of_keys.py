@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cachescope.analysis.history.history import History, is_miss
-from cachescope.analysis.history.past_of_keys import KeyPast, pasts_of, settled_history
+from cachescope.analysis.history.past_of_keys import Past, pasts_of, settled_history
 from cachescope.details import HashDetails
 from cachescope.frames.recorded_rows import LookupRow
 from tests.analysis.plain_rows import TEMPLATE, entry_row, history_of, run_row
@@ -74,8 +74,8 @@ def test_it_is_what_looking_back_at_every_earlier_lookup_finds(values: list[tupl
         here = DIRECTORIES[row.run]
         assert past.elsewhere == (None if here is None or here in there else DIRECTORIES[latest.run])
         racing = [one for one in going_on if one.run != row.run and may_share(one, row)]
-        racing = [] if row.time is None else racing
-        found = past.racing()
+        racing = [] if row.time is None or stored or refused else racing
+        found = past.racing
         assert (None if found is None else found.first) == (racing[0].lookup if racing else None)
         assert found is None or list(found.runs) == sorted({one.run for one in racing})
     has_past = [
@@ -120,7 +120,7 @@ def end(one: LookupRow) -> int:
 @pytest.mark.parametrize("runs", [9, 30])
 def test_a_fleet_that_races_is_counted_and_not_listed(runs: int) -> None:
     history = [replace(TEMPLATE, lookup=at, run=at, time=at, time_taken_ns=10**9) for at in range(runs)]
-    found = [past.racing() for _, past in pasts_of(history_of(history), range(runs))]
+    found = [past.racing for _, past in pasts_of(history_of(history), range(runs))]
     assert found[-1] == (0, tuple(range(8)), runs - 1 - 8)
 
 
@@ -128,7 +128,7 @@ def row(run: int, time: int | None, taken: int = 1, **told: object) -> LookupRow
     return replace(TEMPLATE, **{"run": run, "time": time, "time_taken_ns": taken, "cache_key": "k", **told})  # type: ignore[arg-type]
 
 
-def past_of_last(*made: LookupRow) -> KeyPast:
+def past_of_last(*made: LookupRow) -> Past:
     history = history_of(replace(one, lookup=at) for at, one in enumerate(made))
     ((_, past),) = pasts_of(history, [len(made) - 1])
     return past
@@ -136,20 +136,20 @@ def past_of_last(*made: LookupRow) -> KeyPast:
 
 def test_those_that_race_are_named_without_the_run_that_asks() -> None:
     racing = [row(run, run, 100) for run in range(10)]
-    found = past_of_last(*racing, row(0, 20, compile_id="1/0")).racing()
+    found = past_of_last(*racing, row(0, 20, compile_id="1/0")).racing
     assert found == (1, tuple(range(1, 9)), 1)
-    found = past_of_last(*racing, row(99, 20)).racing()
+    found = past_of_last(*racing, row(99, 20)).racing
     assert found == (0, tuple(range(8)), 2)
-    found = past_of_last(*racing[:9], row(0, 20, compile_id="1/0")).racing()
+    found = past_of_last(*racing[:9], row(0, 20, compile_id="1/0")).racing
     assert found == (1, tuple(range(1, 9)), 0)
     # A run counts once, and one that has ended does not count.
-    found = past_of_last(row(1, 0, 5), row(2, 1, 100), row(2, 2, 100), row(0, 20)).racing()
+    found = past_of_last(row(1, 0, 5, save_error="OSError"), row(2, 1, 100), row(2, 2, 100), row(0, 20)).racing
     assert found == (1, (2,), 0)
     # The very moment of its end is within it.
-    assert past_of_last(row(1, 0, 20), row(0, 20)).racing() == (0, (1,), 0)
-    assert past_of_last(row(1, 0, 19), row(0, 20)).racing() is None
-    assert past_of_last(row(1, 0, 19, outcome="hit"), row(0, 20)).racing() is None
-    assert past_of_last(row(1, 0, 20), row(0, None)).racing() is None
+    assert past_of_last(row(1, 0, 20), row(0, 20)).racing == (0, (1,), 0)
+    assert past_of_last(row(1, 0, 19), row(0, 20)).racing is None
+    assert past_of_last(row(1, 0, 19, outcome="hit"), row(0, 20)).racing is None
+    assert past_of_last(row(1, 0, 20), row(0, None)).racing is None
 
 
 @pytest.mark.parametrize(("made", "wanted"), [

@@ -1,6 +1,5 @@
 """What a page needs for a replay of its own: a small history in, its fields, forms and numbers out; made by hand."""
 
-from cachescope.analysis.history.timeline import NEVER
 from cachescope.analysis.what_if.browser_replay import ReplayCodes
 from cachescope.keys.key_fields import VERSION_FIELD
 from tests.analysis.what_if.test_made_histories import G, here
@@ -58,8 +57,11 @@ def test_misses_have_their_aotautograd_lookup_and_when_they_stored() -> None:
     assert len(codes.cells.home) == 3
     assert misses.aot == [-1, 0, -1, -1]
     assert misses.is_open == [False, False, False, True]
-    # By the position of the first lookup that could find it.
-    assert misses.since[1:] == [2, NEVER, NEVER]
+    # By the position of the first lookup that could find it, the second of these misses.
+    events = codes.events
+    assert (events.at[1], events.cell[1], events.source[1], events.more[1]) == (2, 1, 1, 1)
+    # What could not be saved is not there, nor what nobody can find under another key.
+    assert events.source == [0, 1]
 
 
 def test_values_are_numbered_within_a_cache_and_a_directory_the_most_frequent_first() -> None:
