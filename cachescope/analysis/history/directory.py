@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from itertools import islice, takewhile
+from itertools import islice
 from operator import itemgetter
 from typing import Final, Literal, NamedTuple
 
@@ -18,8 +18,10 @@ UNKNOWN: Final = 2
 
 Place = str | int | None
 """Where something lies: for verdicts the folder of one key, None if it is not known; for what-if the number of a key in one folder."""
-Found = Literal["found", "not known", "guards", "gone", "concurrent", "pending", "not stored", "nothing"]
-"""Whether a lookup finds something, or why not: guards did not hold; it was deleted; another run or its own was compiling it, or stored nothing."""
+Found = Literal[
+    "found", "not known", "guards", "gone", "elsewhere", "concurrent", "pending", "not stored", "nothing"
+]
+"""Whether a lookup finds something, or why not: guards did not hold; it was deleted, or lies in another folder; another run or its own was compiling it; that stored nothing, or nobody compiled it."""
 _RUNS_NAMED: Final = 8
 
 
@@ -30,9 +32,7 @@ class Event(NamedTuple):
     place: Place
     by: int  # the lookup that did it; -1 if it was none of those recorded
     more: int  # 1 if it comes or begins, -1 if it goes or ends, 0 of a compile that has stored nothing
-    guards: str | None = (
-        None  # of an entry: empty if it has none, None if they, or whether it is there, are not known
-    )
+    guards: str | None = None  # of an entry, empty if it has none; None if they, or it, may be or not
     run: int | None = None  # of a compile
 
 
@@ -62,9 +62,10 @@ class Directory:
         self._compiles: dict[Place, dict[int, int]] = defaultdict(dict)
         self._runs: dict[tuple[Place, ...], dict[int, int]] = defaultdict(lambda: defaultdict(int))
         self._has_lost = False
-        self.latest: int | None = None
-        """The latest lookup that stored an entry, or showed that there was one."""
-        self._latest_kept_back: int | None = None
+        self.latest = -1
+        """The latest lookup that stored an entry, or showed that there was one; -1 if none did."""
+        self.kept_back = -1
+        """The latest lookup after whose compile nothing was stored; -1 if there is none."""
 
     def would_find(self, place: Place, at: int, guards: str | None = None, run: int = -1) -> Found:
         """What a lookup finds in the other places; of its own it is known that nothing fits.
@@ -83,7 +84,7 @@ class Directory:
             return "gone"
         if self._runs[()]:
             return "concurrent" if self.is_compiled_by_another(run) else "pending"
-        return "nothing" if self._latest_kept_back is None else "not stored"
+        return "nothing" if self.kept_back < 0 else "not stored"
 
     def holds(self, place: Place) -> bool:
         """Whether an entry lies in one place."""
@@ -107,17 +108,6 @@ class Directory:
         named = tuple(sorted(runs[:_RUNS_NAMED]))
         return None if first is None else Racing(first, named, count - len(named))
 
-    def kept_back(self, run: int) -> int | None:
-        """The latest lookup after whose compile nothing was stored, if nothing was stored later, and no other run compiles after another."""
-        found = self._latest_kept_back
-        if found is None or (self.latest is not None and self.latest > found):
-            return None
-        for misses in self._compiles.values():
-            later = takewhile(lambda miss: miss[0] > found, reversed(misses.items()))
-            if any(other != run for _, other in later):
-                return None
-        return found
-
     def move_to(self, at: int) -> None:
         """Let everything happen that a lookup at a position sees."""
         while self._coming and self._coming[-1][0] <= at:
@@ -133,12 +123,12 @@ class Directory:
                 self._count[kind, place] += more
             if more < 0:
                 self._has_lost = True
-            elif self.latest is None or by > self.latest:
-                self.latest = by
+            else:
+                self.latest = max(self.latest, by)
 
     def _compile(self, place: Place, by: int, more: int, run: int) -> None:
         if not more:
-            self._latest_kept_back = max(by, self._latest_kept_back or 0)
+            self.kept_back = max(self.kept_back, by)
         elif more > 0:
             self._compiles[place][by] = run
         else:

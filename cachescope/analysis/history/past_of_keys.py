@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from cachescope.analysis.history.directory import Directory, Event, Racing
+from cachescope.analysis.history.directory import Directory, Event, Found, Racing
 from cachescope.analysis.history.history import History, is_miss
 from cachescope.analysis.history.timeline import shows_symbol
 from cachescope.details import HashDetails
@@ -32,11 +32,9 @@ class Past(NamedTuple):
     latest: int  # the latest earlier lookup of it
     latest_hit: int | None  # the latest that found an entry
     latest_stored: int | None  # the latest that shows that an entry of it was stored
-    # The latest miss if it is known to have stored nothing, its compile had ended, and nobody had stored or missed the key since.
-    refused: int | None
-    # The directory in which it was last stored, else looked up; None if unknown, or if one of them was this lookup's.
-    elsewhere: str | None
-    racing: Racing | None  # the runs that were still compiling it, if it had not been stored and that was not refused
+    why: Found  # why nothing of it was found, as far as that shows
+    by: int  # the lookup that shows it: the first that still compiled it, that stored nothing, or that stored it or looked it up last
+    racing: Racing | None  # the runs that still compiled it
 
     @property
     def known(self) -> int:
@@ -94,15 +92,19 @@ def _pasts(history: History, every: Sequence[int], asking: Iterable[int]) -> Ite
         if latest is None:
             continue
         directory.move_to(at)
-        row, stored = lookups[at], directory.latest
-        here, refused = folder_of.get(row.run), directory.kept_back(row.run)
-        is_here = here in folders if stored is None else directory.holds(here)
-        last = folder_of.get(lookups[latest if stored is None else stored].run)
-        racing = None
-        if stored is None and refused is None and row.time is not None:
-            racing = directory.racing(row.run, here)
-        elsewhere = None if here is None or is_here else last
-        yield at, Past(latest, latest_hit, stored, refused, elsewhere, racing)
+        here, stored = folder_of.get(lookups[at].run), directory.latest
+        last, is_here = (latest, here in folders) if stored < 0 else (stored, directory.holds(here))
+        why: Found = "nothing" if stored < 0 else "gone"
+        by, racing = last, None
+        if stored < 0 and lookups[at].time is not None:
+            racing = directory.racing(lookups[at].run, here)
+        if racing is not None:
+            why, by = "concurrent", racing.first
+        elif directory.kept_back > stored:
+            why, by = "not stored", directory.kept_back
+        elif here is not None and not is_here and folder_of.get(lookups[last].run) is not None:
+            why = "elsewhere"
+        yield at, Past(latest, latest_hit, None if stored < 0 else stored, why, by, racing)
 
 
 def settled_history(

@@ -211,16 +211,18 @@ class _UnavailableEntries:
         row = self._rows[at]
         if (found := self.not_loaded(at, past.known)) is not None:
             return found
-        if past.refused is not None:
-            why = self._history.timeline.not_stored[past.refused]
-            run = self._rows[past.refused].run
+        if past.why == "not stored":
+            why = self._history.timeline.not_stored[past.by]
+            run = self._rows[past.by].run
             reason = f"run {run} had compiled the same key and stored nothing: {why.why}"
             evidence: Evidence = "recorded" if why.is_recorded else "inferred"
             text = "torch or the operating system wrote it down" if why.is_recorded else why.why
             if why == CUT_SHORT:
-                return _not_known(run, why.why, past.refused)
-            return _unavailable(why.kind, reason, evidence, text, past.refused)
-        return self._elsewhere(row, past) or self._damaged(row, past) or self._gone(row, past)
+                return _not_known(run, why.why, past.by)
+            return _unavailable(why.kind, reason, evidence, text, past.by)
+        if past.why == "elsewhere":
+            return self._elsewhere(row, past)
+        return self._damaged(row, past) or self._gone(row, past)
 
     def not_loaded(self, at: int, earlier: int | None = None) -> _Judged | None:
         """What torch itself reports of an entry that it could not load, or whose graph it could not find."""
@@ -244,15 +246,12 @@ class _UnavailableEntries:
         keys = [fx.cache_key for fx in (self._rows[graph] for graph in graphs) if fx.outcome != "hit"]
         return len(set(keys)) < len(keys)
 
-    def _elsewhere(self, row: LookupRow, past: Past) -> _Judged | None:
-        if past.elsewhere is None:
-            return None
-        there = past.elsewhere
-        here = self._history.directory_of[row.run]
+    def _elsewhere(self, row: LookupRow, past: Past) -> _Judged:
+        here, there = (self._history.directory_of[run] for run in (row.run, self._rows[past.by].run))
         happened = "looked up" if past.latest_stored is None else "stored"
         reason = f"the same key had been {happened}, but in another directory: {there}, not {here}"
         why = "the logs name the directories of both runs"
-        return _unavailable("another directory", reason, "recorded", why, past.known)
+        return _unavailable("another directory", reason, "recorded", why, past.by)
 
     def _damaged(self, row: LookupRow, past: Past) -> _Judged | None:
         """A damaged entry next to a sound one: torch leaves the first in place and writes the second."""

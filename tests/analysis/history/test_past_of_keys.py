@@ -59,25 +59,28 @@ def test_it_is_what_looking_back_at_every_earlier_lookup_finds(values: list[tupl
         stored = [one for one in earlier if had_stored(one) and one not in going_on]
         assert past.latest == (earlier[-1].lookup if earlier else None)
         assert past.latest_stored == (stored[-1].lookup if stored else None)
-        told = [one for one in earlier if one.outcome == "hit" or is_miss(one)]
-        told = [one for one in told if one not in going_on or one.run != row.run]
+        told = [one for one in earlier if one not in going_on and (one.outcome == "hit" or is_miss(one))]
         is_refused = bool(told) and told[-1].outcome != "hit" and told[-1].save_bypass is not None
-        refused = told[-1] if is_refused and told[-1] not in going_on else None
-        assert past.refused == (None if refused is None else refused.lookup)
-        assert past.refused is None or past.refused in of_all.timeline.not_stored
+        refused = told[-1] if is_refused else None
         hits = [one for one in earlier if one.outcome == "hit"]
         assert past.latest_hit == (hits[-1].lookup if hits else None)
         shown = [one.guards_expr for one in earlier if one.outcome in ("hit", "guard_miss")]
         assert of_all.guards_before(at) == list(dict.fromkeys(text for text in shown if text))
-        latest = (stored or earlier)[-1]
-        there = {DIRECTORIES[one.run] for one in stored or earlier}
-        here = DIRECTORIES[row.run]
-        assert past.elsewhere == (None if here is None or here in there else DIRECTORIES[latest.run])
+        last = (stored or earlier)[-1]
+        there, here = {DIRECTORIES[one.run] for one in stored or earlier}, DIRECTORIES[row.run]
         racing = [one for one in going_on if one.run != row.run and may_share(one, row)]
-        racing = [] if row.time is None or stored or refused else racing
-        found = past.racing
-        assert (None if found is None else found.first) == (racing[0].lookup if racing else None)
-        assert found is None or list(found.runs) == sorted({one.run for one in racing})
+        racing = [] if row.time is None or stored else racing
+        if racing:
+            assert (past.why, past.by) == ("concurrent", racing[0].lookup)
+            assert past.racing is not None
+            assert list(past.racing.runs) == sorted({one.run for one in racing})
+        elif refused:
+            assert (past.why, past.by) == ("not stored", refused.lookup)
+        elif here is not None and DIRECTORIES[last.run] is not None and here not in there:
+            assert (past.why, past.by) == ("elsewhere", last.lookup)
+        else:
+            assert (past.why, past.by) == ("gone" if stored else "nothing", last.lookup)
+        assert racing or past.racing is None
     has_past = [
         any(one.cache_key == row.cache_key is not None for one in history[:at])
         for at, row in enumerate(history)
@@ -143,7 +146,9 @@ def test_those_that_race_are_named_without_the_run_that_asks() -> None:
     found = past_of_last(*racing[:9], row(0, 20, compile_id="1/0")).racing
     assert found == (1, tuple(range(1, 9)), 0)
     # A run counts once, and one that has ended does not count.
-    found = past_of_last(row(1, 0, 5, save_error="OSError"), row(2, 1, 100), row(2, 2, 100), row(0, 20)).racing
+    found = past_of_last(
+        row(1, 0, 5, save_error="OSError"), row(2, 1, 100), row(2, 2, 100), row(0, 20)
+    ).racing
     assert found == (1, (2,), 0)
     # The very moment of its end is within it.
     assert past_of_last(row(1, 0, 20), row(0, 20)).racing == (0, (1,), 0)
