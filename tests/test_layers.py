@@ -61,7 +61,7 @@ HEAVY = {
 # The command line: a function imports what it runs, and the top of a command's module only what help needs, which is
 # argparse and these. `sources` reads, and is itself imported by functions.
 LIGHT = {
-    "cachescope.cli.arguments", "cachescope.cli.needed", "cachescope.cli.output", "cachescope.errors",
+    "cachescope.cli.arguments", "cachescope.report.subjects", "cachescope.cli.needed", "cachescope.cli.output", "cachescope.errors",
     "cachescope.terms", "cachescope.version", "cachescope.wording",
 }  # fmt: skip
 ONLY_ON_SOME_SYSTEMS = {"_posixsubprocess", "fcntl", "grp", "pwd"}
@@ -104,6 +104,8 @@ LOADS_BY_NAME = {
     "__init__.py",
     # a command, when it is named
     "cli/__init__.py",
+    # an answer, when it is told
+    "report/subjects.py",
     # a pane, which is made when it is first seen
     "views/explorer.py",
     # the reader of a kind of source, where there is one

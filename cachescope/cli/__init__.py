@@ -13,12 +13,13 @@ from cachescope.cli.arguments import CommandParser, ParagraphHelp, Parser
 from cachescope.cli.needed import NEEDED
 from cachescope.cli.output import discard, open_closed_streams, redaction_of, say
 from cachescope.errors import CachescopeError, NotFoundError, SchemaError
+from cachescope.report.subjects import SUBJECTS
 from cachescope.version import __version__
 
 # In the order of the help.
 COMMANDS: Final = {
     "explain": "cachescope.cli.explain", "what-if": "cachescope.cli.what_if", "time": "cachescope.cli.time",
-    "compiles": "cachescope.cli.compiles", "diff": "cachescope.cli.diff", "entries": "cachescope.cli.entries",
+    **dict.fromkeys(SUBJECTS, "cachescope.cli.subject"), "diff": "cachescope.cli.diff", "entries": "cachescope.cli.entries",
     "audit": "cachescope.cli.audit", "contexts": "cachescope.cli.contexts", "devices": "cachescope.cli.devices",
     "vllm": "cachescope.cli.vllm",
     "lock": "cachescope.cli.lock", "verify": "cachescope.cli.verify", "check": "cachescope.cli.check",
@@ -111,6 +112,7 @@ def _parser(names: Iterable[str]) -> argparse.ArgumentParser:
     for name in names:
         module = import_module(COMMANDS[name])
         summary, _, rest = (module.__doc__ or "").partition("\n")
+        summary = SUBJECTS[name].summary if name in SUBJECTS else summary
         command = commands.add_parser(
             name,
             help=summary[:1].lower() + summary[1:].rstrip("."),
@@ -118,5 +120,5 @@ def _parser(names: Iterable[str]) -> argparse.ArgumentParser:
             formatter_class=ParagraphHelp,
         )
         module.add_arguments(command)
-        command.set_defaults(run=module.run, usage_error=command.error)
+        command.set_defaults(run=module.run, usage_error=command.error, subject=name)
     return parser

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from cachescope.analysis.compiles.frames import recompiles
 from cachescope.analysis.directory.same_key import candidates
 from cachescope.analysis.rates import rates
 from cachescope.analysis.vllm.factors import all_changes
@@ -130,18 +129,6 @@ def _waited(spent: TimeSpent) -> JsonObject | None:
         return None
     times = [{"run": run, "waited_ns": ns} for run, ns in ranks.waited_ns.items()]
     return {"runs": times, "waited_least": None if ranks.last is None else ranks.last.run}
-
-
-def compiles_object(read: Recording) -> JsonObject:
-    """The object printed by ``cachescope compiles --json``."""
-    compiles, symbols, problems = read.compiles_read
-    return rows_object(
-        runs=read.tables.runs.rows,
-        compiles=compiles.rows,
-        recompiles=recompiles(compiles.rows),
-        symbols=symbols.rows,
-        problems=[*read.tables.problems.rows, *problems],
-    )
 
 
 def change_object(change: FieldChange) -> JsonObject:

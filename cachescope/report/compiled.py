@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from cachescope.analysis.compiles.frames import recompiles
 from cachescope.analysis.compiles.ranges import bounds_of
 from cachescope.answers.compiled import Compiled
+from cachescope.answers.recording import Recording
 from cachescope.frames.compile_rows import RecompileRow, SymbolRow
 from cachescope.report.layout import Line, first_items, parted
 from cachescope.report.why_missed import problem_lines
 from cachescope.wording import duration, plural
 
-_SHOWN: Final = 10
 _ROWS: Final = 3
 _KINDS: Final = {
     "first": ("first compile", "first compiles"),
@@ -22,8 +23,21 @@ _KINDS: Final = {
 }
 
 
-def compiled_lines(compiled: Compiled, most: int = _SHOWN, where: str = "--json lists all") -> list[Line]:
-    """The counts, and below them the first of each list; `where` the rest is."""
+def rows(read: Recording) -> dict[str, Sequence[object]]:
+    """What was read of compiles, and what follows from it."""
+    compiles, symbols, problems = read.compiles_read
+    return {
+        "runs": read.tables.runs.rows,
+        "compiles": compiles.rows,
+        "recompiles": recompiles(compiles.rows),
+        "symbols": symbols.rows,
+        "problems": [*read.tables.problems.rows, *problems],
+    }
+
+
+def blocks(read: Recording, most: int = 10, where: str = "--json") -> list[Line]:
+    """The counts, and below them the first of each list; `where` all are."""
+    compiled = Compiled.of(read)
     if not compiled.kinds:
         text = "no trace with compiles was read: they are in the files that torch writes to the folder TORCH_TRACE names"
         return [Line(text, style="bold"), *problem_lines(compiled.problems)]
@@ -34,7 +48,7 @@ def compiled_lines(compiled: Compiled, most: int = _SHOWN, where: str = "--json 
         "graph breaks": [[line] for line in _breaks(compiled)],
         "sizes and numbers that became symbols": symbols,
     }
-    lists = (first_items(title, items, most, where, 2) for title, items in sections.items())
+    lists = (first_items(title, items, most, f"{where} lists all", 2) for title, items in sections.items())
     headline = Line(_headline(compiled), style="bold", hang=3)
     return [headline, *parted(lists), *problem_lines(compiled.problems)]
 

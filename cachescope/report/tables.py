@@ -22,6 +22,12 @@ class Sorted:
 
 Cell = str | int | float | Sorted | None
 
+
+def cell_text(cell: Cell) -> str:
+    """What a cell shows."""
+    return "–" if cell is None else cell.text if isinstance(cell, Sorted) else str(cell)
+
+
 Kind = Literal["text", "word", "code", "number", "name", "long", "key"]
 """``word`` stays on one line, ``code`` is code, ``long`` opens if it is long, ``name`` is a number that names something, ``key`` is cut at the edge."""
 

@@ -25,6 +25,7 @@ from cachescope.views.state import (
     OVERVIEW,
     PANES,
     TIME,
+    TOLD,
     WHAT_IF,
     WHY,
     State,
@@ -132,11 +133,12 @@ _MAKES: Final = {
     WHAT_IF: ("cachescope.views.what_if", "WhatIfView"),
     MACHINES: ("cachescope.views.machines", "Machines"),
     ENTRIES: ("cachescope.views.entries", "Entries"),
+    **{name: ("cachescope.views.subject", "Told", name) for name in TOLD},
 }
 
 
 class Explorer(Pane):
-    """Panes over one scope: Overview, Lookups, Why, Compare, Time, What-if, Machines, Entries.
+    """Panes over one scope: Overview, Lookups, Why, Compare, Time, Compiles, What-if, Machines, Entries.
 
     A selection in one pane applies to all: a bar of Overview filters Lookups, a row there opens Why, and a span of time
     that is dragged over narrows every pane. A pane is made when it is first seen, and narrowed when it is seen again.
@@ -234,8 +236,8 @@ class Explorer(Pane):
         """One of the panes, made now if it was not seen yet."""
         if name not in self._made:
             try:
-                module, pane = _MAKES[name]
-                self._made[name] = getattr(import_module(module), pane)(self._scope, self.state)
+                module, pane, *more = _MAKES[name]
+                self._made[name] = getattr(import_module(module), pane)(self._scope, self.state, *more)
             except Exception as error:  # one pane that fails leaves the others usable
                 self._made[name] = Failed(error)
             self._places[name].children = [self._made[name]]

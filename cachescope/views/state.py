@@ -8,6 +8,8 @@ from typing import Any, Final
 
 import traitlets
 
+from cachescope.report.subjects import SUBJECTS
+
 OVERVIEW: Final = "Overview"
 LOOKUPS: Final = "Lookups"
 WHY: Final = "Why"
@@ -16,7 +18,9 @@ TIME: Final = "Time"
 WHAT_IF: Final = "What-if"
 MACHINES: Final = "Machines"
 ENTRIES: Final = "Entries"
-PANES: Final = (OVERVIEW, LOOKUPS, WHY, COMPARE, TIME, WHAT_IF, MACHINES, ENTRIES)
+TOLD: Final = tuple(name.capitalize() for name in SUBJECTS)
+"""Those of `cachescope.report.subjects`."""
+PANES: Final = (OVERVIEW, LOOKUPS, WHY, COMPARE, TIME, *TOLD, WHAT_IF, MACHINES, ENTRIES)
 
 FILTERS: Final = ("run", "rank", "cache", "outcome", "cause", "text")
 """The traits that select what Lookups lists; of the chosen span, which holds in every pane."""

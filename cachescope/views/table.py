@@ -15,7 +15,7 @@ from traitlets.utils.bunch import Bunch
 from cachescope.columns import plain_columns
 from cachescope.json_types import JsonObject
 from cachescope.report.json_text import values_of
-from cachescope.report.tables import Cell, Column, Sorted, columns_with_cells
+from cachescope.report.tables import Cell, Column, Sorted, cell_text, columns_with_cells
 from cachescope.views.widget_base import STYLE, Control, script
 from cachescope.wording import harmless
 
@@ -232,7 +232,7 @@ class ListedRows:
 
     def page(self, first: int, count: int) -> list[tuple[int, list[str]]]:
         """Some rows, each with its id and its cells as text."""
-        return [(row, [_text(cell) for cell in cells]) for row, cells in self._rows[first : first + count]]
+        return [(row, list(map(cell_text, cells))) for row, cells in self._rows[first : first + count]]
 
     def whole(self, first: int = 0, count: int | None = None) -> Whole:
         """The headings with their units, and the values of the cells; without `count` of all rows."""
@@ -257,12 +257,6 @@ def _head(column: Column, cells: Sequence[Cell]) -> Head:
 def _sort_key(cell: Cell) -> tuple[int, Any]:
     value = cell.value if isinstance(cell, Sorted) else cell
     return (0, value) if isinstance(value, (int, float)) else (1, str(value))
-
-
-def _text(cell: Cell) -> str:
-    if cell is None:
-        return "–"
-    return cell.text if isinstance(cell, Sorted) else str(cell)
 
 
 def _value(cell: Cell) -> Any:

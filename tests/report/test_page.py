@@ -196,7 +196,8 @@ def test_cuts_say_what_they_cut() -> None:
 
 def test_where_the_time_went_is_told_as_in_the_terminal(page: PageOf) -> None:
     spent = TimeSpent.of(cachescope.read(cachescope.sample("training")))
-    assert [*section(page("training"), "spent").blocks] == time_lines(spent)
+    *told, drawing = section(page("training"), "spent").blocks
+    assert told == time_lines(spent) and isinstance(drawing, Drawing)
     assert "the slowest of 4, run 0" in texts(section(page("training"), "spent").blocks)
 
 
@@ -205,7 +206,7 @@ def test_what_was_compiled_again_is_told_with_its_guard(recording: Any) -> None:
     made = page_of(scope)
     said = texts(section(made, "compiles").blocks)
     assert len(scope.recompiles) and all(f"guard: {guard}" in said for guard in scope.recompiles["guard"])
-    drawings = [part for part in section(made, "compiles").blocks if isinstance(part, Drawing)]
+    drawings = [part for part in section(made, "spent").blocks if isinstance(part, Drawing)]
     assert len(drawings) == 1 and len(drawings[0].frames[0]) == len(scope.compiles)
 
 

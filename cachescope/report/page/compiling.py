@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from cachescope.answers.compiled import Compiled
 from cachescope.answers.read import Read
 from cachescope.answers.time_spent import TimeSpent
 from cachescope.figures.compile_time import compiles, phases
 from cachescope.report.blocks import Block, Drawing, Section
-from cachescope.report.compiled import compiled_lines
+from cachescope.report.subjects import SUBJECTS, told
 from cachescope.report.time_spent import time_lines
 
 # Of each list of compiles.
@@ -29,7 +29,9 @@ def spent_section(scope: Read) -> Section:
     )
     # What vLLM says of its starts, and what could not be read, stands in sections of their own.
     spent = replace(TimeSpent.of(scope), starts=(), problems=())
-    return Section("spent", "Where did the time go?", sentence, tuple(time_lines(spent)))
+    drawn = (scope.compiles[_COMPILE_COLUMNS], scope.runs[_RUN_COLUMNS])
+    drawings = [Drawing("Compiles over time", compiles, drawn)] if len(drawn[0]) else []
+    return Section("spent", "Where did the time go?", sentence, (*time_lines(spent), *drawings))
 
 
 def path_drawing(scope: Read) -> list[Block]:
@@ -40,17 +42,8 @@ def path_drawing(scope: Read) -> list[Block]:
     return [Drawing("Self time of each phase, by run", phases, drawn)]
 
 
-def compiles_section(scope: Read) -> Section:
-    """What torch compiled, and why again."""
-    sentence = (
-        "Every compile with the function it is of, and why it was compiled: for the first time, again because a guard failed,"
-        " as the rest of a function after a graph break, or as a backward graph."
-    )
-    headline, *lists = compiled_lines(
-        Compiled.of(scope), _LISTED, "scope.compiles and scope.recompiles have all"
-    )
-    drawings = []
-    if len(scope.compiles):
-        drawn = (scope.compiles[_COMPILE_COLUMNS], scope.runs[_RUN_COLUMNS])
-        drawings.append(Drawing("Compiles over time", compiles, drawn))
-    return Section("compiles", "What was compiled, and why again?", sentence, (headline, *drawings, *lists))
+def subject_sections(scope: Read) -> Iterator[Section]:
+    """The answers that have a module each."""
+    for name, subject in SUBJECTS.items():
+        blocks = told(name).blocks(scope, _LISTED, f"scope.{subject.frame}")
+        yield Section(name, subject.question, subject.about, tuple(blocks))

@@ -28,7 +28,7 @@ from cachescope.json_types import JsonObject
 from cachescope.report.blocks import Drawing, Page, shortened
 from cachescope.report.html import json_html, safe
 from cachescope.report.identifying_values import identities
-from cachescope.report.page.compiling import compiles_section, spent_section
+from cachescope.report.page.compiling import spent_section, subject_sections
 from cachescope.report.page.directory import entries_section
 from cachescope.report.page.machines import contexts_section, devices_section
 from cachescope.report.page.markup import contents_html, drawings_of, section_html
@@ -54,13 +54,18 @@ _OURS: Final = frozenset({"anchor", "kind", "unit"})
 
 def page_of(scope: Read) -> Page:
     """The report of a scope, as plain data."""
-    lookups = (causes_section, outcomes_section, why_section, time_section, spent_section, compiles_section)
+    lookups = (causes_section, outcomes_section, why_section, time_section, spent_section)
     further = (what_if_section, contexts_section, devices_section, entries_section, reading_section)
     return Page(
         title="Compile cache report",
         headline=headline(Chosen(scope)),
         about=about_text(scope),
-        sections=(*(section(scope) for section in (*lookups, *further)), words_section()),
+        sections=(
+            *(section(scope) for section in lookups),
+            *subject_sections(scope),
+            *(section(scope) for section in further),
+            words_section(),
+        ),
     )
 
 

@@ -9,14 +9,14 @@ from typing import Final
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.costs import headline
 from cachescope.answers.read import Read
-from cachescope.report.blocks import Block, CardText, Fold, Page, Table, WorkItems, shortened
+from cachescope.report.blocks import Block, CardText, Fold, Group, Page, Table, WorkItems, shortened
 from cachescope.report.identifying_values import identities
 from cachescope.report.layout import Line
-from cachescope.report.page.file import about_text, hidden
+from cachescope.report.page.file import Hiding, about_text, hidden
 from cachescope.report.page.outcomes import outcomes_section
 from cachescope.report.page.reasons import causes_section
 from cachescope.report.redact import Redaction
-from cachescope.report.tables import Cell, Sorted
+from cachescope.report.tables import cell_text
 from cachescope.wording import and_more, harmless_line
 
 _SENTENCE: Final = 600
@@ -41,6 +41,12 @@ def markdown(scope: Read, *, redact: bool) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
+def markdown_of(blocks: Iterable[Block], hiding: Hiding | None = None) -> list[Line]:
+    """Blocks as Markdown, each line of it as it is."""
+    shown = tuple(blocks) if hiding is None else hidden(tuple(blocks), hiding)
+    return [Line(line, whole=True) for line in _blocks(shown)]
+
+
 def _blocks(blocks: Iterable[Block]) -> Iterator[str]:
     for block in blocks:
         match block:
@@ -49,8 +55,10 @@ def _blocks(blocks: Iterable[Block]) -> Iterator[str]:
                     yield from _card(number, card)
                 if len(block.cards) > _ITEMS:
                     yield from (f"- {and_more(len(block.cards) - _ITEMS)}", "")
-            case Fold():
+            case Fold() | Group():
                 yield from _folded(block.title, _blocks(block.blocks))
+            case Table():
+                yield from (f"**{_safe(block.name, _CELL)}**", "", *_table(block), "")
             case Line():
                 yield from (_safe(block.text, _SENTENCE), "")
 
@@ -78,19 +86,13 @@ def _table(table: Table) -> Iterator[str]:
     yield _row(head.title for head in table.heads)
     yield _row("--:" if head.kind == "number" else "---" for head in table.heads)
     for row in table.rows[:_ROWS]:
-        yield _row(_safe(_text(cell), _CELL) for cell in row)
+        yield _row(_safe(cell_text(cell), _CELL) for cell in row)
     if len(table.rows) > _ROWS:
         yield f"\n{and_more(len(table.rows) - _ROWS)}"
 
 
 def _row(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
-
-
-def _text(cell: Cell) -> str:
-    if cell is None:
-        return "–"
-    return cell.text if isinstance(cell, Sorted) else str(cell)
 
 
 def _safe(text: str, most: int) -> str:

@@ -1,0 +1,35 @@
+"""The panes of `cachescope.report.subjects`: what each tells in every form."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from cachescope.answers.chosen import Chosen
+from cachescope.answers.read import Read
+from cachescope.report.blocks import Group
+from cachescope.report.subjects import SUBJECTS, told
+from cachescope.views.controls import Pane, markup
+from cachescope.views.state import State
+
+_LISTED = 100
+
+
+class Told(Pane):
+    """An answer, by the name of its pane."""
+
+    beyond = "This is of all that was read."
+
+    def __init__(self, scope: Read, state: State, pane: str) -> None:
+        self._scope, subject = scope, SUBJECTS[pane.lower()]
+        self._frame = subject.frame
+        self.query = f"scope.{self._frame}"
+        blocks = told(pane.lower()).blocks(scope, _LISTED, self.query)
+        super().__init__(markup(Group("", subject.question, tuple(blocks))))
+
+    def frame(self) -> pd.DataFrame:
+        """The rows that it is of."""
+        found: pd.DataFrame = getattr(self._scope, self._frame)
+        return found
+
+    def narrow(self, chosen: Chosen) -> None:
+        """It is of all that was read, as `beyond` says."""
