@@ -48,8 +48,22 @@ class Locks:
     def make(self, chance: random.Random) -> bytes:
         self._cache = chance.choice(list(self._whole))
         data = self._whole[self._cache]
-        if chance.random() < 0.6:
-            return changed_json(chance, json.loads(data), chance.choice((0, 1, 1, 2)))
+        kind, value = chance.random(), json.loads(data)
+        if kind < 0.3 and value["files"]:
+            # As valid as before, of another cache.
+            one = chance.choice(value["files"])
+            match chance.randrange(4):
+                case 0:
+                    one["size"] += 1
+                case 1:
+                    one["path"] += "x"
+                case 2:
+                    value["files"].remove(one)
+                case _:
+                    one["sha256"] = one["sha256"][:-1] + chance.choice("0123456789abcdef")
+            return json.dumps(value).encode()
+        if kind < 0.7:
+            return changed_json(chance, value, chance.choice((0, 1, 1, 2)))
         return changed_bytes(chance, data, chance.choice((0, 1, 1, 4)))
 
     def check(self, data: bytes, folder: Path) -> None:

@@ -91,6 +91,60 @@ def test_a_reader_that_loses_a_lookup_is_caught(seeds: object, tmp_path: Path) -
     assert caught[1] > 10
 
 
+@pytest.mark.parametrize(("where", "broken"), [
+    ("cachescope.report.redact.Redaction._text", lambda self, text, column: text),
+    ("cachescope.report.html.escape", lambda text, quote: text),
+    ("cachescope.report.layout.harmless_cut", lambda text, *_: text),
+])  # fmt: skip
+def test_what_is_shown_as_it_is_is_caught(
+    where: str, broken: object, seeds: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from fuzz.shown import Shown
+
+    monkeypatch.setenv("CACHESCOPE_NO_INDEX", "1")
+    shown = Shown(seeds)  # type: ignore[arg-type]
+
+    def caught(number: int) -> bool:
+        return fails(shown.check, shown.make(random.Random(number)), tmp_path)
+
+    assert not any(map(caught, range(20)))
+    monkeypatch.setattr(where, broken)
+    assert any(map(caught, range(60)))
+
+
+def test_an_audit_that_does_not_look_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    import fuzz.files
+    from cachescope.auditing.pickles import Audited
+    from fuzz.pickles import made_pickle
+
+    def caught(number: int) -> bool:
+        return fails(
+            lambda data, _: fuzz.files.proves(data, "fxgraph"), made_pickle(random.Random(number)), Path()
+        )
+
+    assert not any(map(caught, range(500)))
+    monkeypatch.setattr(fuzz.files, "audit_pickle", lambda *_: Audited([]))
+    assert sum(map(caught, range(500))) > 50
+
+
+def test_a_lock_that_misses_a_changed_file_is_caught(
+    seeds: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from cachescope.locking import verifying
+    from fuzz.kept import Locks
+
+    monkeypatch.setattr(verifying, "installed_torch", verifying.installed_torch)
+    monkeypatch.setattr(verifying, "installed_triton", verifying.installed_triton)
+    locks = Locks(seeds)  # type: ignore[arg-type]
+
+    def caught(number: int) -> bool:
+        return fails(locks.check, locks.make(random.Random(number)), tmp_path)
+
+    assert not any(map(caught, range(100)))
+    monkeypatch.setattr(verifying, "_compared", lambda *_: None)
+    assert any(map(caught, range(200)))
+
+
 def fails(check: Callable[[bytes, Path], None], data: bytes, folder: Path) -> bool:
     try:
         check(data, folder)
