@@ -2,7 +2,8 @@
 
 From the folder `tests`: ``python -m fuzz --seed 7 --inputs 1000000``. Each input is made from the seed, its kind and its number alone:
 ``--kind pickles --only 4711`` makes one of them again. What fails is kept in a folder, beside its traceback; the exit
-status is 1 then. With atheris installed, ``--atheris`` lets coverage choose what the numbers are made of.
+status is 1 then. Coverage guides nothing: with atheris 3.0 behind the same grammars, pickles reached 542 places of the package in 50
+seconds, and by numbers 596, at four times as many inputs; traces got no further than their first lines.
 """
 
 import argparse
@@ -25,7 +26,6 @@ def main() -> int:
     parser.add_argument(
         "--keep", type=Path, default=Path("fuzz-failures"), metavar="FOLDER", help="where failing inputs go"
     )
-    parser.add_argument("--atheris", action="store_true", help="let atheris choose, where it is installed")
     args = parser.parse_args()
     os.environ["CACHESCOPE_NO_INDEX"] = "1"
     with tempfile.TemporaryDirectory(
@@ -35,8 +35,6 @@ def main() -> int:
         if args.only is not None:
             driver.again(args.only)
             return 0
-        if args.atheris:
-            return driver.run_atheris(args.inputs)
         return driver.run(args.inputs, args.minutes, args.first)
 
 

@@ -1,7 +1,6 @@
 """One input after the other: made, watched while it is read, counted, and kept where it fails."""
 
 import random
-import sys
 import time
 import traceback
 from collections import Counter
@@ -104,17 +103,6 @@ class Driver:
             if minutes is not None and now - began > 60 * minutes:
                 break
         self._say(number + 1, time.monotonic() - began)
-        return 1 if self.failed else 0
-
-    def run_atheris(self, inputs: int) -> int:
-        """The same numbers, chosen by coverage."""
-        import atheris
-
-        def one(data: bytes) -> None:
-            self.feed(int.from_bytes(data[:8], "little"))
-
-        atheris.Setup([sys.argv[0], f"-runs={inputs}"], one)
-        atheris.Fuzz()
         return 1 if self.failed else 0
 
     def feed(self, number: int) -> None:
