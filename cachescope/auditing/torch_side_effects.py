@@ -59,8 +59,7 @@ def _judged(stub: Stub) -> Judged:
         key = one[0] if isinstance(one, tuple) and one else one
         if key is not None and not (isinstance(key, str) and FX_KEY.fullmatch(key)):
             yield "path-escapes", f"its graph is loaded from the place {_short(key)}", key
-    texts = (text for text in stub.args if isinstance(text, str))
-    if stub.name == "Symbol" and not all(map(str.isidentifier, texts)):
+    if stub.name == "Symbol" and not all(one.isidentifier() for one in stub.args if isinstance(one, str)):
         yield "code-not-as-torch", "a symbol that is no name", None
     told = [value for key, value in state.items() if "stack_trace" not in str(key)]
     metadata = (one for one in _leaves(told) if isinstance(one, str))
@@ -77,7 +76,9 @@ def _leaves(value: Any) -> Iterator[Any]:
     waiting, seen = [value], set()
     while waiting:
         one = waiting.pop()
-        if not isinstance(one, (list, tuple, dict)):
+        if isinstance(one, Stub) and one.name == "OrderedSet":
+            waiting += [one.args, one.items, one.raw_state]
+        elif not isinstance(one, (list, tuple, dict, set, frozenset)):
             yield one
         elif id(one) not in seen:
             seen.add(id(one))
@@ -93,8 +94,7 @@ def _compiled_graph(stub: Stub, state: dict[str, object]) -> Judged:
     for field in ("constants", "torchbind_constants", "opaque_value_type_classes"):
         held = state.get(field)
         if held is not None and not (isinstance(held, dict) and all(map(_is_constant, held.values()))):
-            message = f"its {field} are neither tensors nor classes of the user's own"
-            yield "pickle-computed-call", message, None
+            yield "pickle-computed-call", f"its {field} are neither tensors nor own classes", None
     for stride in _leaves(state.get("output_strides")):
         # Evaluated with the sizes of a call (`set_tracing_context_output_strides`, torch/_inductor/utils.py).
         if stride is not None and not (isinstance(stride, str) and is_arithmetic(stride, any_name=True)):

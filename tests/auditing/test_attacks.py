@@ -133,6 +133,17 @@ def test_an_entry_that_leads_elsewhere_is_a_danger(held: Object, tmp_path: Path)
     assert "danger" in against(tmp_path)
 
 
+@pytest.mark.parametrize("held", [
+    ["0]; f("], {"0]; f("}, {0: "0]; f("}, Object("torch.utils._ordered_set.OrderedSet", None, (["0]; f("],)),
+])  # fmt: skip
+def test_texts_that_torch_makes_python_of_are_found_in_every_container(held: Any, tmp_path: Path) -> None:
+    metadata = Object(
+        "torch._functorch._aot_autograd.schemas.ViewAndMutationMeta", {"mutated_inp_runtime_indices": held}
+    )
+    entry(tmp_path, AOT, entry_bytes(Object(RESULT, {"runtime_metadata": metadata})))
+    assert against(tmp_path) == {"warning"}
+
+
 def changed_afterwards(of: bytes, use: bytes) -> bytes:
     """An object made of a dict with code that runs, which the dict no longer holds in the end."""
 
