@@ -94,10 +94,6 @@ class Timeline:
             for at, (end, aot) in enumerate(zip(self.end, self._aot, strict=True))
         ]
 
-    def since(self, at: int) -> int:
-        """From which position the result of a miss can be found; `NEVER` if it stored none, as far as is known."""
-        return NEVER if at in self.not_stored else self.until[at]
-
     @cached_property
     def last_seen(self) -> list[int | None]:
         """Until when the compile after each lookup is recorded to have gone on; None where nothing shows it."""

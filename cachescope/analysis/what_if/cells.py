@@ -60,7 +60,7 @@ class ReplayColumns:
         ]
         # From which position the result of each lookup exists; `NEVER` if it stored none, as far as is known.
         self.stored_since = [
-            history.timeline.since(at) if outcome == MISS else NEVER
+            NEVER if outcome != MISS or at in history.timeline.not_stored else history.timeline.until[at]
             for at, outcome in enumerate(self.outcome)
         ]
 
@@ -219,6 +219,7 @@ class Cells:
         self.differences: list[Difference] = []
         self._columns = columns
         self._times = EntryTimes(columns.history)
+        self._has_times = any(row.time is not None for row in columns.history.lookups)
         entries = self._numbered()
         for cell in self.every:
             self._walk(cell, entries.get(cell, []), is_symbolic[cell.key])
@@ -273,20 +274,17 @@ class Cells:
         """The entries that no recorded miss stored, and the guards of those that one did, by its position."""
         if not entries:
             return [], {}
-        in_order = sorted(entries, key=lambda entry: entry.modified_time or 0)
-        guards = [entry.guards_expr or "" for entry in in_order]
-        columns = self._columns
+        columns, position_of = self._columns, self._columns.history.timeline.position_of
+        timed = sorted((*self._times.interval(one), one.guards_expr or "", one.root) for one in entries)
         if storing := [at for at in cell.lookups if columns.stored_since[at] < NEVER]:
-            # The same number, in time order: each is the result of one miss.
-            is_each = len(storing) == len(guards)
-            return [], dict(zip(storing, guards, strict=True)) if is_each else {}
-        position_of = columns.history.timeline.position_of
+            # The same number, in a known order: each is the result of one miss.
+            is_each = len(storing) == len({begin for begin, *_ in timed}) == len(timed)
+            return [], dict(zip(storing, (shown for _, _, shown, _ in timed), strict=True)) if is_each else {}
         found = []
-        for entry, shown in zip(in_order, guards, strict=True):
-            begin, end = self._times.interval(entry)
-            is_elsewhere = entry.root in columns.run_directories.guessed
-            unsure = NEVER - 1 if is_elsewhere else position_of(end - 1) - 1
-            found.append(Stored(position_of(begin - 1), -1, NEVER, shown, unsure))
+        for begin, end, shown, root in timed:
+            since, sure = (position_of(begin - 1), position_of(end - 1)) if self._has_times else (0, NEVER)
+            sure = NEVER if root in columns.run_directories.guessed else sure
+            found.append(Stored(since, -1, NEVER, shown, sure - 1))
         return found, {}
 
 

@@ -33,7 +33,7 @@ def f1(at: float = 0, outcome: str = "full_miss", **told: Any) -> Made:
     return fx("f1", outcome, told.pop("details", G), at=at, **{"took": 1.0, **told})
 
 
-def f2(at: float = 10, outcome: str = "full_miss", **told: Any) -> Made:
+def f2(at: float | None = 10, outcome: str = "full_miss", **told: Any) -> Made:
     return fx("f2", outcome, told.pop("details", X), at=at, **{"took": 1.0, **told})
 
 
@@ -130,6 +130,7 @@ CASES: dict[str, Case] = {
     "an entry of one time, which was found where it had been missed": (
         (here(f1(6, save_error="OSError: full")), here(f2(7)), here(f1(8, "hit")), here(f2())),
         [entry("fxgraph", "f1", G, at=5), entry("fxgraph", "f9", XY, at=5)], "mmhh"),
+    "a lookup without a time": ((here(f2(None)),), [entry("fxgraph", "f1", G, at=5)], "?"),
     "entries of a clock that is 100 s ahead": (
         (here(fx("f8", details=XY, at=0, took=1.0), fx("f9", details={**XY, "y": "3"}, at=2, took=1.0, compile_id="1/0")),
          here(f2())),
@@ -218,6 +219,21 @@ def test_an_entry_that_a_miss_wrote_says_its_guards() -> None:
         return letters(scope_of(here(f1(), second), here(f2(20)), entries=[wrote]), "x")
 
     assert (found(""), found("s > 4")) == ("mhh", "mh?")
+
+
+def test_which_of_two_misses_wrote_an_entry_is_as_sure_as_the_times() -> None:
+    """The guards of what a miss wrote itself hold for it; with one time for all files, either may have written either."""
+
+    def found(first: float, second: float) -> str:
+        both = [
+            entry("fxgraph", "f1", G, at=at, guards_expr=shown, name=shown)
+            for at, shown in ((first, "s > 4"), (second, "s > 9"))
+        ]
+        same = entry("fxgraph", "f2", X, at=12, guards_expr="s > 9")
+        first_two = here(f1(), f1(5, "guard_miss", compile_id="1/0"))
+        return letters(scope_of(first_two, here(f2(10)), entries=[*both, same]), "x")
+
+    assert (found(1, 6), found(6, 6)) == ("mmh", "mm?")
 
 
 def test_graphs_looked_up_again_in_one_compile_are_stored_after_it() -> None:
