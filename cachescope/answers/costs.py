@@ -9,6 +9,7 @@ from typing import Final, Self
 
 from cachescope.analysis.differences import is_input
 from cachescope.analysis.phases.frame import self_times
+from cachescope.analysis.phases.names import VECTOR_TEST, WAITING_FOR_TEST
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.names import short_field
 from cachescope.answers.recording import Recording
@@ -57,6 +58,7 @@ class Costs:
     others: dict[str, int]  # the rest, by the keys of the words for it
     ranks_ns: int | None  # what all ranks compiled together; None where no start has several
     at_once_ns: int  # how much of it several compiled at once
+    firsts: frozenset[int]  # the runs on the paths that have first compiles
     untimed: int  # misses without a recorded time, where others have one
     # Whether any miss, on the path or not, may be of what had been compiled before, or not everything was understood.
     is_any_in_doubt: bool
@@ -86,7 +88,7 @@ class Costs:
             if ns is not None:
                 of_run.setdefault(facts.lookups[miss.lookup].run, []).append((miss, ns))
         of_start = _jobs(chosen.read)
-        avoidable, others = Counter[int](), Counter[str]()
+        avoidable, others, firsts = Counter[int](), Counter[str](), set[int]()
         for run in _path(of_run, of_start):
             for miss, amount in of_run[run]:
                 what = _what(chosen, miss, of_start)
@@ -94,6 +96,7 @@ class Costs:
                     avoidable[miss.cause] += amount
                 else:
                     others[what] += amount
+                firsts |= {run} if what == "first" else set()
         of_ranks = [(miss, amount) for run in of_run if run in of_start for miss, amount in of_run[run]]
         at_once = [ns for miss, ns in of_ranks if kind_of(facts.causes[miss.cause]).cost == "at once"]
         return cls(
@@ -102,6 +105,7 @@ class Costs:
             dict(others.most_common()),
             sum(amount for _, amount in of_ranks) if is_timed and of_ranks else None,
             sum(at_once) if is_timed else 0,
+            frozenset(firsts),
             sum(ns is None for _, ns in timed) if is_timed else 0,
             is_any_in_doubt=bool(facts.problems)
             or any(row.outcome == "unknown" for row in chosen.rows)
@@ -174,9 +178,12 @@ def headline(chosen: Chosen) -> str:
     costs = Costs.of(chosen)
     if not costs.amount:
         return _all_hit(chosen) or counts_text(chosen.read)
-    rest = "; ".join(_others(costs))
+    test = _cpu_test(chosen.read, costs)
+    parts = dict(_others(costs, test))
+    rest = "; ".join(parts.values())
     if costs.avoidable:
         text = f"{_avoidable(costs)} were avoidable{_by(costs)}"
+        text += f"; {parts['first']}" if test else ""
     elif costs.is_any_in_doubt:
         where = "" if costs.ranks_ns is None else " on the slowest rank"
         text = f"No compile{where} is known to have been avoidable: {rest}"
@@ -223,11 +230,22 @@ def _amount(costs: Costs, amount: int) -> str:
     return duration(amount) if costs.is_timed else plural(amount, "miss", "misses")
 
 
-def _others(costs: Costs) -> Iterator[str]:
+def _others(costs: Costs, test: str) -> Iterator[tuple[str, str]]:
     for what, amount in costs.others.items():
-        yield f"{_amount(costs, amount)} {WORDS[what][1]}"
+        yield what, f"{_amount(costs, amount)} {WORDS[what][1]}{test if what == 'first' else ''}"
     if costs.untimed:
-        yield f"{plural(costs.untimed, 'miss', 'misses')} without a recorded time"
+        yield "untimed", f"{plural(costs.untimed, 'miss', 'misses')} without a recorded time"
+
+
+def _cpu_test(read: Recording, costs: Costs) -> str:
+    """How much of first compiles was torch's test of the CPU, or waiting until another process had made it."""
+    times = self_times(phases_of(read, costs.firsts)) if costs.is_timed else {}
+    parts = [
+        f", {duration(times[phase])} of them {whose} test of the CPU's vector instructions, once a folder"
+        for phase, whose in ((VECTOR_TEST, "torch's"), (WAITING_FOR_TEST, "waiting for another process's"))
+        if phase in times
+    ]
+    return "".join(parts)
 
 
 def _of_ranks(costs: Costs) -> str:

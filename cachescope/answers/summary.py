@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
 from cachescope.analysis.graphs import own_operators
-from cachescope.analysis.phases.names import VECTOR_TEST, WAITING_FOR_TEST
 from cachescope.analysis.rates import rates
 from cachescope.answers.facts import Facts
 from cachescope.answers.recording import Recording
@@ -103,9 +102,7 @@ def footer(read: Recording, causes: Sequence[CauseRow] | None = None) -> str:
     parts = []
     for cause in counted:
         if kind_of(cause).is_first:
-            time = (
-                "" if cause.time_lost_ns is None else f", {duration(cause.time_lost_ns)}{_test(read, cause)}"
-            )
+            time = "" if cause.time_lost_ns is None else f", {duration(cause.time_lost_ns)}"
             parts.append(f"{cause.summary}: {plural(cause.misses, 'miss', 'misses')}{time}")
     unexplained = [cause.misses for cause in counted if kind_of(cause).is_unexplained]
     parts.append(f"not explained: {sum(unexplained):,}")
@@ -144,21 +141,6 @@ def hits_call(read: Recording, rows: Iterable[LookupRow]) -> str:
         f"{listed(named, _OPERATORS_SHOWN)}, which no key holds the code of: it runs as it is now, but edits of its schema, its fake "
         "implementation and its backward are not seen (pytorch #187319, #144344)"
     )
-
-
-def _test(read: Recording, cause: CauseRow) -> str:
-    """How much of first compiles was torch's test of the CPU: of ranks one makes it, and the others wait for its lock."""
-    rows = phases_of(read, read.facts.runs.keys())
-    test = sum(row.self_time_ns for row in rows if row.phase == VECTOR_TEST and row.run in cause.runs)
-    waits = [row.self_time_ns for row in rows if row.phase == WAITING_FOR_TEST]
-    if not test:
-        return ""
-    waited = (
-        f" ({plural(len(waits), 'process', 'processes')} waited for it, {duration(max(waits))} at most)"
-        if waits
-        else ""
-    )
-    return f", {duration(test)} of it torch's test of the CPU's vector instructions, once a folder{waited}"
 
 
 def phases_of(read: Recording, runs: Collection[int]) -> list[PhaseRow]:
