@@ -36,7 +36,7 @@ def first_cards(
 
     first, later = found.works[:_FIRST], found.works[_FIRST:]
     if first:
-        yield items("What to fix, the costliest on top", first)
+        yield items("What to fix first, the costliest on top", first)
     if later:
         time = known_sum(card.time_lost_ns for card in later)
         together = "" if time is None else f", {duration(time)} together"

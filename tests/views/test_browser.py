@@ -243,7 +243,7 @@ def test_a_narrow_page_has_one_row_of_tabs_and_room_for_the_reason(tour: Opened)
     page.get_by_text("8 of 16 lookups").filter(visible=True).first.wait_for()
     tabs = page.locator(".cs-explorer [role=tab]")
     tops = tabs.evaluate_all("all => all.map(one => one.getBoundingClientRect().top)")
-    assert len(tops) == 8 and len(set(tops)) == 1
+    assert len(tops) == 9 and len(set(tops)) == 1
     pane(page, "Lookups")
     reasons = page.get_by_role("treegrid", name="lookups").locator("td.cs-at-reason")
     reasons.filter(has_text="still compiling").first.wait_for()
