@@ -121,10 +121,6 @@ LOADS_BY_NAME = {
 }
 
 
-# A redaction is told of all that was read; the page shows every frame.
-SHOW_FRAMES = {"identifying_values.py"}
-
-
 def layer_of(path: Path) -> str:
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
@@ -156,8 +152,6 @@ def test_imports_point_up_the_list_of_layers() -> None:
 
 @pytest.mark.parametrize("path", sorted((PACKAGE / "report").glob("*.py")), ids=lambda path: path.name)
 def test_a_form_knows_its_answer_and_nothing_else(path: Path) -> None:
-    if path.name in SHOW_FRAMES:
-        return
     names = {one.name for one in imports_once(path)}
     assert not {name for name in names if name.startswith("cachescope.answers.read.")}
 

@@ -15,7 +15,8 @@ from cachescope.frames.compile_rows import PhaseRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.terms import HOW_TO_RECORD, VLLM
 from cachescope.verdict_kinds import kind_of
-from cachescope.wording import duration, file_size, listed, percent, plural
+from cachescope.version import __version__
+from cachescope.wording import duration, file_size, file_time, listed, percent, plural
 
 _OPERATORS_SHOWN: Final = 3
 MOST_BYTES_READ_AGAIN: Final = 100_000_000
@@ -148,3 +149,18 @@ def phases_of(read: Recording, runs: Collection[int]) -> list[PhaseRow]:
     if not read.has_phases and read.size_of_logs(read.facts.runs) > MOST_BYTES_READ_AGAIN:
         return []
     return [row for row in read.phases_read[0].rows if row.run in runs]
+
+
+def about_text(scope: Recording) -> str:
+    """When the sources were recorded, and by what; the same for the same data."""
+    facts = scope.facts
+    times = [row.start_time for row in facts.runs.values() if row.start_time is not None]
+    versions = sorted({row.torch_version for row in facts.runs.values() if row.torch_version})
+    parts = []
+    if times:
+        first, last = file_time(min(times)), file_time(max(times))
+        parts.append(f"recorded {first}" + (f" to {last}" if last != first else "") + " UTC")
+    if versions:
+        parts.append(f"torch {', '.join(versions[:4])}")
+    parts.append(f"{plural(len(facts.runs), 'run')}, {plural(len(facts.entries), 'entry', 'entries')}")
+    return " · ".join([counts_text(scope), *parts, f"made by cachescope {__version__}"])

@@ -11,7 +11,7 @@ from typing import Final
 import pandas as pd
 
 from cachescope.columns import plain_columns
-from cachescope.wording import clock, harmless, place_text, short_names
+from cachescope.wording import harmless, place_text, run_label, short_names
 
 NAME: Final = 44
 HOVER_LINE: Final = 72
@@ -56,17 +56,9 @@ def wrapped(text: str, width: int) -> str:
 
 
 def run_labels(runs: pd.DataFrame) -> dict[int, str]:
-    """``run 3 · rank 0 · 13:49:03`` for each run; the clock is UTC."""
-    labels = {}
+    """The label of each run."""
     columns = plain_columns(runs, ["run", "rank", "start_time"])
-    for run, rank, start_time in zip(*columns.values(), strict=True):
-        parts = [f"run {run}"]
-        if rank is not None:
-            parts.append(f"rank {rank}")
-        if start_time is not None:
-            parts.append(clock(start_time))
-        labels[run] = " · ".join(parts)
-    return labels
+    return {run: run_label(run, *rest) for run, *rest in zip(*columns.values(), strict=True)}
 
 
 def place_labels(lookups: pd.DataFrame) -> pd.Series[str]:

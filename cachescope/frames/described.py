@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
-
-import pandas as pd
+from typing import TYPE_CHECKING, Final
 
 from cachescope.catalogue.bypasses import BypassFacts
 from cachescope.catalogue.defects import Defect
@@ -45,6 +43,9 @@ from cachescope.frames.vllm import FactorsRow, FolderRow, FragmentRow, RankRow, 
 from cachescope.rows import columns_of, frame_name, grain
 from cachescope.terms import ENTRY_KINDS, EVIDENCE_KINDS, OUTCOMES
 from cachescope.verdict_kinds import VERDICTS
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FRAMES: Final[dict[str, type]] = {
     frame_name(kind): kind
@@ -94,6 +95,8 @@ def describe(name: str | None = None) -> pd.DataFrame:
     >>> cachescope.describe("problems")["column"].tolist()
     ['source', 'where', 'kind', 'message', 'count']
     """
+    import pandas as pd
+
     if name is None:
         frames = FRAMES.items()
         return pd.DataFrame(

@@ -7,7 +7,7 @@ something out says so.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from cachescope.json_types import JsonObject
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 T = TypeVar("T")
+Hiding = Callable[[Any, str], Any]
+
+# Words of the page itself, which its style and its links depend on; none of them is hidden.
+_OURS: Final = frozenset({"anchor", "kind", "unit"})
 
 # Nobody reads more of a text; a value in a log can be a megabyte.
 LONGEST: Final = 20_000
@@ -244,3 +248,31 @@ def table(
     shown = columns_with_cells(columns, kept)
     heads = tuple(Head(one.title, one.kind) for one, _ in shown)
     return Table(name, heads, tuple(zip(*(cells for _, cells in shown), strict=True)), note)
+
+
+def hidden(page: T, redaction: Hiding) -> T:
+    """The same blocks, or page, with stand-ins; equal texts get equal ones, in figures and tables alike."""
+    if isinstance(page, str):
+        return redaction(page, "")  # type: ignore[no-any-return]
+    if isinstance(page, tuple | list):
+        return type(page)(hidden(item, redaction) for item in page)
+    if isinstance(page, Drawing):
+        frames = tuple(_hidden_frame(frame, redaction) for frame in page.frames)
+        return replace(page, name=redaction(page.name, ""), frames=frames)
+    if is_dataclass(page) and not isinstance(page, type):
+        values = {field.name: getattr(page, field.name) for field in fields(page)}
+        made = {name: value if name in _OURS else hidden(value, redaction) for name, value in values.items()}
+        return type(page)(**made)
+    return page
+
+
+def _hidden_frame(frame: pd.DataFrame, redaction: Hiding) -> pd.DataFrame:
+    import pandas as pd
+
+    changed = {}
+    for name in frame.columns:
+        column = frame[name]
+        if column.dtype == object or isinstance(column.dtype, pd.StringDtype):
+            values = [redaction(value, name) for value in column.tolist()]
+            changed[name] = pd.Series(values, index=frame.index, dtype=column.dtype)
+    return frame.assign(**changed)

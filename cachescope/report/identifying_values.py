@@ -6,23 +6,23 @@ import getpass
 import os
 import re
 import socket
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Iterator, Sequence
+from operator import attrgetter
+from typing import Final
 
-from cachescope.analysis.contexts.keys import isolation_keys
-from cachescope.answers.read import Read
+from cachescope.analysis.contexts.keys import key_row
+from cachescope.answers.recording import Recording
+from cachescope.keys import IsolationSchema
 from cachescope.report.redact import Identities
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 _USER_OF_PATH: Final = re.compile(r"(?:[/\\](?:home|Users)[/\\]+|torchinductor_)([\w.-]+)")
 
 
-def identities(scope: Read, paths: Iterable[str] = ()) -> Identities:
+def identities(scope: Recording, paths: Iterable[str] = ()) -> Identities:
     """The sources of a scope, its hosts, functions and keys, and this machine, its user and the working directory."""
-    runs, lookups, entries, contexts = scope.runs, scope.lookups, scope.entries, scope.tables.contexts.frame
+    tables = scope.tables
+    runs, entries, contexts = tables.runs.rows, tables.entries.rows, tables.contexts.rows
+    lookups = scope.shown.rows
     machine = of_this_machine()
     found = {
         *machine.paths,
@@ -30,15 +30,16 @@ def identities(scope: Read, paths: Iterable[str] = ()) -> Identities:
         *_values(runs, "source", "sources", "cache_dir"),
         *_values(lookups, "file", "entry_path"),
         *_values(entries, "root", "path", "link"),
-        *_values(scope.problems, "source"),
+        *_values(scope.facts.problems, "source"),
         *_values(contexts, "source"),
     }
     # A damaged file may be anyone's, whatever its name.
-    sound = entries[entries["status"] == "ok"]
+    sound = [entry for entry in entries if entry.status == "ok"]
+    everything = IsolationSchema.all()
     keys = {
         *_values(lookups, "cache_key"),
         *_values(sound, "cache_key", "code_key", "fx_keys", "kernel_keys", "triton_hashes"),
-        *_values(isolation_keys(scope.contexts), "isolation_key"),
+        *_values([key_row(one, everything) for one in scope.known_contexts], "isolation_key"),
     }
     return Identities(
         paths=found,
@@ -59,14 +60,11 @@ def of_this_machine() -> Identities:
     )
 
 
-def _values(frame: pd.DataFrame, *columns: str) -> Iterator[str]:
-    """The texts of some columns, each once; items of lists one by one."""
+def _values(rows: Sequence[object], *columns: str) -> Iterator[str]:
+    """The texts of some columns; items of lists one by one."""
     for column in columns:
-        values: Iterable[Any] = (
-            frame[column].dropna().drop_duplicates() if column != "sources" else frame[column]
-        )
-        for value in values:
-            yield from (value,) if isinstance(value, str) else value
+        for value in map(attrgetter(column), rows):
+            yield from (value,) if isinstance(value, str) else value or ()
 
 
 def _user() -> str:

@@ -26,8 +26,8 @@ from cachescope.json_types import JsonObject
 from cachescope.report.blocks import Block, Group
 from cachescope.report.cards import first_cards
 from cachescope.report.layout import Line
-from cachescope.report.page.outcomes import rate_numbers
 from cachescope.report.page.reading import wrong_blocks
+from cachescope.report.rates import rate_numbers
 from cachescope.report.vllm import vllm_lines
 from cachescope.report.why_missed import answer_lines
 from cachescope.views.controls import Pane, columns, heading, markup

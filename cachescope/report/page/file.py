@@ -9,23 +9,20 @@ import base64
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable
-from dataclasses import fields, is_dataclass
+from collections.abc import Iterable
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Final, TypeVar
-
-import pandas as pd
+from typing import Final
 
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.costs import headline
 from cachescope.answers.read import Read
-from cachescope.answers.summary import counts_text
+from cachescope.answers.summary import about_text
 from cachescope.errors import CachescopeError
 from cachescope.figures.palette import in_the_dark
 from cachescope.figures.picture import drawing_js
 from cachescope.json_types import JsonObject
-from cachescope.report.blocks import Drawing, Page, shortened
+from cachescope.report.blocks import Drawing, Page, hidden, shortened
 from cachescope.report.html import json_html, safe
 from cachescope.report.identifying_values import identities
 from cachescope.report.page.compiling import spent_section, subject_sections
@@ -37,19 +34,13 @@ from cachescope.report.page.reading import reading_section, words_section
 from cachescope.report.page.reasons import causes_section, what_if_section, why_section
 from cachescope.report.redact import Redaction
 from cachescope.report.scripts import shared_script
-from cachescope.version import __version__
 from cachescope.whole_file import write_whole
-from cachescope.wording import file_time, harmless, plural
+from cachescope.wording import harmless
 
 _SCRIPTS: Final = ("wording.js", "page.js", "replay.js")
 # What notebooks and reports share, and what uses it.
 _SHARED: Final = ("make.js", "tree.js")
 _MODELS: Final = ("model.js", "toggles.js")
-
-T = TypeVar("T")
-Hiding = Callable[[Any, str], Any]
-# Words of the page itself, which its style and its links depend on.
-_OURS: Final = frozenset({"anchor", "kind", "unit"})
 
 
 def page_of(scope: Read) -> Page:
@@ -67,21 +58,6 @@ def page_of(scope: Read) -> Page:
             words_section(),
         ),
     )
-
-
-def about_text(scope: Read) -> str:
-    """When the sources were recorded, and by what; the same for the same data."""
-    facts = scope.facts
-    times = [row.start_time for row in facts.runs.values() if row.start_time is not None]
-    versions = sorted({row.torch_version for row in facts.runs.values() if row.torch_version})
-    parts = []
-    if times:
-        first, last = file_time(min(times)), file_time(max(times))
-        parts.append(f"recorded {first}" + (f" to {last}" if last != first else "") + " UTC")
-    if versions:
-        parts.append(f"torch {', '.join(versions[:4])}")
-    parts.append(f"{plural(len(facts.runs), 'run')}, {plural(len(facts.entries), 'entry', 'entries')}")
-    return " · ".join([counts_text(scope), *parts, f"made by cachescope {__version__}"])
 
 
 def document(page: Page) -> str:
@@ -133,31 +109,6 @@ def figures_object(drawings: Iterable[Drawing]) -> list[JsonObject]:
 
 def _file(name: str) -> str:
     return files(__package__).joinpath(name).read_text(encoding="utf-8")
-
-
-def hidden(page: T, redaction: Hiding) -> T:
-    """The same page with stand-ins; equal texts get equal ones, in figures and tables alike."""
-    if isinstance(page, str):
-        return redaction(page, "")  # type: ignore[no-any-return]
-    if isinstance(page, tuple | list):
-        return type(page)(hidden(item, redaction) for item in page)
-    if isinstance(page, pd.DataFrame):
-        return _hidden_frame(page, redaction)  # type: ignore[return-value]
-    if is_dataclass(page) and not isinstance(page, type):
-        values = {field.name: getattr(page, field.name) for field in fields(page)}
-        made = {name: value if name in _OURS else hidden(value, redaction) for name, value in values.items()}
-        return type(page)(**made)
-    return page
-
-
-def _hidden_frame(frame: pd.DataFrame, redaction: Hiding) -> pd.DataFrame:
-    changed = {}
-    for name in frame.columns:
-        column = frame[name]
-        if column.dtype == object or isinstance(column.dtype, pd.StringDtype):
-            values = [redaction(value, name) for value in column.tolist()]
-            changed[name] = pd.Series(values, index=frame.index, dtype=column.dtype)
-    return frame.assign(**changed)
 
 
 def report(scope: Read, target: Path, *, redact: bool) -> Path:

@@ -9,12 +9,23 @@ from typing import Final
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.costs import headline
 from cachescope.answers.read import Read
-from cachescope.report.blocks import Block, CardText, Fold, Group, Page, Table, WorkItems, shortened
+from cachescope.answers.summary import about_text
+from cachescope.report.blocks import (
+    Block,
+    CardText,
+    Fold,
+    Group,
+    Hiding,
+    Section,
+    Table,
+    WorkItems,
+    hidden,
+    shortened,
+)
+from cachescope.report.cards import first_cards
 from cachescope.report.identifying_values import identities
 from cachescope.report.layout import Line
-from cachescope.report.page.file import Hiding, about_text, hidden
-from cachescope.report.page.outcomes import outcomes_section
-from cachescope.report.page.reasons import causes_section
+from cachescope.report.rates import rates_table
 from cachescope.report.redact import Redaction
 from cachescope.report.tables import cell_text
 from cachescope.wording import and_more, harmless_line
@@ -29,15 +40,20 @@ _COMMANDS: Final = re.compile(r"[\\`*_{}\[\]<>|#!~$&]|@|(?<=:)//")
 
 def markdown(scope: Read, *, redact: bool) -> str:
     """The answer as Markdown."""
-    sections = causes_section(scope), outcomes_section(scope)
-    page = Page("", headline(Chosen(scope)), about_text(scope), sections)
+    chosen = Chosen(scope)
+    answer = Section("", headline(chosen), about_text(scope), tuple(first_cards(chosen)))
+    rates = rates_table(scope) if scope.facts.lookups else None
     if redact:
-        page = hidden(page, Redaction(identities(scope)))
-    causes, outcomes = page.sections
-    lines = [f"### {_safe(page.headline, _SENTENCE)}", "", f"<sub>{_safe(page.about, _SENTENCE)}</sub>", ""]
-    lines += _blocks(causes.blocks)
-    if tables := [block for block in outcomes.blocks if isinstance(block, Table)]:
-        lines += _folded(tables[0].name, _table(tables[0]))
+        answer, rates = hidden((answer, rates), Redaction(identities(scope)))
+    lines = [
+        f"### {_safe(answer.title, _SENTENCE)}",
+        "",
+        f"<sub>{_safe(answer.sentence, _SENTENCE)}</sub>",
+        "",
+    ]
+    lines += _blocks(answer.blocks)
+    if rates is not None:
+        lines += _folded(rates.name, _table(rates))
     return "\n".join(lines).rstrip() + "\n"
 
 

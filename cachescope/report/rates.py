@@ -1,0 +1,54 @@
+"""Hit rates, as numbers and as a table: for the page, the explorer and Markdown."""
+
+from __future__ import annotations
+
+from cachescope.analysis.rates import grouped, rates
+from cachescope.answers.chosen import Chosen
+from cachescope.answers.recording import Recording
+from cachescope.answers.summary import compile_time, predicted_lookups, seen_text
+from cachescope.report.blocks import Table, table
+from cachescope.report.tables import Column, shared, timed
+from cachescope.wording import percent, run_label
+
+
+def rate_numbers(chosen: Chosen) -> tuple[tuple[str, str, str], ...]:
+    """The hit rate in four ways, each with what it is of."""
+    rate, facts = chosen.rate, chosen.read.facts
+    runs = [rates(rows) for rows in grouped(chosen.rows, lambda row: (row.run,)).values()]
+    all_hit = sum(row.hits == row.lookups for row in runs)
+    caches = {cache: rates(rows) for (cache,), rows in grouped(chosen.rows, lambda row: (row.cache,)).items()}
+    predicted = predicted_lookups(facts, chosen.rows)
+    also = (
+        ""
+        if not predicted
+        else ", predicted"
+        if predicted == len(chosen)
+        else f", {predicted:,} of them predicted"
+    )
+    return (
+        ("Hit rate by count", percent(rate.hit_rate, "–"), f"{rate.hits:,} of {seen_text(rate)}{also}"),
+        ("By compile time", percent(rate.time_hit_rate, "–"), compile_time(rate)),
+        ("By run", f"{all_hit:,} of {len(runs):,}", "runs in which every lookup hit"),
+        ("By cache", " · ".join(percent(row.hit_rate, "–") for row in caches.values()), " · ".join(caches)),
+    )
+
+
+def rates_table(scope: Recording) -> Table:
+    """The rates of each run and cache."""
+    runs = scope.facts.runs.values()
+    labels = {row.run: run_label(row.run, row.rank, row.start_time) for row in runs}
+    groups = grouped(scope.facts.lookups.values(), lambda row: (row.run, row.cache))
+    rows = [(labels[run], cache, rates(lookups)) for (run, cache), lookups in groups.items()]
+    is_any_unknown = any(rate.unknown for *_, rate in rows)
+    columns = (
+        Column("Run", "word", lambda row: row[0]),
+        Column("Cache", "word", lambda row: row[1]),
+        Column("Lookups", "number", lambda row: row[2].lookups),
+        Column("Hits", "number", lambda row: row[2].hits),
+        Column("Unknown", "number", lambda row: row[2].unknown if is_any_unknown else None, is_optional=True),
+        Column("Hit rate", "number", lambda row: shared(row[2].hit_rate)),
+        Column("By compile time", "number", lambda row: shared(row[2].time_hit_rate)),
+        Column("Time lost", "number", lambda row: timed(row[2].time_lost_ns)),
+    )
+    source = 'scope.hit_rates(by=["run", "cache"])'
+    return table("Hit rates by run and cache", columns, rows, "runs and caches", source)
