@@ -83,6 +83,7 @@ readme: $(VENV)/.installed-test  ## print the made parts of the README anew
 
 docs: $(VENV)/.installed-docs  ## the site, into docs/_build/html; a warning fails it
 	$(BIN)/python -m sphinx --builder html --fail-on-warning --keep-going --quiet docs docs/_build/html
+	$(BIN)/python docs/make_try.py docs/_build/html/try
 	@echo "docs/_build/html/index.html"
 
 site: $(VENV)/.installed-lab  ## the demo without a server, into build/site: a report of every recording

@@ -113,7 +113,7 @@ def _same_code(rows: Sequence[PastMiss]) -> Iterator[Line]:
 def answer_lines(why: Why) -> list[Line]:
     """The answer to "why did it miss": rates, the causes by time lost, the rest."""
     found = why.causes
-    failed = _failed_lines(why)
+    failed = failed_lines(why)
     lines = [*failed, Line()] if failed else []
     lines += [] if why.headline is None else [Line(why.headline, style="bold")]
     lines += [Line(why.counts, style="dim")] if why.counts else []
@@ -129,10 +129,11 @@ def answer_lines(why: Why) -> list[Line]:
 
         lines += [Line(), *vllm_lines(why.vllm)]
     lines += [Line(), Line(why.footer, style="dim")]
-    return lines + list(problem_lines(why.problems)) + list(_false_hit_lines(why.false_hits))
+    return lines + list(problem_lines(why.problems)) + list(false_hit_lines(why.false_hits))
 
 
-def _failed_lines(why: Why) -> list[Line]:
+def failed_lines(why: Why) -> list[Line]:
+    """The compiles that failed, by error; no line if none did."""
     many = sum(map(len, why.failed.values()))
     lines = []
     for error, places in islice(why.failed.items(), _FAILED_SHOWN):
@@ -190,7 +191,7 @@ def problem_lines(problems: Sequence[ProblemRow]) -> Iterator[Line]:
     yield from rest(len(problems) - _PROBLEMS_SHOWN, where="--json lists all", indent=2)
 
 
-def _false_hit_lines(found: Sequence[FalseHit]) -> Iterator[Line]:
+def false_hit_lines(found: Sequence[FalseHit]) -> Iterator[Line]:
     """The first warnings of keys that seem to stand for more than one thing."""
     if not found:
         return
