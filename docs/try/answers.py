@@ -6,7 +6,6 @@ from collections.abc import Iterator
 import cachescope
 from cachescope.answers.cards import Card
 from cachescope.answers.chosen import Chosen
-from cachescope.answers.compiled import Compiled
 from cachescope.answers.directory import Directory
 from cachescope.answers.explanation import Explanation
 from cachescope.answers.summary import about_text
@@ -17,7 +16,6 @@ from cachescope.readers.reading import WHOLE_SOURCE
 from cachescope.report.as_json import explain_object
 from cachescope.report.blocks import Block
 from cachescope.report.cards import first_cards
-from cachescope.report.compiled import compiled_lines
 from cachescope.report.entry_table import entry_lines
 from cachescope.report.explanation import change_blocks, told_lines
 from cachescope.report.html import blocks_html, heading_html, prose_html
@@ -26,6 +24,7 @@ from cachescope.report.json_text import json_text
 from cachescope.report.layout import Line
 from cachescope.report.page.markdown import markdown
 from cachescope.report.redact import Redaction
+from cachescope.report.subjects import SUBJECTS, told
 from cachescope.report.time_spent import time_lines
 from cachescope.report.vllm import vllm_lines
 from cachescope.report.what_if_forms import sensitivity_lines
@@ -72,7 +71,8 @@ class Answers:
         scope = self.scope
         if scope.facts.runs:
             yield _folded("Where did the time go?", time_lines(TimeSpent.of(scope, self.paths)))
-            yield _folded("What was compiled?", compiled_lines(Compiled.of(scope)))
+            for name, subject in SUBJECTS.items():
+                yield _folded(subject.question, told(name).blocks(scope))
         if scope.asked_torch:
             ranking = sensitivity_lines(scope.sensitivity_rows(), where=_RANKING)
             yield _folded("What if a field did not count?", ranking)
@@ -89,8 +89,8 @@ class Answers:
         return json_text(Redaction(identities(self.scope))(value) if redact else value) + "\n"
 
 
-def _folded(title: str, lines: list[Line]) -> str:
-    return f"<details><summary>{heading_html(2, title, '')}</summary>{_made('', lines)}</details>"
+def _folded(title: str, blocks: list[Block]) -> str:
+    return f"<details><summary>{heading_html(2, title, '')}</summary>{_made('', blocks)}</details>"
 
 
 def _made(before: str, blocks: list[Block]) -> str:
