@@ -109,8 +109,9 @@ document.ondrop = (event) => {
 };
 
 async function start() {
-  // From the second visit on, the page needs no network.
-  await navigator.serviceWorker?.register("cached.js").then(() => navigator.serviceWorker.ready).catch(() => {});
+  // From the second visit on, the page needs no network; where that cannot be had, it is not waited for.
+  const ready = navigator.serviceWorker?.register("cached.js").then(() => navigator.serviceWorker.ready).catch(() => {});
+  await Promise.race([ready, new Promise((done) => setTimeout(done, 3000))]);
   const [source, files] = await Promise.all(["worker.js", "files.json"].map((file) => fetch(file).then((answer) => answer.text())));
   worker = new Worker(URL.createObjectURL(new Blob([source], { type: "text/javascript" })), { type: "module" });
   worker.onmessage = ({ data }) => told[data.kind](data);

@@ -174,6 +174,12 @@ def test_the_second_visit_needs_no_network(browser: Any, site: Site) -> None:
     context.close()
 
 
+def test_without_a_service_worker_it_works_too(browser: Any, site: Site) -> None:
+    context = browser.new_context(service_workers="block")
+    opened(context.new_page(), site)
+    context.close()
+
+
 def test_without_npm_the_page_is_left_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     assert make_try.write_try(tmp_path / "try").endswith("npm is not installed")
