@@ -65,8 +65,8 @@ def every_box(page: Any, scope: Scope) -> Iterator[tuple[str, Any]]:
     for own, label in boxes.evaluate_all(
         "all => all.map(one => [one.dataset.name, one.labels[0].textContent.trim()])"
     ):
-        # By its own name: what is left out is no longer folded, and stands elsewhere.
-        yield names.get(label, label), page.locator(f".replay input[data-name={json.dumps(own)}]")
+        # By its own name: what is left out is no longer folded, and stands elsewhere. A field may be in several forms.
+        yield names.get(label, label), page.locator(f".replay input[data-name={json.dumps(own)}]").first
 
 
 def unfold(page: Any) -> None:
