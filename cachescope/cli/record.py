@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
         raise CachescopeError(
             f'this system has no terminals of Unix; record with TORCH_TRACE=DIR TORCH_LOGS="{LOGGERS}"'
         ) from missing
-    redaction = redaction_of(args)  # before the command runs: hiding takes packages that may not be there
+    redaction = redaction_of(args)
     command = command_after(args, args.command)
     for name in ("TORCH_TRACE", "TORCH_LOGS_OUT"):
         if os.environ.get(name):

@@ -148,7 +148,7 @@ def test_every_form_names_the_size(recording: Recording, run: Run, tmp_path: Pat
     assert size in " ".join(run("explain", trace).out.split())
     run("report", trace, "--output", tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert size in page and "What to do: Pad x.size(0)" in page
+    assert size in page and "Pad x.size(0) to 11 or more" in page
 
 
 @pytest.mark.slow
