@@ -96,7 +96,8 @@ class Costs:
                     avoidable[miss.cause] += amount
                 else:
                     others[what] += amount
-                firsts |= {run} if what == "first" else set()
+                if what == "first":
+                    firsts.add(run)
         of_ranks = [(miss, amount) for run in of_run if run in of_start for miss, amount in of_run[run]]
         at_once = [ns for miss, ns in of_ranks if kind_of(facts.causes[miss.cause]).cost == "at once"]
         return cls(

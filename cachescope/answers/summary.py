@@ -13,6 +13,7 @@ from cachescope.answers.recording import Recording
 from cachescope.frames.answer_rows import CauseRow, RateRow
 from cachescope.frames.compile_rows import PhaseRow
 from cachescope.frames.recorded_rows import LookupRow
+from cachescope.grouping import by_key
 from cachescope.terms import HOW_TO_RECORD, VLLM
 from cachescope.verdict_kinds import kind_of
 from cachescope.version import __version__
@@ -118,15 +119,20 @@ def footer(read: Recording, causes: Sequence[CauseRow] | None = None) -> str:
 
 
 def _tuned(facts: Facts) -> str:
-    """How often Triton's autotuning found a tuned configuration, and how often not, though a graph of its compile hit."""
+    """How often Triton's autotuning found a tuned configuration, and how often not, though all graphs of its compile hit."""
     asked = [(run, *text.split(" ", 2)[:2]) for run, row in facts.runs.items() for text in row.kernel_lookups]
-    missed = [(run, compile_id) for run, compile_id, state in asked if state != "hit"]
-    if not missed:
+    states = Counter(state for *_, state in asked)
+    if states.keys() <= {"hit"}:
         return ""
-    hits = {(row.run, row.compile_id) for row in facts.lookups.values() if row.outcome == "hit"}
-    below = sum(one in hits for one in missed)
-    where = f" ({below:,} of these in compiles with a hit)" if below else ""
-    return f"tuned configurations of Triton kernels: {len(asked) - len(missed):,} found, {len(missed):,} not{where}"
+    # Compile ids repeat after `torch._dynamo.reset()`, and no kernel says of which compile it is then.
+    outcomes = by_key(((row.run, row.compile_id), row.outcome) for row in facts.lookups.values())
+    hits = {compile_id for compile_id, found in outcomes.items() if {*found} == {"hit"}}
+    below = sum((run, compile_id) in hits for run, compile_id, state in asked if state == "miss")
+    where = f" ({below:,} of these in compiles with hits alone)" if below else ""
+    off = f", {states['force_disabled']:,} not asked for" if states["force_disabled"] else ""
+    return (
+        f"tuned configurations of Triton kernels: {states['hit']:,} found, {states['miss']:,} not{where}{off}"
+    )
 
 
 def hits_call(read: Recording, rows: Iterable[LookupRow]) -> str:

@@ -14,6 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from typing import Final, NamedTuple
 
 from cachescope.analysis.phases.names import (
@@ -261,28 +262,30 @@ def _swept(path: str, size: int | None) -> tuple[Sweep, list[ProblemRow]]:
 def _find_waits(swept: Sequence[tuple[str | None, Sweep]]) -> None:
     """Book the time of code generation in which a process waited for the lock under which another one tested the CPU.
 
-    No event shows the wait. It is inferred from a stretch without any event that lasts to the end of the test, in the same folder.
+    No event shows the wait. It is inferred from a stretch without any event that lasts to the end of the test, in the same folder:
+    of the first code that a process generates, since torch asks once a process (torch/_inductor/cpu_vec_isa.py,
+    `valid_vec_isa_list`), and of processes that make no test themselves.
     """
-    tests: dict[str | None, list[tuple[int, int, int]]] = defaultdict(list)
-    for number, (folder, sweep) in enumerate(swept):
+    tests: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for folder, sweep in swept:
         for place, stretches in sweep.stretches.items():
-            if place.inferred:
-                tests[folder].append((stretches[-1][1], stretches[0][0], number))
-    tests.pop(None, None)
+            if place.inferred and folder is not None:
+                tests[folder].append((stretches[-1][1], stretches[0][0]))
     ordered = {folder: sorted(rows) for folder, rows in tests.items()}
-    for number, (folder, sweep) in enumerate(swept):
-        for place, stretches in list(sweep.stretches.items()) if folder in ordered else ():
-            waits = (_waited(stretch, ordered[folder], number) for stretch in stretches)
-            if not place.inferred and (waited_ns := sum(waits)):
+    for folder, sweep in swept:
+        if folder not in ordered or any(place.inferred for place in sweep.stretches):
+            continue
+        for place, stretches in islice(sweep.stretches.items(), 1):
+            if waited_ns := sum(_waited(stretch, ordered[folder]) for stretch in stretches):
                 sweep.spent[place].add(-waited_ns, 0)
                 sweep.spent[place._replace(inferred=WAITING_FOR_TEST)] = Spent(1, 0, waited_ns, waited_ns)
 
 
-def _waited(stretch: tuple[int, int], tests: Sequence[tuple[int, int, int]], number: int) -> int:
-    """How long other processes' tests that ended in a stretch were made in it; each test is its end, its beginning and its process."""
+def _waited(stretch: tuple[int, int], tests: Sequence[tuple[int, int]]) -> int:
+    """How long tests that ended in a stretch were made in it; each test is its end and its beginning."""
     began, ended = stretch
     within = tests[bisect_right(tests, (began + 1,)) : bisect_right(tests, (ended + 1,))]
-    return max((end - max(began, start) for end, start, other in within if other != number), default=0)
+    return max((end - max(began, start) for end, start in within), default=0)
 
 
 def _rows(run: int, spent: Mapping[Place, Spent]) -> Iterator[PhaseRow]:

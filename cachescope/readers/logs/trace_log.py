@@ -275,8 +275,8 @@ class TraceReader:
     def _read_artifact(self, span: Span) -> None:
         match = _ARTIFACT_NAME.match(self._block, span.prefix.end(), span.line_end)
         name = match[1].decode() if match else ""
-        if name == PREFLIGHT_ARTIFACT:
-            self._read_preflight_note(span)
+        if name in (PREFLIGHT_ARTIFACT, KERNELS_ARTIFACT):
+            self._read_object(name, span)
         elif name == RECOMPILE_ARTIFACT and (envelope := self._envelope(span)) is not None:
             self._emit("recompiles", compile_id_of(envelope), recompile_reasons(self._payload(span)))
             self._emit_wrong(span, envelope)
@@ -284,8 +284,6 @@ class TraceReader:
             # The same in each of them.
             self._has_runnable = True
             self._emit("told", "gpus", gpus_in(bytes(memoryview(self._block)[span.line_end : span.end])))
-        elif name == KERNELS_ARTIFACT:
-            self._read_kernels(span)
         if name not in LOOKUP_ARTIFACTS and name != VERSION_ARTIFACT:
             return
         envelope = self._envelope(span)
@@ -315,23 +313,20 @@ class TraceReader:
         self._emit("lookup", lookup, self._line_sum(span), self._clock_us(span.prefix), is_over)
         self._emit_wrong(span, envelope, payload)
 
-    def _read_preflight_note(self, span: Span) -> None:
+    def _read_object(self, name: str, span: Span) -> None:
+        """Read an artifact whose payload is one object: a note of a pre-flight, or what autotuning found."""
         envelope = self._envelope(span)
         if envelope is None:
             return
-        note = self._json_payload(span.prefix.start(), PREFLIGHT_ARTIFACT, self._payload(span), envelope)
-        if note is not None:
-            self._emit("preflight", note.values, self._line_sum(span), self._clock_us(span.prefix))
-
-    def _read_kernels(self, span: Span) -> None:
-        envelope = self._envelope(span)
-        if envelope is None:
+        read = self._json_payload(span.prefix.start(), name, self._payload(span), envelope)
+        if read is None:
             return
-        kernels = self._json_payload(span.prefix.start(), KERNELS_ARTIFACT, self._payload(span), envelope)
-        if kernels is not None:
-            found = kernel_lookups(compile_id_of(envelope), kernels)
-            self._emit("kernels", found, self._line_sum(span), self._clock_us(span.prefix))
-            self._emit_wrong(span, envelope, kernels)
+        at = self._line_sum(span), self._clock_us(span.prefix)
+        if name == PREFLIGHT_ARTIFACT:
+            self._emit("preflight", read.values, *at)
+        else:
+            self._emit("kernels", kernel_lookups(compile_id_of(envelope), read), *at)
+            self._emit_wrong(span, envelope, read)
 
     def _add_details(self, at: int, payload: Record) -> int | None:
         components = payload.values.get("components") or []

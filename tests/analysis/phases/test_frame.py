@@ -200,12 +200,18 @@ def test_runs_are_read_apart() -> None:
     assert {run: (one.total_ns, one.saved_ns) for run, one in found.items()} == {0: (1, 0), 4: (2, 3)}
 
 
-def traced(folder: Path, pid: int, *events: tuple[float, str, str], cache: str = "/c") -> None:
+def traced(
+    folder: Path,
+    pid: int,
+    *events: tuple[float, str, str],
+    cache: str = "/c",
+    compile_ids: tuple[str, ...] = (),
+) -> None:
     """A trace of a process: when what began or ended, in seconds, and code that it wrote into a folder."""
     code = record({"inductor_output_code": {"filename": f"{cache}/ab/cab.py"}})
     told = [
-        record({"chromium_event": {}}, json.dumps({"name": name, "ts": (NOON + at) * 1e6, "ph": ph, "args": {"compile_id": "0/0"}}))
-        for at, ph, name in events
+        record({"chromium_event": {}}, json.dumps({"name": name, "ts": (NOON + at) * 1e6, "ph": ph, "args": {"compile_id": compile_id}}))
+        for (at, ph, name), compile_id in zip(events, compile_ids or ("0/0",) * len(events), strict=True)
     ]  # fmt: skip
     (folder / f"{pid}.log").write_text("".join([*told, code]).replace(" 7 torch", f" {pid} torch"))
 
@@ -238,3 +244,18 @@ def test_only_a_stretch_that_lasts_to_the_end_of_the_test_of_another_is_a_wait(
     assert times[run].get(WAITING_FOR_TEST, 0) == waited
     assert times[run].get("code generation", 0) == ended - began - waited
     assert WAITING_FOR_TEST not in times[1 - run]
+
+
+@pytest.mark.parametrize("earlier", [
+    [(0, "B", "Scheduler.codegen"), (0.5, "E", "Scheduler.codegen")],
+    [(0, "B", "Scheduler.codegen"), (0.1, "B", "compile_file"), (0.2, "E", "compile_file"), (0.5, "E", "Scheduler.codegen")],
+])  # fmt: skip
+def test_who_asked_before_or_tests_waits_for_nobody(
+    earlier: list[tuple[float, str, str]], tmp_path: Path
+) -> None:
+    """torch asks once a process: torch/_inductor/cpu_vec_isa.py, `valid_vec_isa_list`."""
+    traced(tmp_path, 1, *TEST)
+    later = (5, "B", "Scheduler.codegen"), (11, "E", "Scheduler.codegen")
+    traced(tmp_path, 2, *earlier, *later, compile_ids=("0/0",) * len(earlier) + ("1/0",) * 2)
+    phases = cachescope.read(tmp_path).phases
+    assert WAITING_FOR_TEST not in set(phases["phase"])
