@@ -33,9 +33,13 @@ SourceOf = Callable[[EntryRow], str | None]
 
 # Parts of generated code that depend on the process and change nothing: comments with the number of the graph in it
 # (torch/_inductor/codegen/wrapper.py, `write_header`), the names of its nodes (one key may stand for
-# several), and the path of its cache directory (2.6 `#include`s its header by path, which is no comment).
+# several), the path of its cache directory (2.6 `#include`s its header by path, which is no comment), and the benchmark
+# at the end, which no call runs: it makes inputs of the sizes that this process compiled with, dynamic ones too
+# (`benchmark_compiled_module`; 2.13 makes them in a function of its own before it, 2.10 does not).
 _OF_THE_PROCESS: Final = re.compile(
-    r"^[ \t]*+(?:#|//)[ \t].*$|(?<=[\"'\s])/[^\"'\s]*/(?=c[a-z2-7]{51}\.)", re.MULTILINE
+    r"^[ \t]*+(?:#|//)[ \t].*$|(?<=[\"'\s])/[^\"'\s]*/(?=c[a-z2-7]{51}\.)"
+    r"|(?:^def get_args\(\):\n(?:[ \t].*\n|\n)*+)?^def benchmark_compiled_module\((?s:.*)",
+    re.MULTILINE,
 )
 
 _CUT: Final = 60

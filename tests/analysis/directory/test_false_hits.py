@@ -98,6 +98,16 @@ def test_the_number_of_the_graph_is_no_difference(cache: Path) -> None:
     assert found_in(cache) == []
 
 
+@pytest.mark.parametrize("version", ["2.6.0", "2.10.0", "2.13.0", "2.15.0"])
+def test_sizes_of_the_inputs_of_a_benchmark_are_no_difference(
+    recording: Recording, tmp_path: Path, version: str
+) -> None:
+    cache = Path(shutil.copytree(recording(version, "cold_warm") / "cache", tmp_path / "cache"))
+    with_other_code_key(cache, b"arg0_1 = rand_strided((8, 16)", b"arg0_1 = rand_strided((9, 16)")
+    assert cachescope.read(cache).entries["code_key"].nunique() > 1
+    assert found_in(cache) == []
+
+
 def test_a_log_that_was_cut_is_no_evidence(recording: Recording, tmp_path: Path) -> None:
     text = (recording("2.13.0", "cold_warm_fx") / "text" / "00_cold.log").read_bytes()
     kept = [line for line in text.split(b"\n") if b"inductor_config[t" not in line]
