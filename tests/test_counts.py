@@ -12,11 +12,11 @@ from scenarios import UNTRACED_FX_MISSES
 from wild import unsaved
 
 import cachescope
-from cachescope.answers.why import RunsWent, Why
+from cachescope.answers.why import Why
 from cachescope.report.as_json import explain_object
 from cachescope.report.check_forms import check_object
 from cachescope.report.layout import Line
-from cachescope.report.why_missed import answer_lines, run_lines
+from cachescope.report.why_missed import answer_lines
 from tests.readings import read_once
 from tests.recordings import Recorded
 
@@ -198,14 +198,12 @@ def hold_objects(scope: cachescope.Scope, outcomes: Counter[str]) -> None:
 def hold_record(scope: cachescope.Scope, runs: frozenset[int]) -> None:
     """What `cachescope record` prints of its own runs among others."""
     outcomes = Counter(scope.lookups[scope.lookups["run"].isin(runs)]["outcome"])
-    first = run_lines(RunsWent.of(scope, runs))[0].text
+    why = Why.of(scope, runs, most=len(scope.causes))
     if not outcomes:
-        assert "no lookup of this run is recorded" in first
+        assert "no lookup of this run is recorded" in why.headline
         return
-    assert headline_counts(first) == shown_of(outcomes)
-    assert (
-        counts_of_causes(answer_lines(Why.of(scope, runs, most=len(scope.causes)))) == shown_of(outcomes)[2:]
-    )
+    assert headline_counts(why.counts or why.headline) == shown_of(outcomes)
+    assert counts_of_causes(answer_lines(why)) == shown_of(outcomes)[2:]
 
 
 _HEADLINE = re.compile(

@@ -178,7 +178,7 @@ def headline(chosen: Chosen) -> str:
     """
     costs = Costs.of(chosen)
     if not costs.amount:
-        return _all_hit(chosen) or counts_text(chosen.read)
+        return _all_hit(chosen) or counts_text(chosen.read, chosen.rows)
     test = _cpu_test(chosen.read, costs)
     parts = dict(_others(costs, test))
     rest = "; ".join(parts.values())

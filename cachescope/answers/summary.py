@@ -29,22 +29,25 @@ WHY_UNKNOWN: Final = (
 )
 
 
-def counts_text(read: Recording) -> str:
-    """Lookups, hits and misses, and the hit rate by count and by compile time, in one line."""
+def counts_text(read: Recording, some: Sequence[LookupRow] | None = None) -> str:
+    """Lookups, hits and misses, and the hit rate by count and by compile time, in one line; of all that were read, or of some."""
     facts = read.facts
     if not facts.lookups:
         return _no_lookup(facts)
-    rate = rates(facts.lookups.values())
+    rows = list(facts.lookups.values()) if some is None else some
+    if not rows:
+        return f"none of the {plural(len(facts.lookups), 'lookup')} that were read is among these"
+    rate = rates(rows)
     known = f" of the {rate.lookups - rate.unknown:,} known" if rate.unknown else ""
     shares = "no hit rate" if rate.hit_rate is None else f"{percent(rate.hit_rate)}{known} by count"
     if rate.time_hit_rate is not None:
         shares += f", {percent(rate.time_hit_rate)} by compile time"
     # Compile workers leave traces as well; a run is a process that looked something up.
-    looked_up = len({row.run for row in facts.lookups.values()})
-    lookups, runs = plural(len(facts.lookups), "lookup"), plural(looked_up, "run")
-    predicted = predicted_lookups(facts, facts.lookups.values())
+    looked_up = len({row.run for row in rows})
+    lookups, runs = plural(len(rows), "lookup"), plural(looked_up, "run")
+    predicted = predicted_lookups(facts, rows)
     counts_text = f"{lookups} in {runs}: {outcomes(rate)} ({shares})"
-    if predicted == len(facts.lookups):
+    if predicted == len(rows):
         return f"predicted by a pre-flight: {counts_text}"
     return f"{counts_text}; {predicted} of them predicted by a pre-flight" if predicted else counts_text
 

@@ -11,8 +11,8 @@ from cachescope.answers.chosen import Chosen
 from cachescope.answers.costs import headline
 from cachescope.answers.explanation import Explanation
 from cachescope.answers.recording import Recording
-from cachescope.answers.summary import counts_text, footer
-from cachescope.frames.answer_rows import RankDifference, RateRow
+from cachescope.answers.summary import MAY_BE_NO_LOOKUP, counts_text, footer
+from cachescope.frames.answer_rows import RankDifference
 from cachescope.frames.checks import FalseHit
 from cachescope.frames.recorded_rows import ProblemRow
 from cachescope.grouping import by_key
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 class Why:
     """Rates, causes, and what is left over; of all that was read, or of some of its runs."""
 
-    headline: str | None  # what was avoidable; None where it is asked of some runs
-    counts: str  # lookups, hits and misses in one line; empty where the headline says it, or it is asked of some runs
+    headline: str  # what was avoidable
+    counts: str  # lookups, hits and misses in one line; empty where the headline says it
     causes: Cards  # the most time lost first
     # Where nothing was looked up in torch's caches: misses read from a directory.
     past: tuple[PastMisses, ...]
@@ -68,10 +68,13 @@ class Why:
         of_runs = [row for row in read.facts.runs.values() if runs is None or row.run in runs]
         failed = dict.fromkeys(text for row in of_runs for text in row.failed_compiles)
         numbers = {row.run for row in of_runs} if failed else set[int]()
-        said = headline(chosen) if runs is None else None
+        if runs is None or len(chosen):
+            said = headline(chosen)
+        else:
+            said = f"no lookup of this run is recorded: {MAY_BE_NO_LOOKUP}"
         return cls(
             headline=said,
-            counts="" if said is None else counts_beside(read, said),
+            counts=counts_beside(chosen, said),
             causes=Cards.of(read, chosen, most),
             past=tuple(past),
             rank_differences=tuple(read.differing_ranks.rows) if runs is None else (),
@@ -101,31 +104,18 @@ def _in_short(error: str) -> str:
     return f"{before}{compiler} could not build {output.rpartition('/')[2]}: it {rest[min(ends) + 2 :]}"
 
 
-def counts_beside(read: Recording, said: str) -> str:
-    """Lookups, hits and misses in one line; nothing where that was said already."""
-    counts = counts_text(read)
+def counts_beside(chosen: Chosen, said: str) -> str:
+    """Lookups, hits and misses in one line; nothing where there are none, or that was said already."""
+    counts = counts_text(chosen.read, chosen.rows) if len(chosen) else ""
     return "" if counts == said else counts
-
-
-@dataclass(frozen=True, slots=True)
-class RunsWent:
-    """How the lookups of some runs went."""
-
-    rate: RateRow
-    processes: int  # how many runs it is of
-
-    @classmethod
-    def of(cls, read: Recording, runs: Collection[int]) -> Self:
-        """How they went."""
-        return cls(Chosen.of_runs(read, runs).rate, len(runs))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Block:
     """What is known of a block of code that was recorded: one run, those before it to compare with."""
 
-    went: RunsWent  # how its lookups went
-    why: Why | None  # why they missed; None where it looked nothing up
+    why: Why
+    looked_up: bool  # whether it made any lookup
     earlier: int  # how many runs it was compared with
     # The costliest cause that has a reason, and its first miss in the block.
     costliest: tuple[str, Explanation] | None
@@ -133,10 +123,8 @@ class Block:
     @classmethod
     def of(cls, read: Recording, run: int) -> Self:
         """Of one run of what was read."""
-        went = RunsWent.of(read, {run})
-        if not went.rate.lookups:
-            return cls(went, None, 0, None)
-        return cls(went, Why.of(read, {run}), len(read.facts.runs) - 1, _costliest(read, run))
+        why, looked_up = Why.of(read, {run}), any(row.run == run for row in read.facts.lookups.values())
+        return cls(why, looked_up, len(read.facts.runs) - 1, _costliest(read, run))
 
 
 def _costliest(read: Recording, run: int) -> tuple[str, Explanation] | None:

@@ -68,13 +68,13 @@ def run(args: argparse.Namespace) -> int:
 def _explain(args: argparse.Namespace, recorded: Recorded) -> Sequence[str]:
     """Explain its lookups; or, where it recorded nothing, return the reasons."""
     from cachescope.answers.unrecorded import what_is_missing
-    from cachescope.answers.why import RunsWent, Why
+    from cachescope.answers.why import Why
     from cachescope.cli.sources import read_scope
     from cachescope.readers.assemble import assemble
     from cachescope.readers.reading import Reading
     from cachescope.report.as_json import explain_object
     from cachescope.report.layout import Line
-    from cachescope.report.why_missed import answer_lines, run_lines
+    from cachescope.report.why_missed import answer_lines
     from cachescope.scope import Scope
 
     try:
@@ -106,7 +106,6 @@ def _explain(args: argparse.Namespace, recorded: Recorded) -> Sequence[str]:
         args,
         lambda: {**explain_object(scope), "recorded": told},
         lambda: [
-            *run_lines(RunsWent.of(scope, runs)),
             *answer_lines(Why.of(scope, runs)),
             *map(Line, missing),
             Line(further, style="dim"),

@@ -12,7 +12,7 @@ from cachescope.answers.chosen import Chosen
 from cachescope.answers.costs import headline
 from cachescope.answers.names import lookups_of_cause
 from cachescope.answers.recording import Recording
-from cachescope.answers.summary import MAY_BE_NO_LOOKUP, footer, outcomes
+from cachescope.answers.summary import footer
 from cachescope.answers.why import Why, counts_beside
 from cachescope.report.cards import card_lines
 from cachescope.report.explanation import explanation_lines
@@ -32,7 +32,7 @@ from cachescope.wording import (
 
 if TYPE_CHECKING:
     from cachescope.answers.directory import PastMisses
-    from cachescope.answers.why import Block, RunsWent
+    from cachescope.answers.why import Block
     from cachescope.frames.answer_rows import RankDifference
     from cachescope.frames.checks import FalseHit
     from cachescope.frames.linked_rows import PastMiss
@@ -115,7 +115,7 @@ def answer_lines(why: Why) -> list[Line]:
     found = why.causes
     failed = failed_lines(why)
     lines = [*failed, Line()] if failed else []
-    lines += [] if why.headline is None else [Line(why.headline, style="bold")]
+    lines.append(Line(why.headline, style="bold"))
     lines += [Line(why.counts, style="dim")] if why.counts else []
     lines += parted(card_lines(number, card) for number, card in enumerate(found.cards, 1))
     if found.more:
@@ -170,17 +170,6 @@ def _value(text: str | None) -> str:
     return "no such field" if text is None else short(text, _VALUE)
 
 
-def run_lines(went: RunsWent) -> list[Line]:
-    """How the lookups of some runs went, in one line."""
-    rate = went.rate
-    if not rate.lookups:
-        return [Line(f"no lookup of this run is recorded: {MAY_BE_NO_LOOKUP}", style="bold")]
-    processes = f" in {plural(went.processes, 'process', 'processes')}" if went.processes > 1 else ""
-    lost = f"; {duration(rate.time_lost_ns)} lost" if rate.time_lost_ns else ""
-    text = f"this run: {plural(rate.lookups, 'lookup')}{processes}: {outcomes(rate)}{lost}"
-    return [Line(text, style="bold")]
-
-
 def problem_lines(problems: Sequence[ProblemRow]) -> Iterator[Line]:
     """The first problems with reading."""
     for row in problems[:_PROBLEMS_SHOWN]:
@@ -203,12 +192,11 @@ def false_hit_lines(found: Sequence[FalseHit]) -> Iterator[Line]:
 
 
 def block_lines(block: Block) -> list[Line]:
-    """How the lookups of the block went in one line, then its causes."""
-    went = run_lines(block.went)
-    if block.why is None:
-        return [*went, Line(_NOTHING, style="dim")]
+    """The answer of the block, and what it was compared with."""
+    if not block.looked_up:
+        return [Line(block.why.headline, style="bold"), Line(_NOTHING, style="dim")]
     earlier = f"compared with {plural(block.earlier, 'earlier run')}"
-    return [*went, *answer_lines(block.why), *([Line(earlier, style="dim")] if block.earlier else [])]
+    return [*answer_lines(block.why), *([Line(earlier, style="dim")] if block.earlier else [])]
 
 
 def block_html(block: Block) -> str:
@@ -223,8 +211,9 @@ def block_html(block: Block) -> str:
 
 def summary_text(read: Recording) -> str:
     """The text repr: what was avoidable, and the costliest causes. Where they struck is not looked into: it may take long."""
-    facts, said = read.facts, headline(Chosen(read))
-    lines = [f"cachescope.Scope: {said}", *(f"  {text}" for text in (counts_beside(read, said),) if text)]
+    facts, chosen = read.facts, Chosen(read)
+    said = headline(chosen)
+    lines = [f"cachescope.Scope: {said}", *(f"  {text}" for text in (counts_beside(chosen, said),) if text)]
     causes = [row for row in facts.causes if not kind_of(row).is_first]
     for number, cause in enumerate(causes[:_CAUSES_IN_TEXT], 1):
         cost = f"{lookups_of_cause(cause, cause.misses)}  {duration(cause.time_lost_ns)}"

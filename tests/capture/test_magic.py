@@ -70,7 +70,7 @@ def test_a_cell_is_predicted_below_it(cells: dict[str, Any]) -> None:
 
 
 def test_a_fresh_cell_is_a_cold_start(cells: dict[str, Any]) -> None:
-    assert "this run: 2 lookups: 0 hit, 2 missed; " in shown(cells["fresh"])
+    assert "2 lookups in 1 run: 0 hit, 2 missed (0 %" in shown(cells["fresh"])
     assert "first lookups (cold start): 2 misses" in shown(cells["fresh"])
     assert cells["after"]["text"].strip() == "False True"
 

@@ -224,4 +224,4 @@ def test_a_real_program_recorded_twice_hits_and_its_flood_stays_off_the_terminal
     assert {lookup["details"] for lookup in printed["lookups"]} == {"recorded"}
     warm = on_screen(recorded)
     assert warm.status == 5 and "codecache.py" not in warm.sent
-    assert any("this run: 2 lookups: 2 hit" in row for row in warm.rows)
+    assert any("All 2 lookups hit" in row for row in warm.rows)

@@ -1,4 +1,4 @@
-"""The line that `record` and the cell magic begin with, held against what tests/scenarios.py says of each run."""
+"""The answer that `record` and the cell magic begin with, held against what tests/scenarios.py says of each run."""
 
 import pytest
 from scenarios import VERSIONS
@@ -6,8 +6,7 @@ from scenarios import VERSIONS
 import cachescope
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.costs import headline
-from cachescope.answers.why import RunsWent
-from cachescope.report.why_missed import run_lines
+from cachescope.answers.why import Why
 from tests.conftest import Recording
 
 
@@ -21,15 +20,13 @@ def test_hits_misses_and_bypasses_are_told_apart(name: str, recording: Recording
         hits, bypasses = outcomes.count("hit"), outcomes.count("bypass")
         words = f"{hits} hit, {len(outcomes) - hits - bypasses} missed"
         words += f", {bypasses} bypassed or disabled" if bypasses else ""
-        (line,) = run_lines(RunsWent.of(scope, {run}))
-        assert line.text.partition(";")[0] == f"this run: {len(outcomes)} lookups: {words}"
+        assert Why.of(scope, {run}).counts.startswith(f"{len(outcomes)} lookups in 1 run: {words} (")
 
 
 @pytest.mark.slow
-def test_it_loses_what_the_headline_of_that_run_alone_says(recording: Recording) -> None:
+def test_what_no_run_before_it_says_is_what_that_run_alone_says(recording: Recording) -> None:
     scope = cachescope.read(recording("2.13.0", "config_flip") / "trace")
-    for run, source in scope.runs[["run", "source"]].itertuples(index=False):
-        (line,) = run_lines(RunsWent.of(scope, {run}))
-        _, lost, time = line.text.partition("; ")
-        assert bool(lost) == (run < 2)  # the last one hits
-        assert time.removesuffix(" lost") in headline(Chosen(cachescope.read(source)))
+    alone = [headline(Chosen(cachescope.read(source))) for source in scope.runs["source"]]
+    said = [Why.of(scope, {run}).headline for run in scope.runs["run"]]
+    assert said[0] == alone[0] and said[2] == alone[2]  # the first, and one that hits
+    assert "epilogue_fusion" in said[1] and "epilogue_fusion" not in alone[1]
