@@ -211,7 +211,8 @@ def _all_hit(chosen: Chosen) -> str:
 def _avoidable(costs: Costs) -> str:
     avoidable = sum(amount for _, amount in costs.avoidable)
     if costs.is_timed:
-        return f"{duration(avoidable)} of the {duration(costs.amount)} compiled after misses"
+        of = "All" if avoidable == costs.amount else f"{duration(avoidable)} of the"
+        return f"{of} {duration(costs.amount)} compiled after misses"
     return f"{avoidable:,} of {plural(costs.amount, 'miss', 'misses')}"
 
 

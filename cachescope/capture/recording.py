@@ -31,6 +31,10 @@ LOG_NAME: Final = "torch.log"
 TRACE_PREFIX: Final = "dedicated_log_torch_trace_"
 _STDERR: Final = 2
 _SECRET: Final = re.compile(r"(token|secret|passw|credential|api[-_]?key)", re.IGNORECASE)
+# Variables that set what is compiled and where it is kept.
+_NOTED: Final = ("TORCH", "PYTORCH", "VLLM", "TRITON", "OMP")
+_OURS: Final = ("TORCH_TRACE", "TORCH_LOGS", "TORCH_LOGS_OUT")
+_GIT_SECONDS: Final = 5
 
 
 class CommandNotFoundError(CachescopeError):
@@ -104,6 +108,8 @@ def record(
     about: JsonObject = {
         "cachescope_run": 1,
         "command": _without_secrets(command),
+        "environment": _noted_variables(),
+        "commit": _commit(),
         "start_time": datetime.now(UTC).isoformat(),
         **(more_about or {}),
     }
@@ -158,6 +164,26 @@ def _without_secrets(command: Sequence[str]) -> list[str]:
         kept.append("…" if hide_next else f"{name}=…" if is_secret and equals else argument)
         hide_next = is_secret and not equals and argument.startswith("-")
     return kept
+
+
+def _noted_variables() -> dict[str, str]:
+    """The variables of ours that set what torch compiles and where, without secrets."""
+    noted = {
+        name: value for name, value in os.environ.items() if name.startswith(_NOTED) and name not in _OURS
+    }
+    return {name: "…" if _SECRET.search(name) else value for name, value in sorted(noted.items())}
+
+
+def _commit() -> str | None:
+    """The commit of the working directory, ``-dirty`` if tracked files were changed since; None outside of a repository."""
+    # Runs no program that the repository names.
+    git = ["git", "--no-optional-locks", "-c", "core.fsmonitor=false", "describe", "--always", "--dirty"]
+    asked = [*git, "--abbrev=12", "--exclude=*"]
+    try:
+        done = subprocess.run(asked, capture_output=True, text=True, timeout=_GIT_SECONDS, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() or None
 
 
 def _run(

@@ -32,6 +32,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FOLDER",
         help="where the runs are kept (cachescope-runs)",
     )
+    parser.add_argument(
+        "--label", help="a name for the run: answers show it, not what tells its command from others"
+    )
     parser.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND", help="what to run")
     add_output_arguments(parser)
 
@@ -51,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
     for name in ("TORCH_TRACE", "TORCH_LOGS_OUT"):
         if os.environ.get(name):
             say(f"{name} is set; for this run it points into {args.output}", redaction)
-    recorded = record(command, args.output)
+    recorded = record(command, args.output, more_about={"label": args.label} if args.label else None)
     ended = f", ended by {recorded.ended_by}" if recorded.ended_by else ""
     say(f"its logs are in {recorded.folder} (exit status {recorded.exit_status}{ended})", redaction)
     if package := missing_package():

@@ -46,9 +46,16 @@ class RunRow:
         "what Triton's autotuning asked its cache for, the tuned configuration of one kernel each, as text: ``0/0 miss triton_poi_fused_0``, "
         "the compile, torch's word (hit, miss or force_disabled) and the kernel; only traces of torch 2.8 and later have them",
         torch_name="trace artifact triton_kernel_info", default=())
+    environment: tuple[str, ...] = col(
+        "the variables TORCH*, PYTORCH*, VLLM*, TRITON* and OMP* of its command, ``NAME=value``, without secrets and those of recording; only "
+        "cachescope record notes them", default=())
+    commit: str | None = col(
+        "the commit of the working directory, with ``-dirty`` if tracked files were changed since",
+        missing="not recorded with cachescope record, or in no repository", default=None)
     label: str | None = col(
-        "the words of its command that commands of other runs have not, each after its option",
-        missing="not recorded with cachescope record, or nothing tells the commands apart", default=None)
+        "the label that cachescope record was given; else what tells it from other runs: words of its command, each after its option, "
+        "variables, the commit",
+        missing="not recorded with cachescope record, or nothing tells the runs apart", default=None)
 
 
 @row("lookups", frozen=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
@@ -63,11 +63,11 @@ def assemble(reading: Reading) -> Tables:
     runs = join_processes(reading.processes)
     known = _details_of_keys(reading, runs)
     _without_times_of_torch(runs)
-    labels = labels_of({run.command for run in runs if run.command is not None})
+    labels = labels_of(runs)
     lookups = _number_lookups(runs, known, reading.details)
     _number_references(reading)
     return Tables(
-        runs=Table(RunRow, [_run_row(number, run, labels) for number, run in enumerate(runs)]),
+        runs=Table(RunRow, [_run_row(number, run, labels[number]) for number, run in enumerate(runs)]),
         lookups=Table(LookupRow, lookups),
         entries=Table(EntryRow, entry_rows(reading.entries)),
         contexts=Table(ContextRow, _context_rows(reading.contexts)),
@@ -85,11 +85,12 @@ def assemble(reading: Reading) -> Tables:
 
 # What a row of `runs` has by the name that it has in the process.
 _ALIKE: Final = {column.name for column in columns_of(RunRow)} & {each.name for each in fields(Process)} - {
-    "sources"
+    "sources",
+    "label",
 }
 
 
-def _run_row(number: int, run: Process, labels: Mapping[str, str]) -> RunRow:
+def _run_row(number: int, run: Process, label: str | None) -> RunRow:
     return RunRow(
         run=number,
         sources=tuple(run.sources),
@@ -98,7 +99,7 @@ def _run_row(number: int, run: Process, labels: Mapping[str, str]) -> RunRow:
         command_start_time=run.command_start_ns,
         command_end_time=run.command_end_ns,
         failed_compiles=failed_compiles(run),
-        label=None if run.command is None else labels.get(run.command),
+        label=label,
         **{name: getattr(run, name) for name in _ALIKE},
     )
 

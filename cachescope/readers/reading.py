@@ -37,6 +37,10 @@ class Process:
     lookups: list[LookupRow] = field(default_factory=list)
     command: str | None = None
     """The command that was run, as `cachescope record` notes it."""
+    environment: tuple[str, ...] = ()
+    """The variables that `cachescope record` notes, ``NAME=value``, the commit of the working directory, and the label it was given."""
+    commit: str | None = None
+    label: str | None = None
     exit_status: int | None = None
     """The command's exit status, as `cachescope record` notes it: 128 + n if signal n ended it."""
     command_start_ns: int | None = None

@@ -282,6 +282,8 @@ def _join(run: Process, other: Process) -> None:
     run.gpus = run.gpus or other.gpus
     run.kernel_lookups = run.kernel_lookups or other.kernel_lookups
     run.command = run.command or other.command
+    run.environment = run.environment or other.environment
+    run.commit, run.label = run.commit or other.commit, run.label or other.label
     run.exit_status = other.exit_status if run.exit_status is None else run.exit_status
     if run.command_start_ns is None:
         run.command_start_ns, run.command_end_ns = other.command_start_ns, other.command_end_ns

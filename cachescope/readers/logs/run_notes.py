@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
 from cachescope.readers.json_record import Record, load_json, moment_ns
 from cachescope.readers.logs.remote import is_address
-from cachescope.readers.reading import Reading
+from cachescope.readers.reading import Process, Reading
 from cachescope.terms import RUN_NOTE
 
 _MAX_BYTES: Final = 1 << 20
@@ -31,6 +31,7 @@ def tell_of_runs(reading: Reading) -> None:
             known[folder] = _note(os.path.join(folder, RUN_NOTE), reading)
         note = known[folder]
         process.command = process.command if note.command is None else note.command
+        process.environment, process.commit, process.label = note.environment, note.commit, note.label
         process.exit_status = process.exit_status if note.exit_status is None else note.exit_status
         # A process that was not reached compiled for real, and into a cache of its own.
         process.is_preflight = process.is_preflight or note.is_preflight
@@ -38,23 +39,18 @@ def tell_of_runs(reading: Reading) -> None:
             process.command_start_ns, process.command_end_ns = note.start_ns, note.end_ns
 
 
-def labels_of(commands: Iterable[str]) -> dict[str, str]:
-    """Of commands that differ: the words that the others have not, each with the option before it.
-
-    Examples
-    --------
-    >>> labels_of(["python train.py --bs 8", "python train.py --bs 16 --compile", "python train.py"])
-    {'python train.py --bs 8': '--bs 8', 'python train.py --bs 16 --compile': '--bs 16 --compile'}
-    >>> labels_of(["train 'unended", "train"])
-    {"train 'unended": "'unended"}
-    """
-    words = {command: command.split() for command in commands}
-    shared = set.intersection(*map(set, words.values())) if words else set()
-    own = {command: " ".join(_own(split, shared)) for command, split in words.items()}
-    return {command: text for command, text in own.items() if text}
+def labels_of(runs: Sequence[Process]) -> list[str | None]:
+    """Each run's own label; else what tells it from the others: words of its command, each with the option before it, variables, the commit."""
+    told = [(*(run.command or "").split(), *run.environment, *_commit_of(run)) for run in runs]
+    shared = set[str].intersection(*(set(words) for words in told if words)) if any(told) else set()
+    return [run.label or " ".join(_own(words, shared)) or None for run, words in zip(runs, told, strict=True)]
 
 
-def _own(words: list[str], shared: set[str]) -> Iterator[str]:
+def _commit_of(run: Process) -> tuple[str, ...]:
+    return () if run.commit is None else (f"commit {run.commit}",)
+
+
+def _own(words: Sequence[str], shared: set[str]) -> Iterator[str]:
     for before, word in pairwise(["", *words]):
         if word not in shared:
             if before.startswith("-") and before in shared:
@@ -68,6 +64,9 @@ class _Note(NamedTuple):
     start_ns: int | None = None
     end_ns: int | None = None
     is_preflight: bool = False
+    environment: tuple[str, ...] = ()
+    commit: str | None = None
+    label: str | None = None
 
 
 def _note(path: str, reading: Reading) -> _Note:
@@ -88,11 +87,15 @@ def _note(path: str, reading: Reading) -> _Note:
     words, status = note.texts("command"), note.whole("exit_status", least=-(1 << 31))
     start, end = _moment(note, "start_time"), _moment(note, "end_time")
     is_preflight = bool(note.flag("preflight"))
+    variables = note.record("environment")
+    set_to = () if variables is None else ((name, variables.text(name)) for name in variables.values)
+    environment = tuple(f"{name}={value}" for name, value in set_to if value is not None)
+    told = (environment, note.text("commit"), note.text("label"))
     if note.wrong:
         reading.problem(path, "", "bad_value", "; ".join(note.wrong))
     command = None if words is None else shlex.join(words)
     ended = None if start is None or (end or 0) < start else end
-    return _Note(command, status, start, ended, is_preflight)
+    return _Note(command, status, start, ended, is_preflight, *told)
 
 
 def _moment(note: Record, name: str) -> int | None:

@@ -1,7 +1,9 @@
 """What `cachescope record` notes of a command is read with its logs: the command, and how it ended."""
 
 import json
+import os
 import shutil
+import subprocess
 import time
 from pathlib import Path
 
@@ -53,6 +55,37 @@ def test_runs_are_called_by_what_tells_their_commands_apart(trace: Path, tmp_pat
     said = run("time", tmp_path / "runs").out
     assert "run 1 (--bs 16, pid" in said and "run 0 (--bs 8 'zyqvort\\x1b[1m', pid" in said
     assert "zyqvort" not in run("time", tmp_path / "runs", "--redact").out
+
+
+def test_else_by_a_variable_the_commit_or_the_label_that_was_given(
+    trace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in os.environ:
+        if name.startswith(("TORCH", "PYTORCH", "VLLM", "TRITON", "OMP")):
+            monkeypatch.delenv(name)
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b.invalid"]
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "kept").write_text("1")
+    for command in (["init", "-q"], ["add", "kept"], ["commit", "-qm", "one"]):
+        subprocess.run([*git, *command], check=True)
+    copied = iter(sorted(trace.parent.iterdir(), key=lambda path: path.read_bytes()[:40]))
+
+    def recorded(label: str | None = None) -> list[str | None]:
+        shutil.copy(next(copied), "log")
+        record(["sh", "-c", 'cp log "$TORCH_TRACE"'], "runs", more_about={"label": label})
+        return [None if isinstance(one, float) else one for one in cachescope.read("runs").runs["label"]]
+
+    assert recorded() == [None]
+    monkeypatch.setenv("TORCHINDUCTOR_MAX_AUTOTUNE", "1")
+    monkeypatch.setenv("VLLM_API_KEY", "zyqvort")
+    (tmp_path / "kept").write_text("2")
+    first, second = recorded()
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=True
+    )
+    assert first == f"commit {commit.stdout.strip()}"
+    assert second == f"TORCHINDUCTOR_MAX_AUTOTUNE=1 VLLM_API_KEY=… {first}-dirty"
+    assert recorded("two threads") == [first, second, "two threads"]
 
 
 def test_a_run_that_goes_on_has_no_status_yet(trace: Path, tmp_path: Path) -> None:
