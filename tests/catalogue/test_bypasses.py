@@ -129,4 +129,6 @@ def test_where_torch_names_no_class_an_error_is_told_from_its_own_decision() -> 
         payload = Record({"cache_bypass_reason": "", "cache_bypass_hard_exception": is_error})
         lookup = lookup_from_artifact("aotautograd_cache_bypass", payload)
         assert lookup.bypass_exception == named
-    assert bypass_advice("", "aotautograd", "Exception") != bypass_advice("", "aotautograd", None)
+    own = bypass_advice("", "aotautograd", None)
+    assert bypass_advice("", "aotautograd", "Exception") != own
+    assert bypass_advice("", "aotautograd", "BypassAOTAutogradCache") == own

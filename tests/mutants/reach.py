@@ -20,7 +20,7 @@ from _pytest.runner import runtestprotocol
 
 from mutants.changes import Change
 
-ROOMS = ("analysis", "keys", "readers")
+ROOMS = ("analysis", "catalogue", "keys", "readers")
 
 
 def file_states() -> dict[str, str]:

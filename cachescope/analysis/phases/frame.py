@@ -377,4 +377,4 @@ def self_times(rows: Iterable[PhaseRow]) -> dict[str, int]:
     found = Counter[str]()
     for row in rows:
         found[row.phase] += row.self_time_ns
-    return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
+    return dict(found.most_common())

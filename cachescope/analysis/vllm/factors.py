@@ -136,15 +136,11 @@ def nearest(folders: Sequence[Named]) -> list[Beside]:
     of_config = varying.index(CONFIGURATION) if CONFIGURATION in varying else None
     for number in range(1, len(folders)):
         own = codes[number]
-        best: tuple[bool, int] | None = None
-        at = 0
-        for earlier in range(number - 1, -1, -1):
-            other = codes[earlier]
-            is_of_other = of_config is not None and other[of_config] != own[of_config]
-            distance = is_of_other, sum(map(ne, other, own))
-            if best is None or distance < best:
-                best, at = distance, earlier
-        folder, before = folders[number], folders[at]
+        distances = [
+            (of_config is not None and other[of_config] != own[of_config], sum(map(ne, other, own)))
+            for other in codes[:number]
+        ]
+        folder, before = folders[number], folders[min(reversed(range(number)), key=distances.__getitem__)]
         is_known = None not in (folder.written, before.written) and folder.written != before.written
         found.append(replace(between(before, folder), is_order_known=is_known))
     return found
@@ -167,8 +163,8 @@ def coded(folders: Sequence[Named]) -> tuple[list[str], list[Codes]]:
     varying, columns = [], []
     for name in sorted(names, key=lambda name: (name in HASHES, name)):
         values = [folder.values.get(name) for folder in folders]
-        if values.count(values[0]) < len(values):
-            number = {value: code for code, value in enumerate(dict.fromkeys(values))}
+        number = {value: code for code, value in enumerate(dict.fromkeys(values))}
+        if len(number) > 1:
             varying.append(name)
             columns.append([number[value] for value in values])
     return varying, list(zip(*columns, strict=True)) if columns else [()] * len(folders)

@@ -118,11 +118,9 @@ class CompiledFrames(TracePass):
                 continue
             line = bytes(memoryview(records.buffer)[match.start() + 2 : line_end])
             kind = match[1] or match[2]
-            if kind == b"str":
-                if (string := interned_string(line)) is not None:
-                    self._stacks.note_string(*string)
-                continue
-            if self._is_repeated(memoryview(records.buffer)[start:end]):
+            if kind == b"str" and (string := interned_string(line)) is not None:
+                self._stacks.note_string(*string)
+            if kind == b"str" or self._is_repeated(memoryview(records.buffer)[start:end]):
                 continue
             try:
                 envelope = Record(load_json(line))

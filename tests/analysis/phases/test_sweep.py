@@ -91,6 +91,8 @@ KERNEL = [(COMPILER, 7, True), (COMPILER, 40, False)]
     ("steps", "headers"),
     [
         ([*BEFORE, *KERNEL, *AFTER], 110),
+        # From the first run of the compiler on.
+        ([*BEFORE[:3], (COMPILER, 20, True), (COMPILER, 5, False), BEFORE[3], *KERNEL, *AFTER], 135),
         # Where no kernel is compiled it may be one that was, and without the headers' own sources nothing says that there are any.
         ([*BEFORE, *AFTER], 0),
         ([BEFORE[0], BEFORE[3], *KERNEL, *AFTER], 0),

@@ -7,6 +7,7 @@ import pytest
 from cachescope.analysis.differences import FieldChange, field_change
 from cachescope.analysis.verdicts.change_advice import (
     are_inputs_moved,
+    change_sentences,
     dynamism_advice,
     graph_advice,
     tensor_advice,
@@ -143,6 +144,18 @@ NAMES, NUMBERS, OTHER, EQUAL = (
 ])  # fmt: skip
 def test_how_code_changed(before: str, after: str, said: str) -> None:
     assert graph_advice(field_change("gm", before, after)).startswith(said)
+
+
+@pytest.mark.parametrize(("after", "is_random"), [
+    ("id='__compiled_fn_1_0c1e8a7b_1111_4222_8333_0123456789ab'", True),
+    ("id='__compiled_fn_1_0c1e8a7b_1111_4222_8333_0123456789ab', dynamic=True", False),
+    ("id='another'", False),
+])  # fmt: skip
+def test_a_random_name_in_the_key_is_told_if_nothing_else_differs(after: str, is_random: bool) -> None:
+    before = "id='__compiled_fn_1_9a9a9a9a_1111_4222_8333_0123456789ab'"
+    change = field_change("aot_config", before, after)
+    said = " ".join(sentence for _, sentence in change_sentences([change], False, 3))
+    assert ("puts a random name into the key" in said) == is_random
 
 
 def test_a_graph_on_one_side_alone() -> None:

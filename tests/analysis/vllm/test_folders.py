@@ -111,6 +111,9 @@ def test_what_makes_folders_many(case: str, tmp_path: Path) -> None:
             make_folder(tmp_path, {**ENV, **env}, config=config, time=NOON + at)
     found = fragments(tmp_path)
     assert {row.factors: (row.folders_without, row.differs_by) for row in found.values()} == wanted
+    # Values of one factor alone, and no hashes.
+    is_value = {factors: factors != ("config_hash",) and len(factors) == 1 for factors in found}
+    assert {factors: bool(row.examples) for factors, row in found.items()} == is_value
 
 
 def test_only_a_few_values_are_shown(tmp_path: Path) -> None:

@@ -73,6 +73,9 @@ def test_a_compile_with_no_end_takes_no_known_time(tmp_path: Path) -> None:
 def test_a_whole_record_at_the_end_needs_no_newline(tmp_path: Path) -> None:
     (one,) = read(tmp_path, START, metrics().removesuffix("\n")).rows
     assert (one.has_ended, one.time_taken_ns) == (True, 5_000)
+    # torch 2.4 and 2.5 write seconds alone.
+    (one,) = read(tmp_path, START, metrics(duration_us=None, entire_frame_compile_time_s=1.5)).rows
+    assert one.time_taken_ns == 1_500_000_000
 
 
 def test_where_the_limit_is_reached_the_place_is_that_of_the_frame(tmp_path: Path) -> None:
