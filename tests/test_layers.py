@@ -68,7 +68,7 @@ ONLY_ON_SOME_SYSTEMS = {"_posixsubprocess", "fcntl", "grp", "pwd"}
 # Of our own, what imports one of those for all of its module.
 OWN_AND_HEAVY = {
     # pandas; a frame is made for whoever asks for one
-    "cachescope.columns": {"table", "catalogue", "analysis", "answers", "report"},
+    "cachescope.columns": {"table", "catalogue", "analysis", "answers", "figures", "report"},
     # numpy: a small log, which is not kept, does without it
     "cachescope.readers.index.log_tables": {"readers"},
     "cachescope.readers.index.log_folder": {"readers"},
@@ -282,6 +282,15 @@ def test_bytes_become_an_answer_without_numpy_pandas_and_pyarrow(
     assert "epilogue_fusion" in done.stdout
     assert {"numpy", "pandas", "pyarrow"} & set(loaded) == set()
     assert sum(name.split(".")[0] == "cachescope" for name in loaded) <= 155
+
+
+@pytest.mark.parametrize("sample", ["tour", "training", "vllm", "whole_directory"])
+def test_a_report_is_written_without_numpy_pandas_and_pyarrow(sample: str, tmp_path: Path) -> None:
+    code = "import sys; from cachescope.cli import main; main(sys.argv[1:]); print(*sys.modules)"
+    command = ("report", PACKAGE / "samples" / sample, "-o", tmp_path / "report.html", "--redact")
+    done = subprocess.run([sys.executable, "-c", code, *command], capture_output=True, text=True, check=True)
+    assert (tmp_path / "report.html").stat().st_size > 100_000
+    assert {"numpy", "pandas", "pyarrow"} & set(done.stdout.split()) == set()
 
 
 def test_a_trace_is_explained_without_other_readers(recording: Callable[[str, str], Path]) -> None:

@@ -19,6 +19,11 @@ Span = tuple[int, int]
 """The first and the last moment, in nanoseconds since 1970."""
 
 
+def is_within(time: int | None, span: Span) -> bool:
+    """Whether a time is of a span; a missing one is not."""
+    return time is not None and span[0] <= time <= span[1]
+
+
 class Chosen:
     """Some of the lookups that were read, or all of them.
 
@@ -33,9 +38,7 @@ class Chosen:
     @classmethod
     def within(cls, read: Recording, span: Span) -> Self:
         """The lookups of a span of time; one without a time is in none."""
-        first, last = span
-        rows = read.facts.lookups.values()
-        return cls(read, [row.lookup for row in rows if row.time is not None and first <= row.time <= last])
+        return cls(read, [row.lookup for row in read.facts.lookups.values() if is_within(row.time, span)])
 
     @classmethod
     def of_runs(cls, read: Recording, runs: Collection[int]) -> Self:

@@ -414,10 +414,16 @@ class Recording:
         """The fields that would help; see `Read.sensitivity`."""
         from cachescope.analysis.what_if.sensitivity import sensitivity_rows
 
-        changed = [row.fields for row in self.explained.rows[:MOST_CAUSES] if len(row.fields) > 1]
-        replay = self.replay
-        with no_collections():
-            return sensitivity_rows(replay, self.field_safety, largest, changed)
+        if largest not in self._ranked:
+            changed = [row.fields for row in self.explained.rows[:MOST_CAUSES] if len(row.fields) > 1]
+            replay = self.replay
+            with no_collections():
+                self._ranked[largest] = sensitivity_rows(replay, self.field_safety, largest, changed)
+        return self._ranked[largest]
+
+    @cached_property
+    def _ranked(self) -> dict[int, list[SensitivityRow]]:
+        return {}
 
     def saving_rows(self, most: int = MOST_CAUSES) -> list[CauseSaving]:
         """What leaving out the fields of each cause would save; see `Read.cause_savings`."""

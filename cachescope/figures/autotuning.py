@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from math import floor, log10, prod
 from typing import Final
 
-import pandas as pd
-
-from cachescope.columns import rows_of
 from cachescope.figures.canvas import AXIS, axis_title, canvas, empty, legend_room, note, value_axis
 from cachescope.figures.palette import GREEN, GREY, VERMILLION, theme
 from cachescope.figures.picture import Picture
@@ -29,23 +27,22 @@ _NARROWEST: Final = 0.7
 _INPUT: Final = re.compile(r"\('(\w{1,20})', 'torch\.(\w{1,20})', (\d{1,20}(?:, ?-?\d{1,20}){0,40})\)")
 
 
-def autotune_margins(autotune: pd.DataFrame, *, dark: bool = False) -> Picture:
+def autotune_margins(autotune: Sequence[TimingRow], *, dark: bool = False) -> Picture:
     """The measured choices of each operator on a logarithmic scale of time; the fastest stands out, with its margin.
 
     The 20 operators whose fastest choice takes longest, with 60 choices each.
 
     Parameters
     ----------
-    autotune : DataFrame
+    autotune : DataFrame or sequence of its rows
         The frame autotune: entry, op, inputs, precision, choice, time_ms, is_failed, is_chosen, margin, device_name.
     dark : bool
         For a dark background.
     """
-    if autotune.empty:
+    if not autotune:
         return empty("Nothing was autotuned: no directory with timings of max-autotune was read.", dark)
     groups = by_key(
-        ((row.entry, row.op, row.inputs, row.precision, row.device_name), row)
-        for row in rows_of(autotune, TimingRow)
+        ((row.entry, row.op, row.inputs, row.precision, row.device_name), row) for row in autotune
     )
     ordered = sorted(groups.values(), key=lambda rows: -_fastest(rows))
     top = ordered[:_MOST_OPERATORS]

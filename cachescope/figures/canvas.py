@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
-
-import pandas as pd
 
 from cachescope.figures.palette import text_on, theme
 from cachescope.figures.picture import Picture
 from cachescope.figures.texts import wrapped
+from cachescope.frames.recorded_rows import RunRow
 from cachescope.json_types import JsonObject
 from cachescope.wording import duration
 
@@ -219,14 +218,16 @@ def key_marks(figure: Picture, colours: dict[str, str]) -> None:
 
 
 def origins(
-    runs: pd.DataFrame, begun: pd.Series[Any], ended: pd.Series[Any], joins: bool = True
-) -> tuple[pd.Series[Any], str]:
-    """The moment from which time counts in each run, and what to call it."""
-    started = runs.set_index("run")["start_time"].dropna()
-    start = started.reindex(begun.index).fillna(begun)
-    start = start.where(start <= begun, begun)
-    if joins and len(start) > 1 and start.max() < ended.min():
-        return pd.Series(start.min(), index=start.index), "since the first run began"
+    runs: Iterable[RunRow], spans: Mapping[int, Sequence[tuple[int, int]]], joins: bool = True
+) -> tuple[dict[int, int], str]:
+    """The moment from which time counts in each run, of which spans are known, and what to call it."""
+    start = {run: min(begun for begun, _ in mine) for run, mine in spans.items()}
+    for row in runs:
+        if row.run in start and row.start_time is not None:
+            start[row.run] = min(start[row.run], row.start_time)
+    first_end = min(max(ended for _, ended in mine) for mine in spans.values())
+    if joins and len(start) > 1 and max(start.values()) < first_end:
+        return dict.fromkeys(start, min(start.values())), "since the first run began"
     return start, "since the run began"
 
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, Final
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
 
-import numpy as np
-import pandas as pd
-
-from cachescope.columns import rows_of
 from cachescope.figures.canvas import (
     axis_title,
     bars,
@@ -23,10 +20,13 @@ from cachescope.figures.canvas import (
     time_axis,
     value_axis,
 )
-from cachescope.figures.folding import by_row, folded_runs
+from cachescope.figures.folding import Folded, folded_runs
 from cachescope.figures.palette import COMPILE_COLOURS, GREY, PHASE_COLOURS
 from cachescope.figures.picture import Picture
 from cachescope.figures.texts import hover, place_labels, shown
+from cachescope.frames.compile_rows import CompileRow, PhaseRow
+from cachescope.frames.recorded_rows import RunRow
+from cachescope.grouping import by_key
 from cachescope.wording import duration, percent, plural
 
 _MOST_BARS: Final = 2500
@@ -41,7 +41,7 @@ _PHASES: Final = 8
 _LEAST_PHASE_WITH_TEXT: Final = 0.06
 
 
-def compiles(compiles: pd.DataFrame, runs: pd.DataFrame, *, dark: bool = False) -> Picture:
+def compiles(compiles: Sequence[CompileRow], runs: Sequence[RunRow], *, dark: bool = False) -> Picture:
     """Compiles over time: a bar for each, as long as it took, coloured by why it was compiled.
 
     One row per run; a compile within another is a bar below it. Time counts from the start of the run, or of the
@@ -50,116 +50,116 @@ def compiles(compiles: pd.DataFrame, runs: pd.DataFrame, *, dark: bool = False) 
 
     Parameters
     ----------
-    compiles : DataFrame
+    compiles : DataFrame or sequence of its rows
         Columns run, compile_id, kind, function, file, line, start_time, time_taken_ns, recompile_reasons, error.
-    runs : DataFrame
+    runs : DataFrame or sequence of its rows
         Columns run, rank, start_time.
     dark : bool
         For a dark background.
     """
-    if compiles.empty:
+    if not compiles:
         return empty("No compile was read: they are in the files that TORCH_TRACE writes.", dark)
-    timed = compiles[compiles["start_time"].notna() & compiles["time_taken_ns"].notna()]
-    if timed.empty:
+    timed = [row for row in compiles if row.start_time is not None and row.time_taken_ns is not None]
+    if not timed:
         return empty("No compile has an end in its log: the processes ended in them, or still run.", dark)
-    placed, since = _placed(timed, runs)
-    folded = folded_runs(placed["run"], runs)
-    placed["row"] = placed["run"].map(folded.row_of)
+    folded = folded_runs((row.run for row in timed), runs)
+    placed, since = _placed(timed, runs, folded.row_of)
     is_shared = len(placed) > _MOST_BARS
     if is_shared:
         placed = _shared(placed, len(folded.labels))
-    lanes = int(placed["lane"].max()) + 1
+    lanes = max(bar.lane for bar in placed) + 1
     pixels = max(12.0, min(20.0 + 14 * lanes, 640 / len(folded.labels)))
-    top = legend_room(placed["kind"].nunique())
+    top = legend_room(len({bar.kind for bar in placed}))
     seconds = value_axis(dark, rangemode="tozero", ticksuffix=" s", nticks=8, title=axis_title(since))
     figure = rows_canvas(folded.labels, top, dark, pixels, least=60, barmode="overlay", xaxis=seconds)
     _draw(figure, placed, lanes, is_named=not folded.folded)
-    note(figure, dark, *_remarks(compiles, timed, len(placed) if is_shared else 0, folded.folded))
+    note(figure, dark, *_remarks(compiles, timed, len(placed) if is_shared else 0, folded))
     return figure
 
 
-def _placed(timed: pd.DataFrame, runs: pd.DataFrame) -> tuple[pd.DataFrame, str]:
-    """Each compile with its first second (x), the seconds that it took, and its lane: how many others it is within."""
-    span = timed["time_taken_ns"].astype("int64").clip(lower=0)
-    end = timed["start_time"] + pd.to_timedelta(span, unit="ns")
-    of_run = timed["run"]
-    start, since = origins(runs, timed.groupby("run")["start_time"].min(), end.groupby(of_run).max())
-    bars = pd.DataFrame(
-        {
-            "run": of_run.astype(int),
-            "x": (timed["start_time"] - of_run.map(start)).dt.total_seconds().astype(float),
-            "span": span / 1e9,
-            "kind": timed["kind"],
-            "compile_id": timed["compile_id"],
-            "place": place_labels(timed).fillna("?"),
-            "reason": [reasons[0] if len(reasons) else None for reasons in timed["recompile_reasons"]],
-            "error": timed["error"],
-            "count": 1,
-        }
-    )
-    bars = bars.sort_values(["run", "x", "span"], ascending=[True, True, False], kind="stable")
-    lanes = list(_lanes(bars["run"].to_numpy(), bars["x"].to_numpy(), bars["span"].to_numpy()))
-    return bars.assign(lane=lanes).reset_index(drop=True), since
-
-
-def _lanes(
-    runs: np.ndarray[Any, Any], starts: np.ndarray[Any, Any], spans: np.ndarray[Any, Any]
-) -> Iterator[int]:
-    """How many open bars of its run each begins in; no more than there are lanes."""
+def _placed(
+    timed: Sequence[CompileRow], runs: Sequence[RunRow], row_of: dict[int, int]
+) -> tuple[list[_Bar], str]:
+    """The bars, by run and beginning, each in the lane of how many others it is within."""
+    spans = [(row.start_time or 0, max(0, row.time_taken_ns or 0)) for row in timed]
+    of_run = by_key((row.run, (begun, begun + span)) for row, (begun, span) in zip(timed, spans, strict=True))
+    start, since = origins(runs, of_run)
+    bars = [
+        _Bar(
+            row=row_of[one.run],
+            run=one.run,
+            compile_id=one.compile_id,
+            kind=one.kind,
+            place=place or "?",
+            reason=next(iter(one.recompile_reasons), None),
+            error=one.error,
+            x=(begun - start[one.run]) / 1e9,
+            span=span / 1e9,
+        )
+        for one, place, (begun, span) in zip(timed, place_labels(timed), spans, strict=True)
+    ]
+    bars.sort(key=lambda bar: (bar.run, bar.x, -bar.span))
     ends: list[float] = []
     before = None
-    for run, start, span in zip(runs.tolist(), starts.tolist(), spans.tolist(), strict=True):
-        ends = ends if run == before else []
-        before = run
-        while ends and ends[-1] <= start:
+    for bar in bars:
+        ends = ends if bar.run == before else []
+        before = bar.run
+        while ends and ends[-1] <= bar.x:
             ends.pop()
-        yield min(len(ends), _MOST_LANES - 1)
-        ends.append(start + span)
+        # No more lanes than there is room for.
+        bar.lane = min(len(ends), _MOST_LANES - 1)
+        ends.append(bar.x + bar.span)
+    return bars, since
 
 
-def _shared(bars: pd.DataFrame, rows: int) -> pd.DataFrame:
+def _shared(bars: list[_Bar], rows: int) -> list[_Bar]:
     """Merge neighbours of one row, lane and kind into one bar."""
-    bins = max(4, _MOST_BARS // (rows * int(bars["lane"].max() + 1) * bars["kind"].nunique()))
-    step = (bars["x"].max() - bars["x"].min() or 1.0) / bins
-    bars = bars.assign(bin=((bars["x"] - bars["x"].min()) / step).astype(int), end=bars["x"] + bars["span"])
-    merged = bars.groupby(["row", "lane", "kind", "bin"], as_index=False, sort=True).agg(
-        run=("run", "first"), x=("x", "min"), end=("end", "max"), count=("count", "sum"),
-        compile_id=("compile_id", "first"), place=("place", "first"), reason=("reason", "first"), error=("error", "first"),
-    )  # fmt: skip
-    return merged.assign(span=merged["end"] - merged["x"])
+    lanes, kinds = max(bar.lane for bar in bars) + 1, len({bar.kind for bar in bars})
+    first = min(bar.x for bar in bars)
+    step = (max(bar.x for bar in bars) - first or 1.0) / max(4, _MOST_BARS // (rows * lanes * kinds))
+    groups = by_key(((bar.row, bar.lane, bar.kind, int((bar.x - first) / step)), bar) for bar in bars)
+    merged = []
+    for _, members in sorted(groups.items()):
+        x, end = min(bar.x for bar in members), max(bar.x + bar.span for bar in members)
+        merged.append(replace(members[0], x=x, span=end - x, count=len(members)))
+    return merged
 
 
-def _remarks(compiles: pd.DataFrame, timed: pd.DataFrame, shared: int, is_folded: bool) -> Iterator[str]:
-    if is_folded:
-        yield f"{compiles['run'].nunique()} runs, neighbours share a row"
+def _remarks(
+    compiles: Sequence[CompileRow], timed: Sequence[CompileRow], shared: int, folded: Folded
+) -> Iterator[str]:
+    if folded.folded:
+        yield f"{len({row.run for row in compiles})} runs, neighbours share a row"
     if shared:
         yield f"{plural(len(timed), 'compile')} in {plural(shared, 'bar')}"
     if more := len(compiles) - len(timed):
         yield f"{plural(more, 'compile')} without an end in the log not shown"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Bar:
-    """A bar: one compile, or several at one place."""
+    """A bar: one compile, or several at one place; seconds."""
 
+    row: int
     run: int
     compile_id: str
     kind: str
     place: str
     reason: str | None
     error: str | None
-    count: int
     x: float
     span: float
+    count: int = 1
+    lane: int = 0
 
 
-def _draw(figure: Picture, placed: pd.DataFrame, lanes: int, *, is_named: bool) -> None:
+def _draw(figure: Picture, placed: list[_Bar], lanes: int, *, is_named: bool) -> None:
     height = _FILLED / lanes
-    whole = float((placed["x"] + placed["span"]).max() - min(0.0, placed["x"].min())) or 1.0
+    whole = max(bar.x + bar.span for bar in placed) - min(0.0, *(bar.x for bar in placed)) or 1.0
+    of_kind = by_key((bar.kind, bar) for bar in placed)
     # Kinds of the palette first: a legend in one order, whatever was compiled first.
-    for kind in sorted(placed["kind"].unique(), key=[*COMPILE_COLOURS].index):
-        mine = placed[placed["kind"] == kind]
-        rows = rows_of(mine, _Bar)
+    for kind in sorted(of_kind, key=[*COMPILE_COLOURS].index):
+        rows = of_kind[kind]
         colour = COMPILE_COLOURS[kind]
         # Bars of runs that share a row lie over each other, and so would their names.
         is_wide = [
@@ -168,7 +168,7 @@ def _draw(figure: Picture, placed: pd.DataFrame, lanes: int, *, is_named: bool) 
         bars(
             figure,
             [row.span for row in rows],
-            (mine["row"] - _FILLED / 2 + (mine["lane"] + 0.5) * height).tolist(),
+            [row.row - _FILLED / 2 + (row.lane + 0.5) * height for row in rows],
             colour,
             [_hover(row) for row in rows],
             base=[row.x for row in rows],
@@ -204,51 +204,53 @@ def _hover(row: _Bar) -> str:
     )
 
 
-def phases(phases: pd.DataFrame, runs: pd.DataFrame, *, dark: bool = False) -> Picture:
+def phases(phases: Sequence[PhaseRow], runs: Sequence[RunRow], *, dark: bool = False) -> Picture:
     """Self time of each phase per run: stacked bars, a row per run, the longest phases first.
 
     Beyond 64 runs, neighbours share a row.
 
     Parameters
     ----------
-    phases : DataFrame
+    phases : DataFrame or sequence of its rows
         Columns run, phase, self_time_ns.
-    runs : DataFrame
+    runs : DataFrame or sequence of its rows
         Columns run, rank, start_time.
     dark : bool
         For a dark background.
     """
-    if phases.empty:
+    if not phases:
         return empty("No trace with events was read: they are in the files that TORCH_TRACE writes.", dark)
-    rows = folded_runs(phases["run"], runs)
-    ordered = phases.groupby("phase")["self_time_ns"].sum().sort_values(ascending=False, kind="stable")
-    coloured = [str(name) for name in ordered.index if name in PHASE_COLOURS]
-    named = coloured[:_PHASES]
+    rows = folded_runs((row.run for row in phases), runs)
+    sums: Counter[str] = Counter()
+    for row in phases:
+        sums[row.phase] += row.self_time_ns
+    ordered = sorted(sums, key=lambda name: (-sums[name], name))
+    named = [name for name in ordered if name in PHASE_COLOURS][:_PHASES]
     colours = {name: PHASE_COLOURS[name] for name in named}
     if len(ordered) > len(named):
         colours[_OTHERS] = GREY
-    part = phases["phase"].where(phases["phase"].isin(named), _OTHERS)
-    placed = phases.assign(row=phases["run"].map(rows.row_of), part=part)
-    times = placed.groupby(["row", "part"])["self_time_ns"].sum()
-    totals = times.groupby("row").sum()
-    seconds = time_axis(dark, totals.max() / 1e9)
+    times: dict[str, Counter[int]] = {name: Counter() for name in colours}
+    totals: Counter[int] = Counter()
+    for row in phases:
+        place = rows.row_of[row.run]
+        times[row.phase if row.phase in named else _OTHERS][place] += row.self_time_ns
+        totals[place] += row.self_time_ns
+    seconds = time_axis(dark, max(totals.values()) / 1e9)
     figure = stacked_rows(rows.labels, legend_room(len(colours)), dark, xaxis=seconds)
     for name, colour in colours.items():
-        of_row = by_row(times, "part", name)
-        shares = {row: ns / int(totals[row]) if totals[row] else 0.0 for row, ns in of_row.items()}
-        of_all = {row: f"{percent(shares[row])} of {duration(int(totals[row]))}" for row in of_row}
+        of_row = dict(sorted(times[name].items()))
+        shares = {at: ns / totals[at] if totals[at] else 0.0 for at, ns in of_row.items()}
+        of_all = {at: f"{percent(shares[at])} of {duration(totals[at])}" for at in of_row}
         bars(
             figure,
             [ns / 1e9 for ns in of_row.values()],
             list(of_row),
             colour,
-            [hover(rows.labels[row], f"{name}: {duration(ns)}, {of_all[row]}") for row, ns in of_row.items()],
+            [hover(rows.labels[at], f"{name}: {duration(ns)}, {of_all[at]}") for at, ns in of_row.items()],
             name=shown(name),
-            text=[
-                duration(ns) if shares[row] >= _LEAST_PHASE_WITH_TEXT else "" for row, ns in of_row.items()
-            ],
+            text=[duration(ns) if shares[at] >= _LEAST_PHASE_WITH_TEXT else "" for at, ns in of_row.items()],
             **inside_text(colour),
-            customdata=[[rows.first[row]] for row in of_row],
+            customdata=[[rows.first[at]] for at in of_row],
         )
     note(figure, dark, rows.remark)
     return figure

@@ -8,9 +8,6 @@ from pathlib import PurePath
 from string import ascii_uppercase
 from typing import Final
 
-import pandas as pd
-
-from cachescope.columns import rows_of
 from cachescope.figures.canvas import (
     NO_LINES,
     axis_title,
@@ -28,7 +25,6 @@ from cachescope.frames.context_rows import ContextRow
 from cachescope.frames.sharing_rows import GroupRow
 from cachescope.grouping import by_key
 from cachescope.json_types import JsonObject
-from cachescope.rows import names_of
 from cachescope.wording import listed, plural, short_names
 
 _MOST_SCHEMAS: Final = 30
@@ -42,34 +38,34 @@ _TOP: Final = legend_room(5)
 _ALONE, _UNDECIDED = 0, 1
 
 
-def context_sharing(context_groups: pd.DataFrame, contexts: pd.DataFrame, *, dark: bool = False) -> Picture:
+def context_sharing(
+    context_groups: Sequence[GroupRow], contexts: Sequence[ContextRow], *, dark: bool = False
+) -> Picture:
     """Which contexts share a key: a row per schema, a column per context, equal colour and letter for an equal key.
 
     A context that shares its key with no other is faint; one for which that is unknown has a question mark.
 
     Parameters
     ----------
-    context_groups : DataFrame
+    context_groups : DataFrame or sequence of its rows
         The frame context_groups: schema, without, group, contexts, isolation_key.
-    contexts : DataFrame
+    contexts : DataFrame or sequence of its rows
         The frame contexts: context, source, run, known_from, torch_version, host.
     dark : bool
         For a dark background.
     """
-    if context_groups.empty:
+    if not context_groups:
         return empty("There are no contexts: none was captured, and no run with hash details was read.", dark)
-    schemas = by_key((row.schema, row) for row in rows_of(context_groups, GroupRow))
+    schemas = by_key((row.schema, row) for row in context_groups)
     numbers = sorted({c for groups in schemas.values() for row in groups for c in row.contexts})
     columns = {number: i for i, number in enumerate(numbers[:_MOST_CONTEXTS])}
     shown_schemas = list(schemas.values())[:_MOST_SCHEMAS]
-    # As far as the columns are there.
-    known = rows_of(contexts.reindex(columns=names_of(ContextRow)), ContextRow)
-    named = _context_hovers(known)
+    named = _context_hovers(contexts)
     labels = _schema_labels([groups[0].without for groups in shown_schemas])
     look = theme(dark)
     palette = [look.faint, look.unknown, *CYCLE]
     on_faint = {_ALONE: look.text, _UNDECIDED: "#1a1a1a"}
-    axis = _context_axis(list(columns), _context_names(known))
+    axis = _context_axis(list(columns), _context_names(contexts))
     figure = rows_canvas(labels, _TOP, dark, 30, below=_AXIS, xaxis=axis)
     marks = {"same letter: same key": CYCLE[0], "shares with none": look.faint, "? not known": look.unknown}
     key_marks(figure, marks)

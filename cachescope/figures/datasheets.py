@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
-import pandas as pd
-
-from cachescope.columns import rows_of
 from cachescope.figures.canvas import AXIS, NO_LINES, SMALL, axis_title, bars, canvas, empty, note, value_axis
 from cachescope.figures.palette import SKY, theme
 from cachescope.figures.picture import Picture
 from cachescope.figures.texts import hover, plain, shown
 from cachescope.frames.device_rows import DeviceRow
-from cachescope.rows import names_of
 from cachescope.wording import listed, plural
 
 _MOST: Final = 10
@@ -21,22 +18,21 @@ _HEAD: Final = 46
 _LEFT: Final = 52
 
 
-def device_rates(devices: pd.DataFrame, *, dark: bool = False) -> Picture:
+def device_rates(devices: Sequence[DeviceRow], *, dark: bool = False) -> Picture:
     """The devices seen, each with the peak dense rates, the bandwidth and the memory of its datasheet.
 
     Ten devices at most, those with a datasheet first. A device without one shows what is known and no number.
 
     Parameters
     ----------
-    devices : DataFrame
+    devices : DataFrame or sequence of its rows
         The frame devices; missing columns are not shown.
     dark : bool
         For a dark background.
     """
-    if devices.empty:
+    if not devices:
         return empty("No device was named in what was read.", dark)
-    rows = rows_of(devices.reindex(columns=names_of(DeviceRow)), DeviceRow)
-    rows.sort(key=lambda row: not row.rates)
+    rows = sorted(devices, key=lambda row: not row.rates)
     top = rows[:_MOST]
     pixels = [_HEAD + _BAR * len(row.rates) for row in top]
     height = sum(pixels)

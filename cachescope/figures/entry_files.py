@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os.path
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import PurePath
 from typing import Final
-
-import pandas as pd
 
 from cachescope.figures.canvas import DATES, axis_title, canvas, count_axis, empty, legend_room, note
 from cachescope.figures.folding import Files, Folder, folded_entries
@@ -16,6 +16,7 @@ from cachescope.figures.palette import DAMAGED, GREY, KIND_COLOURS, text_on, the
 from cachescope.figures.picture import Picture
 from cachescope.figures.texts import hover, plain, shown
 from cachescope.frames.directory_rows import EntryRow
+from cachescope.grouping import by_key
 from cachescope.terms import CACHES, ENTRY_KINDS
 from cachescope.wording import file_size, plural
 
@@ -30,7 +31,7 @@ _BINS: Final = 40
 _FEWEST_STEPS: Final = 12
 
 
-def entry_sizes(entries: pd.DataFrame, *, dark: bool = False) -> Picture:
+def entry_sizes(entries: Sequence[EntryRow], *, dark: bool = False) -> Picture:
     """A treemap of sizes: kind, then folder, then file; damaged files in the colour of misses.
 
     The 60 largest folders of each kind and the 12 largest files of each folder are shown; the others are folded into
@@ -38,7 +39,7 @@ def entry_sizes(entries: pd.DataFrame, *, dark: bool = False) -> Picture:
 
     Parameters
     ----------
-    entries : DataFrame
+    entries : DataFrame or sequence of its rows
         The frame entries: entry, cache, path, root, size_bytes, status, damage, name.
     dark : bool
         For a dark background.
@@ -153,34 +154,32 @@ def _below(path: str, root: str) -> str:
     return path if len(path) <= _LONGEST else "…" + path[1 - _LONGEST :]
 
 
-def entry_ages(entries: pd.DataFrame, *, dark: bool = False) -> Picture:
+def entry_ages(entries: Sequence[EntryRow], *, dark: bool = False) -> Picture:
     """When files were last written: a histogram of 40 steps, stacked by kind.
 
     Parameters
     ----------
-    entries : DataFrame
+    entries : DataFrame or sequence of its rows
         The frame entries: cache, modified_time, size_bytes.
     dark : bool
         For a dark background.
     """
-    if entries.empty:
+    if not entries:
         return empty(NO_FILES, dark)
-    timed = entries[entries["modified_time"].notna()]
-    if timed.empty:
+    timed = [(row.modified_time, row) for row in entries if row.modified_time is not None]
+    if not timed:
         return empty("No file has a time.", dark)
-    moments = timed["modified_time"].astype("int64")
-    first = int(moments.min())
+    moments = [moment for moment, _ in timed]
+    first = min(moments)
     # Whole seconds: a directory filled at once is one bar.
-    width = max(10**9, -(-(int(moments.max()) - first + 1) // _BINS))
-    bins = (moments - first) // width
-    counts = timed.assign(bin=bins).groupby(["cache", "bin"])["size_bytes"].agg(["size", "sum"])
+    width = max(10**9, -(-(max(moments) - first + 1) // _BINS))
+    in_step = Counter((moment - first) // width for moment in moments)
     # A directory filled at once is a bar in the middle, not a wall.
-    steps = max(_FEWEST_STEPS, int(bins.max()) + 1)
-    left = first - (steps - 1 - int(bins.max())) * width // 2
-    largest = int(counts["size"].groupby("bin").sum().max())
-    kinds = timed["cache"].value_counts()
-    drawn = [kind for kind in KIND_COLOURS if kind in kinds.index]
-    others = [kind for kind in kinds.index if kind not in KIND_COLOURS]
+    steps = max(_FEWEST_STEPS, max(in_step) + 1)
+    left = first - (steps - 1 - max(in_step)) * width // 2
+    kinds = {row.cache for row in entries if row.modified_time is not None}
+    drawn = [kind for kind in KIND_COLOURS if kind in kinds]
+    others = sorted(kinds.difference(KIND_COLOURS))
     series = [(kind, [kind]) for kind in drawn] + ([("other kinds", others)] if others else [])
     top = legend_room(len(series)) + 8
     figure = canvas(
@@ -189,29 +188,29 @@ def entry_ages(entries: pd.DataFrame, *, dark: bool = False) -> Picture:
         barmode="stack",
         bargap=0.08,
         margin={"t": top, "l": 48, "b": DATES},
-        yaxis=count_axis(dark, largest, title={"text": "files", "font": {"size": 11}}),
+        yaxis=count_axis(dark, max(in_step.values()), title={"text": "files", "font": {"size": 11}}),
         xaxis={
             "type": "date", "range": [_moment(left), _moment(left + steps * width)], "showgrid": False, "zeroline": False, "tickfont": {"size": 11}, "nticks": 7,
             "title": axis_title("last written (UTC)"),
         },
     )  # fmt: skip
     for name, members in series:
-        mine = counts[counts.index.get_level_values("cache").isin(members)].groupby("bin").sum()
-        at = [int(step) for step in mine.index]
+        mine = by_key(((moment - first) // width, row) for moment, row in timed if row.cache in members)
+        at = sorted(mine)
         figure.add(
             "bar",
             x=[_moment(first + step * width + width // 2) for step in at],
-            y=[int(n) for n in mine["size"]],
+            y=[len(mine[step]) for step in at],
             width=[width / 1e6 * 0.92] * len(at),
             name=shown(name),
             marker={"color": KIND_COLOURS.get(name, GREY), "line": {"width": 0}},
             hovertext=[
                 hover(
                     name,
-                    f"{plural(int(n), 'file')}, {file_size(int(size))}",
+                    f"{plural(len(mine[step]), 'file')}, {file_size(sum(row.size_bytes or 0 for row in mine[step]))}",
                     f"from {_moment(first + step * width)[:19]} on".replace("T", " "),
                 )
-                for step, n, size in zip(at, mine["size"], mine["sum"], strict=True)
+                for step in at
             ],
             hoverinfo="text",
         )
@@ -219,10 +218,10 @@ def entry_ages(entries: pd.DataFrame, *, dark: bool = False) -> Picture:
     if len(timed) < len(entries):
         remarks.append(f"{plural(len(entries) - len(timed), 'file')} without a time not shown")
     if others:
-        remarks.append(f"other kinds: {', '.join(sorted(plain(str(kind), 24) for kind in others))}")
+        remarks.append(f"other kinds: {', '.join(sorted(plain(kind, 24) for kind in others))}")
     note(figure, dark, *remarks, below=DATES)
     return figure
 
 
 def _moment(ns: int) -> str:
-    return pd.Timestamp(ns, unit="ns").isoformat(timespec="milliseconds")
+    return f"{datetime.fromtimestamp(ns // 10**9, UTC).isoformat()[:19]}.{ns // 10**6 % 1000:03}"

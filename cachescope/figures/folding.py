@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
-import numpy as np
-import numpy.typing as npt
-import pandas as pd
-
-from cachescope.columns import rows_of
 from cachescope.figures.texts import run_labels
 from cachescope.frames.directory_rows import EntryRow
-from cachescope.rows import names_of
+from cachescope.frames.recorded_rows import RunRow
+from cachescope.grouping import by_key
 from cachescope.wording import plural
 
 MOST_ROWS: Final = 64
@@ -42,9 +37,9 @@ class Folded:
         return f"{plural(self.members, 'run')} in {len(self.labels)} rows: neighbours share one"
 
 
-def folded_runs(of: pd.Series[Any], runs: pd.DataFrame, most: int = MOST_ROWS) -> Folded:
-    """The rows for the runs that occur in a column, in their order."""
-    numbers = sorted(int(run) for run in of.dropna().unique())
+def folded_runs(of: Iterable[int], runs: Iterable[RunRow], most: int = MOST_ROWS) -> Folded:
+    """The rows for the runs that occur, in their order."""
+    numbers = sorted(set(of))
     per_row = max(1, -(-len(numbers) // most))
     groups = [numbers[at : at + per_row] for at in range(0, len(numbers), per_row)]
     labels = run_labels(runs) if per_row == 1 else {}
@@ -56,12 +51,6 @@ def folded_runs(of: pd.Series[Any], runs: pd.DataFrame, most: int = MOST_ROWS) -
     return Folded(row_of, names, [group[0] for group in groups], len(numbers))
 
 
-def by_row(sums: pd.Series[Any], level: str, name: str) -> dict[int, int]:
-    """What belongs to one name at a level of the index, by row."""
-    mine = sums[sums.index.get_level_values(level) == name].droplevel(level)
-    return {int(row): int(one) for row, one in zip(mine.index.tolist(), mine.tolist(), strict=True)}
-
-
 @dataclass(frozen=True, slots=True)
 class Files:
     """Files that share a box: their number, their total size, and the number of damaged ones."""
@@ -70,6 +59,12 @@ class Files:
     size_bytes: int
     damaged: int
 
+    @classmethod
+    def of(cls, rows: Sequence[EntryRow]) -> Files:
+        """Some files together."""
+        sizes = sum(row.size_bytes or 0 for row in rows)
+        return cls(len(rows), sizes, sum(row.status == "damaged" for row in rows))
+
 
 @dataclass(frozen=True, slots=True)
 class Folder:
@@ -77,7 +72,7 @@ class Folder:
 
     path: str
     files: Files
-    largest: list[EntryRow]
+    largest: Sequence[EntryRow]
     others: Files
 
 
@@ -87,52 +82,20 @@ class Kind:
 
     kind: str
     files: Files
-    largest: list[Folder]
+    largest: Sequence[Folder]
     others: Files
 
 
-def folded_entries(entries: pd.DataFrame, most_folders: int, most_files: int) -> list[Kind]:
-    """Entries by kind and folder, the largest first; only files that have a box of their own become objects."""
-    sizes = entries["size_bytes"].fillna(0).to_numpy(dtype=np.int64)
-    damaged = (entries["status"] == "damaged").to_numpy(dtype=bool)
-    kind_of, kinds = pd.factorize(entries["cache"].astype(object))
-    folders = [path.rpartition("/")[0] for path in entries["path"].tolist()]
-    folder_of, paths = pd.factorize(np.array(folders, dtype=object))
-    group_of, groups = pd.factorize(kind_of * len(paths) + folder_of)
-    place = np.lexsort((entries["entry"].to_numpy(dtype=np.int64), -sizes, group_of))
-    starts = np.searchsorted(group_of[place], np.arange(len(groups) + 1))
-    totals = np.bincount(group_of, weights=sizes, minlength=len(groups))
-
-    def files(at: npt.NDArray[np.intp]) -> Files:
-        return Files(len(at), int(sizes[at].sum()), int(damaged[at].sum()))
-
-    def places_of(chosen: Sequence[int]) -> npt.NDArray[np.intp]:
-        parts = [place[starts[group] : starts[group + 1]] for group in chosen]
-        return np.concatenate(parts) if parts else place[:0]
-
-    def path(group: int) -> str:
-        return str(paths[groups[group] % len(paths)])
-
-    of_kind = [np.flatnonzero(groups // len(paths) == kind).tolist() for kind in range(len(kinds))]
-    for listed in of_kind:
-        listed.sort(key=lambda group: (-totals[group], path(group)))
-    boxes = [places_of([group])[:most_files] for listed in of_kind for group in listed[:most_folders]]
-    # All rows at once: taking a few from a frame is slow.
-    chosen = np.concatenate(boxes) if boxes else place[:0]
-    rows = iter(rows_of(entries.iloc[chosen].reindex(columns=names_of(EntryRow)), EntryRow))
-
-    def folder(group: int) -> Folder:
-        at = places_of([group])
-        largest = list(itertools.islice(rows, min(len(at), most_files)))
-        return Folder(path(group), files(at), largest, files(at[most_files:]))
-
-    found = [
-        Kind(
-            str(name),
-            files(places_of(listed)),
-            [folder(group) for group in listed[:most_folders]],
-            files(places_of(listed[most_folders:])),
-        )
-        for name, listed in zip(kinds, of_kind, strict=True)
-    ]
+def folded_entries(entries: Iterable[EntryRow], most_folders: int, most_files: int) -> list[Kind]:
+    """Entries by kind and folder, the largest first."""
+    found = []
+    for kind, of_kind in by_key((row.cache, row) for row in entries).items():
+        folders = []
+        for path, rows in by_key((row.path.rpartition("/")[0], row) for row in of_kind).items():
+            rows.sort(key=lambda row: (-(row.size_bytes or 0), row.entry))
+            folders.append(Folder(path, Files.of(rows), rows[:most_files], Files.of(rows[most_files:])))
+        folders.sort(key=lambda folder: (-folder.files.size_bytes, folder.path))
+        left = {folder.path for folder in folders[most_folders:]}
+        others = [row for row in of_kind if row.path.rpartition("/")[0] in left] if left else []
+        found.append(Kind(kind, Files.of(of_kind), folders[:most_folders], Files.of(others)))
     return sorted(found, key=lambda one: (-one.files.size_bytes, one.kind))

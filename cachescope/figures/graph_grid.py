@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Final, NamedTuple
 
-import pandas as pd
-
-from cachescope.columns import rows_of
 from cachescope.figures.canvas import (
     AXIS,
     NO_LINES,
@@ -27,6 +27,7 @@ from cachescope.figures.folding import Folded, folded_runs
 from cachescope.figures.palette import OUTCOME_COLOURS
 from cachescope.figures.picture import Picture
 from cachescope.figures.texts import hover, place_labels, shown
+from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.grouping import by_key
 from cachescope.json_types import JsonObject
 from cachescope.terms import AOTAUTOGRAD, CACHES
@@ -35,7 +36,6 @@ from cachescope.wording import duration, plural
 _OUTCOMES: Final = tuple(OUTCOME_COLOURS)
 CODES: Final = {outcome: code for code, outcome in enumerate(_OUTCOMES)}
 """Outcomes as whole numbers, the worst last."""
-_GRAPH: Final = ["cache", "direction", "compile_id", "function"]
 
 _MOST_GRAPHS: Final = 400
 _GAP: Final = 0.02
@@ -78,7 +78,7 @@ class Cell:
     place: str | None
     code: int
     count: int
-    taken: float | None
+    taken: int
     cache_key: str | None
     lookup: int
 
@@ -93,43 +93,39 @@ class Cell:
         return _OUTCOMES[self.code]
 
 
-def cells_of(lookups: pd.DataFrame, rows: Folded) -> list[Cell]:
+def cells_of(lookups: Sequence[LookupRow], rows: Folded) -> list[Cell]:
     """The cells: the worst outcome, the number of lookups, their compile time, and the lookup that each shows."""
-    texts = _texts(lookups)
-    numbers = pd.DataFrame(
-        {
-            # Texts are grouped once; what follows groups and sorts numbers.
-            "graph": texts.groupby(_GRAPH).ngroup(),
-            "run": lookups["run"].astype("int64"),
-            "row": lookups["run"].map(rows.row_of),
-            "order": lookups["order"].astype("int64"),
-            "code": lookups["outcome"].map(CODES),
-            "taken": lookups["time_taken_ns"].astype("Float64").fillna(0).astype(float),
-            "at": range(len(lookups)),
-        }
-    )
-    known = numbers[numbers["code"].notna()].sort_values(["run", "order"], kind="stable")
-    known["nth"] = known.groupby(["run", "graph"]).cumcount()
-    worst = known.sort_values("code", kind="stable")
-    of_cell = worst.groupby(["graph", "nth", "row"])
-    last, taken = of_cell[["code", "at"]].last(), of_cell["taken"].sum()
-    cells = last.assign(count=of_cell.size(), order=of_cell["order"].min(), taken=taken).reset_index()
-    named = texts.assign(place=place_labels(lookups), **lookups[["lookup", "cache_key"]])
-    return rows_of(pd.concat([cells, named.iloc[cells["at"]].reset_index(drop=True)], axis=1), Cell)
+    times: Counter[tuple[object, ...]] = Counter()
+    of_cell = defaultdict(list)
+    for row, place in sorted(zip(lookups, place_labels(lookups), strict=True), key=_place_in_run):
+        if row.outcome in CODES:
+            graph = _names(row)
+            nth = times[row.run, graph]
+            times[row.run, graph] += 1
+            of_cell[graph, nth, rows.row_of[row.run]].append((CODES[row.outcome], row, place))
+    cells = []
+    for (graph, nth, at), members in sorted(of_cell.items(), key=itemgetter(0)):
+        code, last, place = max(reversed(members), key=itemgetter(0))
+        order = min(row.order for _, row, _ in members)
+        taken = sum(row.time_taken_ns or 0 for _, row, _ in members)
+        cells.append(
+            Cell(at, *graph, nth, order, place, code, len(members), taken, last.cache_key, last.lookup)
+        )
+    return cells
 
 
-def _texts(lookups: pd.DataFrame) -> pd.DataFrame:
-    """What distinguishes graphs."""
-    compile_id = lookups["compile_id"]
-    if compile_id.isna().any():
-        # Without one, the place among the lookups of the run.
-        compile_id = compile_id.where(compile_id.notna(), "#" + lookups["order"].astype("str"))
+def _place_in_run(of: tuple[LookupRow, str | None]) -> tuple[int, int]:
+    return of[0].run, of[0].order
+
+
+def _names(row: LookupRow) -> tuple[str, str, str, str]:
+    """What distinguishes graphs: cache, direction, compile id and function."""
     # AOTAutograd keys cover both directions; a bypassed FX lookup may record none.
-    direction = lookups["direction"].fillna("no direction").where(lookups["cache"] != AOTAUTOGRAD, "")
-    # Not file and line: they differ between machines and edits of one program.
-    function = lookups["function"].fillna("")
-    known = {"direction": direction, "compile_id": compile_id, "function": function}
-    return pd.DataFrame({"cache": lookups["cache"], **known})
+    direction = "" if row.cache == AOTAUTOGRAD else row.direction or "no direction"
+    # Without a compile id, the place among the lookups of the run. Not file and line: they differ between machines and
+    # edits of one program.
+    compile_id = f"#{row.order}" if row.compile_id is None else row.compile_id
+    return row.cache, direction, compile_id, row.function or ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +137,7 @@ class _Block:
     graphs: list[Graph]
 
 
-def runs_by_graph(lookups: pd.DataFrame, runs: pd.DataFrame, *, dark: bool = False) -> Picture:
+def runs_by_graph(lookups: Sequence[LookupRow], runs: Sequence[RunRow], *, dark: bool = False) -> Picture:
     """Outcomes as a heatmap: a row per run, a column per graph; a block of columns per cache and direction.
 
     A graph is a compile id of a function; where a run looks that up several times, as after ``torch._dynamo.reset()``,
@@ -150,16 +146,16 @@ def runs_by_graph(lookups: pd.DataFrame, runs: pd.DataFrame, *, dark: bool = Fal
 
     Parameters
     ----------
-    lookups : DataFrame
+    lookups : DataFrame or sequence of its rows
         Columns lookup, run, order, cache, direction, compile_id, function, file, line, cache_key, outcome, time_taken_ns.
-    runs : DataFrame
+    runs : DataFrame or sequence of its rows
         Columns run, rank, start_time.
     dark : bool
         For a dark background.
     """
-    if lookups.empty:
+    if not lookups:
         return empty("No lookup is recorded.", dark)
-    rows = folded_runs(lookups["run"], runs)
+    rows = folded_runs((row.run for row in lookups), runs)
     cells = cells_of(lookups, rows)
     blocks, left_out = _blocks(cells)
     columns = sum(len(block.graphs) for block in blocks)
@@ -275,7 +271,7 @@ def _title(text: str, few: bool) -> str:
 def _hover(cell: Cell, block: _Block, rows: Folded) -> str:
     count, taken, key = cell.count, cell.taken, cell.cache_key
     several = f" ({count} lookups, the worst shown)" if count > 1 else ""
-    time = f", {duration(int(taken))} compiled" if taken else ""
+    time = f", {duration(taken)} compiled" if taken else ""
     again = f", number {cell.nth + 1} in this run" if cell.nth else ""
     return hover(
         rows.labels[cell.row],

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-import pandas as pd
-
-from cachescope.columns import plain_columns, rows_of
+from cachescope.analysis.differences import FieldChange
+from cachescope.components import Detail
 from cachescope.figures.canvas import NO_LINES, NOTE, SMALL, canvas, empty, grid, key_marks, legend_room
 from cachescope.figures.palette import ORANGE, SKY, VERMILLION, text_on, theme
 from cachescope.figures.picture import Picture
 from cachescope.figures.texts import hover, plain, shown
+from cachescope.frames.answer_rows import ChangeRow
 from cachescope.wording import and_more
 
 _PER_LINE: Final = 60
@@ -44,7 +44,7 @@ class _Cell:
 
 
 def key_difference(
-    changes: pd.DataFrame, fields: pd.DataFrame | Sequence[str], *, dark: bool = False
+    changes: Sequence[ChangeRow | FieldChange], fields: Sequence[Detail | str], *, dark: bool = False
 ) -> Picture:
     """All fields of a key as cells in groups, the changed ones in colour, numbered, and named below.
 
@@ -52,17 +52,20 @@ def key_difference(
 
     Parameters
     ----------
-    changes : DataFrame
+    changes : DataFrame or sequence of its rows
         The frame changes: field, kind, summary.
-    fields : DataFrame or sequence of str
+    fields : DataFrame, or sequence of its rows or of names
         The frame hash_details of the key: field, value_text; or the names of its fields alone.
     dark : bool
         For a dark background.
     """
-    texts = _texts(fields)
-    if not texts and changes.empty:
+    texts = {
+        one if isinstance(one, str) else one.field: "" if isinstance(one, str) else one.value_text or ""
+        for one in fields
+    }
+    if not texts and not changes:
         return empty("No source recorded the hash details of this key, so its fields cannot be shown.", dark)
-    changed = {row.field: row for row in rows_of(changes, _Change)}
+    changed = {row.field: row for row in changes}
     groups = _groups(changed, texts)
     lines = [(name, cells[at : at + _PER_LINE], at == 0, total)
              for name, cells, total in groups for at in range(0, len(cells), _PER_LINE)]  # fmt: skip
@@ -101,7 +104,9 @@ def key_difference(
     return figure
 
 
-def _names(figure: Picture, changed: dict[str, _Change], numbers: dict[str, int], dark: bool) -> None:
+def _names(
+    figure: Picture, changed: dict[str, ChangeRow | FieldChange], numbers: dict[str, int], dark: bool
+) -> None:
     lines = [] if numbers else ["no recorded field differs"]
     for field, n in numbers.items():
         # A summary may begin with the field's own name.
@@ -117,16 +122,9 @@ def _names(figure: Picture, changed: dict[str, _Change], numbers: dict[str, int]
         )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class _Change:
-    """A changed field."""
-
-    field: str
-    kind: str
-    summary: str | None
-
-
-def _groups(changed: dict[str, _Change], texts: dict[str, str]) -> list[tuple[str, list[_Cell], int]]:
+def _groups(
+    changed: dict[str, ChangeRow | FieldChange], texts: dict[str, str]
+) -> list[tuple[str, list[_Cell], int]]:
     """The groups that have fields, each with its cells and its number of fields."""
     found: dict[str, list[_Cell]] = {name: [] for name in (*(name for name, _ in _GROUPS), _OTHER)}
     for field, value in texts.items():
@@ -139,13 +137,6 @@ def _groups(changed: dict[str, _Change], texts: dict[str, str]) -> list[tuple[st
             code = _GONE if change.kind == "gone" else _CHANGED
             found[_group(field)].append(_Cell(field, code, hover(field, change.summary)))
     return [(name, _within_bounds(cells), len(cells)) for name, cells in found.items() if cells]
-
-
-def _texts(fields: pd.DataFrame | Sequence[str]) -> dict[str, str]:
-    if not isinstance(fields, pd.DataFrame):
-        return dict.fromkeys(map(str, fields), "")
-    columns = plain_columns(fields, ["field", "value_text"])
-    return {field: text or "" for field, text in zip(*columns.values(), strict=True)}
 
 
 def _within_bounds(cells: list[_Cell]) -> list[_Cell]:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
-import pandas as pd
-
-from cachescope.columns import rows_of
 from cachescope.figures.canvas import bars, count_axis, empty, note, stacked_rows
 from cachescope.figures.palette import DAMAGED, GREY, KIND_COLOURS
 from cachescope.figures.picture import Picture
 from cachescope.figures.texts import hover, shown
+from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.linked_rows import LinkRow
 from cachescope.terms import AOTAUTOGRAD, CODE, ENTRY_KINDS, FXGRAPH, LOCK
 from cachescope.wording import file_size, plural
@@ -33,7 +32,7 @@ _ORDER: Final = (
 )  # fmt: skip
 
 
-def link_layers(links: pd.DataFrame, entries: pd.DataFrame, *, dark: bool = False) -> Picture:
+def link_layers(links: Sequence[LinkRow], entries: Sequence[EntryRow], *, dark: bool = False) -> Picture:
     """References between the layers: AOTAutograd, FX, wrapper, kernel, best configuration, Triton; missing ones in red.
 
     One bar per pair of layers, as long as its number of references: the picture is as small for a
@@ -41,19 +40,18 @@ def link_layers(links: pd.DataFrame, entries: pd.DataFrame, *, dark: bool = Fals
 
     Parameters
     ----------
-    links : DataFrame
+    links : DataFrame or sequence of its rows
         The frame links: parent, parent_kind, child, child_kind, known_by.
-    entries : DataFrame
+    entries : DataFrame or sequence of its rows
         The frame entries: entry, size_bytes.
     dark : bool
         For a dark background.
     """
-    rows = rows_of(links, LinkRow)
-    drawn = [row for row in rows if row.parent_kind != LOCK]
+    drawn = [row for row in links if row.parent_kind != LOCK]
     if not drawn:
-        reason = "No file refers to another one" if not entries.empty else "No cache directory was read"
+        reason = "No file refers to another one" if entries else "No cache directory was read"
         return empty(f"{reason}: there are no links between the layers to show.", dark)
-    sizes = dict(zip(entries["entry"].tolist(), entries["size_bytes"].tolist(), strict=True))
+    sizes = {row.entry: row.size_bytes or 0 for row in entries}
     pairs = _pairs(drawn, _roles(drawn))
     names = sorted(pairs, key=lambda pair: tuple(map(_place, pair)))
     counts = [sum(pairs[name].known_by.values()) for name in names]
@@ -71,7 +69,7 @@ def link_layers(links: pd.DataFrame, entries: pd.DataFrame, *, dark: bool = Fals
         cliponaxis=False,
         showlegend=False,
     )
-    locks = len(rows) - len(drawn)
+    locks = len(links) - len(drawn)
     of_locks = f"{plural(locks, 'reference')} of locks not shown" if locks else ""
     note(figure, dark, "counts are references", of_locks)
     return figure
@@ -136,10 +134,10 @@ def _text(child: str, pair: _Pair) -> str:
     return f"{count:,} from {plural(len(pair.parents), 'file')} to {len(pair.children):,}"
 
 
-def _hover(name: tuple[str, str], pair: _Pair, sizes: dict[int, Any]) -> str:
+def _hover(name: tuple[str, str], pair: _Pair, sizes: dict[int, int]) -> str:
     parent, child = name
     meaning = ENTRY_KINDS.get(CODE if child in _CODE_LAYERS else child)
-    size = file_size(sum(int(sizes[one]) for one in pair.children if not pd.isna(sizes.get(one))))
+    size = file_size(sum(sizes.get(one, 0) for one in pair.children))
     files = None if meaning is None else f"{child}: {meaning}, {plural(len(pair.children), 'file')}, {size}"
     known_by = (f"{count}: {how}" for how, count in pair.known_by.most_common(4))
     return hover(f"{parent} → {child}: {plural(pair.known_by.total(), 'reference')}", files, *known_by)

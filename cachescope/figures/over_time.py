@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Final, Literal
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import inf
+from typing import Final, Literal
 
-import pandas as pd
-
-from cachescope.columns import rows_of
 from cachescope.figures.canvas import (
     AXIS,
     DATES,
@@ -24,7 +23,9 @@ from cachescope.figures.canvas import (
 from cachescope.figures.folding import MOST_ROWS, folded_runs
 from cachescope.figures.palette import OUTCOME_COLOURS
 from cachescope.figures.picture import Picture
-from cachescope.figures.texts import hover, place_labels, run_labels, shown
+from cachescope.figures.texts import hover, place_labels, shown
+from cachescope.frames.recorded_rows import LookupRow, RunRow
+from cachescope.grouping import by_key
 from cachescope.terms import AOTAUTOGRAD
 from cachescope.wording import clock as time_of_day
 from cachescope.wording import duration, plural
@@ -41,7 +42,7 @@ Clock = Literal["first", "wall", "run"]
 
 
 def timeline(
-    lookups: pd.DataFrame, runs: pd.DataFrame, *, clock: Clock = "first", dark: bool = False
+    lookups: Sequence[LookupRow], runs: Sequence[RunRow], *, clock: Clock = "first", dark: bool = False
 ) -> Picture:
     """Lookups over time: a mark for each, and a bar for the compile that followed if it did not hit.
 
@@ -51,9 +52,9 @@ def timeline(
 
     Parameters
     ----------
-    lookups : DataFrame
+    lookups : DataFrame or sequence of its rows
         Columns lookup, run, time, end_time, cache, cache_key, outcome, compile_id, function, file, line, time_taken_ns.
-    runs : DataFrame
+    runs : DataFrame or sequence of its rows
         Columns run, rank, start_time, end_time.
     clock : {"first", "wall", "run"}
         The time of day, in UTC; the seconds since each run began; or these seconds, but since the first run began if all
@@ -61,10 +62,10 @@ def timeline(
     dark : bool
         For a dark background.
     """
-    if lookups.empty:
+    if not lookups:
         return empty("No lookup is recorded.", dark)
-    timed = lookups[lookups["time"].notna()]
-    if timed.empty:
+    timed = [row for row in lookups if row.time is not None]
+    if not timed:
         nothing = "The logs have no times: TORCH_LOGS_FORMAT=short leaves them out. A trace has them."
         return empty(nothing, dark)
     marks, since = _placed(timed, runs, clock)
@@ -73,7 +74,7 @@ def timeline(
     if many:
         marks = _shared(marks, len(labels))
     pixels = max(12.0, min(40.0, 640 / len(labels)))
-    top = legend_room(marks["outcome"].nunique())
+    top = legend_room(len({mark.outcome for mark in marks}))
     below = DATES if clock == "wall" else AXIS
     unit = {"type": "date"} if clock == "wall" else {"ticksuffix": " s"}
     figure = rows_canvas(
@@ -89,7 +90,7 @@ def timeline(
     )
     _draw(figure, marks, 8 if pixels > 20 and not many else 5, is_wall=clock == "wall")
     remarks = ["◆ AOTAutograd, ● FX graph; a bar is the compile that followed"]
-    if marks["at_once"].any():
+    if any(mark.at_once for mark in marks):
         remarks.append("a dark edge: another run compiled the same key at the same time")
     remarks.append(by)
     if many:
@@ -102,110 +103,141 @@ def timeline(
     return figure
 
 
-def _placed(timed: pd.DataFrame, runs: pd.DataFrame, clock: Clock) -> tuple[pd.DataFrame, str]:
-    """Each lookup with its second (x), the seconds until its compile ended (span), and how many lookups it represents."""
-    begun = timed.groupby("run")["time"].min()
-    ended = timed["end_time"].fillna(timed["time"]).groupby(timed["run"]).max()
-    start, since = origins(runs, begun, ended, joins=clock == "first")
-    origin = timed["run"].map(start)
+@dataclass(slots=True)
+class _Mark:
+    """A mark on the lane of a run: one lookup, or several at one place; seconds."""
+
+    lookup: int
+    run: int
+    cache: str
+    outcome: str
+    compile_id: str
+    function: str
+    place: str | None
+    key: str
+    begun: float
+    x: float
+    span: float  # until its compile ended
+    count: int = 1
+    row: int = 0
+    at_once: bool = False
+    drawn: float | None = None  # where its mark is, if that is not at x
+
+    @property
+    def y(self) -> float:
+        """The middle of its lane."""
+        return self.row + (self.cache != AOTAUTOGRAD) * 2 * _LANE - _LANE
+
+
+def _placed(timed: Sequence[LookupRow], runs: Sequence[RunRow], clock: Clock) -> tuple[list[_Mark], str]:
+    """Each lookup as a mark, and from when its seconds count."""
+    times = [row.time or 0 for row in timed]
+    spans = by_key((row.run, (time, row.end_time or time)) for row, time in zip(timed, times, strict=True))
+    start, since = origins(runs, spans, joins=clock == "first")
     if clock == "wall":
-        origin, since = pd.Series(pd.Timestamp(0, tz="UTC"), index=timed.index), "time of day (UTC)"
-    missed = ~timed["outcome"].isin(("hit", "would_hit", "unknown", "not_known"))
-    span = (timed["end_time"] - timed["time"]).dt.total_seconds()
-    taken = timed["time_taken_ns"].astype("Float64").astype(float) / 1e9
-    marks = pd.DataFrame(
-        {
-            "lookup": timed["lookup"].astype(int),
-            "run": timed["run"].astype(int),
-            "x": (timed["time"] - origin).dt.total_seconds().astype(float),
-            "span": span.astype(float).where(span > 0, taken).where(missed).fillna(0.0),
-            "cache": timed["cache"],
-            "outcome": timed["outcome"],
-            "compile_id": timed["compile_id"].fillna("-"),
-            "function": timed["function"].fillna(""),
-            "place": place_labels(timed),
-            "key": timed["cache_key"].fillna(_NO_KEY),
-            "count": 1,
-        }
+        start, since = dict.fromkeys(start, 0), "time of day (UTC)"
+    marks = [
+        _Mark(
+            lookup=row.lookup,
+            run=row.run,
+            cache=row.cache,
+            outcome=row.outcome,
+            compile_id="-" if row.compile_id is None else row.compile_id,
+            function=row.function or "",
+            place=place,
+            key=_NO_KEY if row.cache_key is None else row.cache_key,
+            begun=time / 1e9,
+            x=(time - start[row.run]) / 1e9,
+            span=_span(row, time) / 1e9,
+        )
+        for row, time, place in zip(timed, times, place_labels(timed), strict=True)
+    ]
+    _find_at_once(marks)
+    return marks, since
+
+
+def _span(row: LookupRow, time: int) -> int:
+    """How long torch compiled after it, in nanoseconds."""
+    if row.outcome in ("hit", "would_hit", "unknown", "not_known"):
+        return 0
+    until_end = 0 if row.end_time is None else row.end_time - time
+    return until_end if until_end > 0 else row.time_taken_ns or 0
+
+
+def _find_at_once(marks: Sequence[_Mark]) -> None:
+    """Mark those during which another run compiled the same key."""
+    compiled = sorted(
+        (mark for mark in marks if mark.span > 0 and mark.key != _NO_KEY), key=lambda mark: mark.begun
     )
-    return marks.assign(at_once=_at_once(marks, timed["time"])), since
+    for same in by_key(((mark.cache, mark.key), mark) for mark in compiled).values():
+        if len({mark.run for mark in same}) > 1:
+            latest = -inf
+            for at, mark in enumerate(same):
+                # By their beginnings: one overlaps an earlier one, or a later one overlaps it.
+                if mark.begun < latest:
+                    mark.at_once = same[at - 1].at_once = True
+                latest = max(latest, mark.begun + mark.span)
 
 
-def _at_once(marks: pd.DataFrame, time: pd.Series[Any]) -> pd.Series[bool]:
-    """Whether another run compiled the same key at the same time."""
-    begun = time.astype("int64") / 1e9
-    spans = marks[["run", "cache", "key"]].assign(begun=begun, ended=begun + marks["span"])
-    spans = spans[(marks["span"] > 0) & (marks["key"] != _NO_KEY)].sort_values("begun", kind="stable")
-    same = spans.groupby(["cache", "key"], sort=False)
-    # Sorted by their beginnings: one overlaps an earlier one, or a later one overlaps it.
-    latest = same["ended"].cummax().groupby(same.ngroup()).shift()
-    after = spans["begun"] < latest
-    overlaps = after | after.groupby(same.ngroup()).shift(-1, fill_value=False)
-    found = pd.Series(False, index=marks.index)
-    found[spans.index] = overlaps & (same["run"].transform("nunique") > 1)
-    return found
-
-
-def _rows(marks: pd.DataFrame, runs: pd.DataFrame) -> tuple[list[str], str]:
+def _rows(marks: Sequence[_Mark], runs: Sequence[RunRow]) -> tuple[list[str], str]:
     """Give each mark its row; return the labels of the rows, and a remark on them."""
-    if marks["run"].nunique() == 1:
-        compiles = list(zip(marks["compile_id"], marks["function"], strict=True))
-        graphs = sorted(dict.fromkeys(compiles), key=lambda one: compile_order(one[0]))
+    folded = folded_runs((mark.run for mark in marks), runs)
+    if folded.members == 1:
+        graphs = dict.fromkeys((mark.compile_id, mark.function) for mark in marks)
         if 1 < len(graphs) <= MOST_ROWS:
-            row_of = {graph: i for i, graph in enumerate(graphs)}
-            marks["row"] = [row_of[graph] for graph in compiles]
-            only = int(marks["run"].iloc[0])
-            labels = [shown(f"{compile_id} {function}".strip(), 20) for compile_id, function in graphs]
-            return labels, f"a row per compile id of {run_labels(runs).get(only, f'run {only}')}"
-    folded = folded_runs(marks["run"], runs)
-    marks["row"] = marks["run"].map(folded.row_of)
+            ordered = sorted(graphs, key=lambda one: compile_order(one[0]))
+            row_of = {graph: i for i, graph in enumerate(ordered)}
+            for mark in marks:
+                mark.row = row_of[mark.compile_id, mark.function]
+            labels = [shown(f"{compile_id} {function}".strip(), 20) for compile_id, function in ordered]
+            return labels, f"a row per compile id of {folded.labels[0]}"
+    for mark in marks:
+        mark.row = folded.row_of[mark.run]
     return folded.labels, f"{folded.members:,} runs, neighbours share a row" if folded.folded else ""
 
 
-def _shared(marks: pd.DataFrame, rows: int) -> pd.DataFrame:
+def _shared(marks: Sequence[_Mark], rows: int) -> list[_Mark]:
     """Merge neighbours of one row, cache and outcome into one mark; those of several outcomes are drawn beside each other."""
     bins = min(max(10, _MOST_MARKS // (4 * rows)), _MOST_BINS)
-    step = (marks["x"].max() - marks["x"].min() or 1.0) / bins
-    bin_of = ((marks["x"] - marks["x"].min()) / step).astype(int)
-    marks = marks.assign(bin=bin_of, end=marks["x"] + marks["span"])
-    place = ["row", "cache", "bin"]
-    within = marks.groupby(place)["x"]
-    marks = marks.assign(low=within.transform("min"), high=within.transform("max"))
-    grouped = marks.groupby([*place, "outcome"], as_index=False, sort=True)
-    folded = grouped.agg(
-        lookup=("lookup", "first"), run=("run", "first"), x=("x", "min"), end=("end", "max"),
-        compile_id=("compile_id", "first"), place=("place", "first"), key=("key", "first"), count=("count", "sum"), longest=("span", "max"),
-        at_once=("at_once", "any"), low=("low", "first"), high=("high", "first"),
-    )  # fmt: skip
-    beside = folded.groupby(place)["outcome"]
-    share = (beside.cumcount() + 0.5) / beside.transform("size")
-    drawn = folded["low"] + (folded["high"] - folded["low"]) * share
-    return folded.assign(
-        span=(folded["end"] - folded["x"]).where(folded["longest"] > 0, 0.0),
-        drawn=drawn.where(beside.transform("size") > 1, folded["x"]),
-    )
+    first = min(mark.x for mark in marks)
+    step = (max(mark.x for mark in marks) - first or 1.0) / bins
+    places = by_key(((mark.row, mark.cache, int((mark.x - first) / step)), mark) for mark in marks)
+    merged = []
+    for _, members in sorted(places.items()):
+        low, high = min(mark.x for mark in members), max(mark.x for mark in members)
+        outcomes = sorted(by_key((mark.outcome, mark) for mark in members).items())
+        for at, (_, same) in enumerate(outcomes):
+            x, end = min(mark.x for mark in same), max(mark.x + mark.span for mark in same)
+            one = replace(
+                same[0],
+                place=next((mark.place for mark in same if mark.place is not None), None),
+                x=x,
+                span=end - x if any(mark.span > 0 for mark in same) else 0.0,
+                count=len(same),
+                at_once=any(mark.at_once for mark in same),
+            )
+            if len(outcomes) > 1:
+                one.drawn = low + (high - low) * ((at + 0.5) / len(outcomes))
+            merged.append(one)
+    return merged
 
 
-def _draw(figure: Picture, marks: pd.DataFrame, size: int, is_wall: bool) -> None:
+def _draw(figure: Picture, marks: Sequence[_Mark], size: int, is_wall: bool) -> None:
     # On an axis of dates plotly counts in milliseconds.
     unit = 1000 if is_wall else 1
-    lanes = marks["row"] + (marks["cache"] != AOTAUTOGRAD) * 2 * _LANE - _LANE
-    marks = marks.assign(y=lanes)
-    if "drawn" not in marks:
-        marks["drawn"] = marks["x"]
+    of_outcome = by_key((mark.outcome, mark) for mark in marks)
     for outcome, colour in OUTCOME_COLOURS.items():
-        mine = marks[marks["outcome"] == outcome]
-        if mine.empty:
+        mine = of_outcome.get(outcome)
+        if not mine:
             continue
-        spans = mine[mine["span"] > 0]
-        if len(spans):
+        if spans := [mark for mark in mine if mark.span > 0]:
             bars(
                 figure,
-                (spans["span"] * unit).tolist(),
-                spans["y"].tolist(),
+                [mark.span * unit for mark in spans],
+                [mark.y for mark in spans],
                 colour,
-                _hovers(spans, is_wall),
-                base=(spans["x"] * unit).tolist(),
+                [_hover(mark, is_wall) for mark in spans],
+                base=[mark.x * unit for mark in spans],
                 width=[1.5 * _LANE] * len(spans),
                 name=outcome,
                 showlegend=False,
@@ -213,54 +245,34 @@ def _draw(figure: Picture, marks: pd.DataFrame, size: int, is_wall: bool) -> Non
                 marker={
                     "color": colour,
                     "opacity": 0.45,
-                    "line": {"color": [_EDGE if one else colour for one in spans["at_once"]], "width": 1},
+                    "line": {"color": [_EDGE if one.at_once else colour for one in spans], "width": 1},
                 },
-                customdata=spans["lookup"].tolist(),
+                customdata=[mark.lookup for mark in spans],
             )
         figure.add(
             "scatter",
-            x=(mine["drawn"] * unit).tolist(),
-            y=mine["y"].tolist(),
+            x=[(mark.x if mark.drawn is None else mark.drawn) * unit for mark in mine],
+            y=[mark.y for mark in mine],
             mode="markers",
             name=outcome,
             legendgroup=outcome,
             marker={
                 "color": colour,
                 "size": size,
-                "symbol": ["diamond" if cache == AOTAUTOGRAD else "circle" for cache in mine["cache"]],
+                "symbol": ["diamond" if mark.cache == AOTAUTOGRAD else "circle" for mark in mine],
             },
-            hovertext=_hovers(mine, is_wall),
+            hovertext=[_hover(mark, is_wall) for mark in mine],
             hoverinfo="text",
-            customdata=mine["lookup"].tolist(),
+            customdata=[mark.lookup for mark in mine],
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Mark:
-    """A mark on the lane of a run: one lookup, or several at one place."""
-
-    lookup: int
-    run: int
-    cache: str
-    outcome: str
-    compile_id: str
-    place: str | None
-    key: str
-    count: int
-    x: float
-    span: float | None
-    at_once: bool
-
-
-def _hovers(marks: pd.DataFrame, is_wall: bool) -> list[str]:
-    made = []
-    for row in rows_of(marks, _Mark):
-        at = time_of_day(int(row.x * 1e9)) if is_wall else f"{row.x:.3f} s"
-        span = f", then {duration(int(row.span * 1e9))}" if row.span else ""
-        what = f"lookup {row.lookup}: {row.cache}, {row.outcome}"
-        if row.count > 1:
-            what = f"{row.count} lookups, {row.cache}, {row.outcome}; the first is {row.lookup}"
-        where = f"run {row.run}, compile {row.compile_id[:40]}, key {row.key[:14]}"
-        beside = "another run compiled the same key at the same time" if row.at_once and row.span else None
-        made.append(hover(what, where, row.place, f"at {at}{span}", beside))
-    return made
+def _hover(mark: _Mark, is_wall: bool) -> str:
+    at = time_of_day(int(mark.x * 1e9)) if is_wall else f"{mark.x:.3f} s"
+    span = f", then {duration(int(mark.span * 1e9))}" if mark.span else ""
+    what = f"lookup {mark.lookup}: {mark.cache}, {mark.outcome}"
+    if mark.count > 1:
+        what = f"{mark.count} lookups, {mark.cache}, {mark.outcome}; the first is {mark.lookup}"
+    where = f"run {mark.run}, compile {mark.compile_id[:40]}, key {mark.key[:14]}"
+    beside = "another run compiled the same key at the same time" if mark.at_once and mark.span else None
+    return hover(what, where, mark.place, f"at {at}{span}", beside)

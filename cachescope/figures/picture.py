@@ -7,15 +7,15 @@ from collections.abc import Callable
 from functools import wraps
 from importlib.resources import files
 from inspect import signature
-from typing import TYPE_CHECKING, Any, Final, ParamSpec
+from typing import TYPE_CHECKING, Any, Final, get_args, get_type_hints
 
 from cachescope.json_types import JsonObject
+from cachescope.rows import names_of
 
 if TYPE_CHECKING:
+    import pandas as pd
     import plotly.graph_objects as go
 
-
-_Frames = ParamSpec("_Frames")
 
 # In this order: each uses the ones before it.
 PARTS: Final = ("texts", "scales", "marks", "boxes", "shapes", "frame", "pointing", "draw")
@@ -51,18 +51,31 @@ class Picture:
         return json.dumps({"data": self.data, "layout": self.layout}, allow_nan=False)
 
 
-def as_plotly(draw: Callable[_Frames, Picture]) -> Callable[_Frames, go.Figure]:
-    """The function that draws the same, for people's own notebooks."""
+def as_plotly(draw: Callable[..., Picture]) -> Callable[..., go.Figure]:
+    """The function that draws the same of frames, for people's own notebooks."""
 
     @wraps(draw)
-    def figure(*args: _Frames.args, **kwargs: _Frames.kwargs) -> go.Figure:
+    def figure(*args: Any, **kwargs: Any) -> go.Figure:
         import plotly.graph_objects as go
 
-        picture = draw(*args, **kwargs)
+        given, hints = signature(draw).bind(*args, **kwargs), get_type_hints(draw)
+        for name, value in given.arguments.items():
+            if hasattr(value, "columns"):
+                given.arguments[name] = _rows(value, hints[name])
+        picture = draw(*given.args, **given.kwargs)
         return go.Figure(picture.data, picture.layout)
 
     figure.__signature__ = signature(draw).replace(return_annotation="go.Figure")  # type: ignore[attr-defined]
     return figure
+
+
+def _rows(frame: pd.DataFrame, hint: Any) -> list[Any]:
+    """The rows of a frame, as a sequence of them is hinted at; what has no column is missing."""
+    from cachescope.columns import rows_of
+
+    (kind,) = get_args(hint)
+    kind = next(iter(get_args(kind)), kind)
+    return rows_of(frame.reindex(columns=names_of(kind)), kind)
 
 
 def _merge(into: dict[str, Any], changes: dict[str, Any]) -> None:

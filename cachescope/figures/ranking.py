@@ -6,9 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-import pandas as pd
-
-from cachescope.columns import rows_of
 from cachescope.figures.canvas import (
     AXIS,
     axis_title,
@@ -52,19 +49,19 @@ class _Bar:
         return f"{plural(self.misses, 'miss', 'misses')} · {time}"
 
 
-def causes(causes: pd.DataFrame, *, dark: bool = False) -> Picture:
+def causes(causes: Sequence[CauseRow], *, dark: bool = False) -> Picture:
     """Misses and compile time lost by cause, the costliest on top: what to fix first.
 
     Bars are clickable: ``customdata`` holds the number of the cause.
 
     Parameters
     ----------
-    causes : DataFrame
+    causes : DataFrame or sequence of its rows
         The frame causes: cause, verdict, misses, runs, time_lost_ns, summary, advice.
     dark : bool
         For a dark background.
     """
-    if causes.empty:
+    if not causes:
         return empty("No miss is recorded: there is no cause to show.", dark)
     made = [
         _Bar(
@@ -82,24 +79,24 @@ def causes(causes: pd.DataFrame, *, dark: bool = False) -> Picture:
             ),
             custom=row.cause,
         )
-        for row in rows_of(causes, CauseRow)
+        for row in causes
     ]
     return _ranking(made, "compile time lost", ("cause", "causes"), dark)
 
 
-def sensitivity(sensitivity: pd.DataFrame, *, dark: bool = False) -> Picture:
+def sensitivity(sensitivity: Sequence[SensitivityRow], *, dark: bool = False) -> Picture:
     """Which fields would help: the misses that hit when exactly these do not count, by the compile time they cost.
 
     What is the program itself comes last. The colour says what the fields affect. Bars are clickable: ``customdata`` holds the fields.
 
     Parameters
     ----------
-    sensitivity : DataFrame
+    sensitivity : DataFrame or sequence of its rows
         The frame sensitivity: fields, misses_alone, time_alone_ns, needs_all, unknown, affects, safety, advice.
     dark : bool
         For a dark background.
     """
-    rows = [row for row in rows_of(sensitivity, SensitivityRow) if row.misses_alone]
+    rows = [row for row in sensitivity if row.misses_alone]
     if not rows:
         nothing = "No field would help: leaving any of them out of the keys turns no miss into a hit."
         return empty(nothing, dark)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any, Final
 
-import pandas as pd
-
-from cachescope.columns import rows_of
 from cachescope.figures.canvas import (
     PANEL_TITLE,
     axis_title,
@@ -21,54 +20,55 @@ from cachescope.figures.canvas import (
     stacked_rows,
     time_axis,
 )
-from cachescope.figures.folding import by_row, folded_runs
+from cachescope.figures.folding import folded_runs
 from cachescope.figures.palette import GREEN, GREY, OUTCOME_COLOURS, SKY, VERMILLION, YELLOW
 from cachescope.figures.picture import Picture
 from cachescope.figures.texts import hover, shown
+from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.frames.replay_rows import WhatIfRate
+from cachescope.grouping import by_key
 from cachescope.terms import CACHES
 from cachescope.wording import duration, percent
 
 _GAP: Final = 0.06
 
 
-def outcomes(lookups: pd.DataFrame, runs: pd.DataFrame, *, dark: bool = False) -> Picture:
+def outcomes(lookups: Sequence[LookupRow], runs: Sequence[RunRow], *, dark: bool = False) -> Picture:
     """Outcomes per cache and run: stacked bars, a panel per cache, a row per run.
 
     Beyond 64 runs, neighbours share a row.
 
     Parameters
     ----------
-    lookups : DataFrame
+    lookups : DataFrame or sequence of its rows
         Columns run, cache, outcome.
-    runs : DataFrame
+    runs : DataFrame or sequence of its rows
         Columns run, rank, start_time.
     dark : bool
         For a dark background.
     """
-    if lookups.empty:
+    if not lookups:
         return empty("No lookup is recorded.", dark)
-    rows = folded_runs(lookups["run"], runs)
-    placed = lookups.assign(row=lookups["run"].map(rows.row_of))
-    counts = placed.groupby(["cache", "row", "outcome"], dropna=False).size()
-    caches = sorted(lookups["cache"].dropna().unique(), key=lambda c: (c not in CACHES, c))
-    there = set(lookups["outcome"].unique())
+    rows = folded_runs((row.run for row in lookups), runs)
+    placed = by_key(((row.cache, row.outcome), rows.row_of[row.run]) for row in lookups)
+    caches = sorted({cache for cache, _ in placed}, key=lambda c: (c not in CACHES, c))
+    there = {outcome for _, outcome in placed}
     present = [name for name in OUTCOME_COLOURS if name in there]
     top = legend_room(len(present)) + PANEL_TITLE
     figure = stacked_rows(rows.labels, top, dark)
     for number, cache in enumerate(caches):
         width = (1 - _GAP * (len(caches) - 1)) / len(caches)
         axis = "x" if number == 0 else f"x{number + 1}"
-        totals = counts[cache].groupby("row").sum()
+        totals = Counter(row for (of, _), places in placed.items() if of == cache for row in places)
         left = number * (width + _GAP)
         place = {"domain": [left, min(1, left + width)], "title": axis_title("lookups", 4)}
-        figure.lay_out(**{f"xaxis{axis[1:]}": count_axis(dark, int(totals.max()), **place)})
+        figure.lay_out(**{f"xaxis{axis[1:]}": count_axis(dark, max(totals.values()), **place)})
         hits = 0
         for outcome in present:
-            of_row = by_row(counts[cache], "outcome", outcome)
-            hits += sum(of_row.values()) if outcome in ("hit", "would_hit") else 0
+            of_row = Counter(placed.get((cache, outcome), ()))
+            hits += of_row.total() if outcome in ("hit", "would_hit") else 0
             at, colour = sorted(of_row), OUTCOME_COLOURS[outcome]
-            said = {row: f"{cache}: {of_row[row]} of {int(totals[row])} {outcome}" for row in at}
+            said = {row: f"{cache}: {of_row[row]} of {totals[row]} {outcome}" for row in at}
             bars(
                 figure,
                 [of_row[row] for row in at],
@@ -88,28 +88,26 @@ def outcomes(lookups: pd.DataFrame, runs: pd.DataFrame, *, dark: bool = False) -
                     "bar", x=[None], y=[None], orientation="h", name=outcome, legendgroup=outcome,
                     marker={"color": colour}, hoverinfo="skip",
                 )  # fmt: skip
-        every = int(totals.sum())
-        panel_title(figure, f"<b>{shown(cache)}</b>  {hits:,} of {every:,} hit", axis)
+        panel_title(figure, f"<b>{shown(cache)}</b>  {hits:,} of {totals.total():,} hit", axis)
     note(figure, dark, rows.remark)
     return figure
 
 
-def what_if_rates(rates: pd.DataFrame, *, dark: bool = False) -> Picture:
+def what_if_rates(rates: Sequence[WhatIfRate], *, dark: bool = False) -> Picture:
     """Before and after a what-if: lookups by outcome, and compile time saved and lost.
 
     Parameters
     ----------
-    rates : DataFrame
+    rates : DataFrame or sequence of its rows
         The frame what_if_rates: two rows, before and after.
     dark : bool
         For a dark background.
     """
-    rows = rows_of(rates, WhatIfRate)
-    if not rows or not any(row.lookups for row in rows):
+    if not any(row.lookups for row in rates):
         return empty("There are no lookups to replay.", dark)
-    top = legend_room(len(rows)) + PANEL_TITLE
-    labels = [shown(row.when) for row in rows]
-    longest_ns = max((row.time_saved_ns or 0) + (row.time_lost_ns or 0) for row in rows)
+    top = legend_room(len(rates)) + PANEL_TITLE
+    labels = [shown(row.when) for row in rates]
+    longest_ns = max((row.time_saved_ns or 0) + (row.time_lost_ns or 0) for row in rates)
     figure = rows_canvas(
         labels,
         top,
@@ -117,26 +115,26 @@ def what_if_rates(rates: pd.DataFrame, *, dark: bool = False) -> Picture:
         36,
         barmode="stack",
         bargap=0.25,
-        xaxis=count_axis(dark, max(row.lookups for row in rows), domain=[0, 0.47]),
+        xaxis=count_axis(dark, max(row.lookups for row in rates), domain=[0, 0.47]),
         xaxis2=time_axis(dark, longest_ns / 1e9, domain=[0.53, 1]),
     )
-    for name, colour, counts in _count_parts(rows):
+    for name, colour, counts in _count_parts(rates):
         _part(figure, "x", name, colour, counts, [f"{n:,} {name}" for n in counts], labels)
     for times, name, colour in (
-        ([row.time_saved_ns for row in rows], "saved", GREEN),
-        ([row.time_lost_ns for row in rows], "lost", VERMILLION),
+        ([row.time_saved_ns for row in rates], "saved", GREEN),
+        ([row.time_lost_ns for row in rates], "lost", VERMILLION),
     ):
         if any(times):
             texts = [f"{duration(ns)} {name}" for ns in times]
             _part(figure, "x2", name, colour, [(ns or 0) / 1e9 for ns in times], texts, labels)
-    panel_title(figure, f"<b>lookups that hit</b>  {_percents([row.hit_rate for row in rows])}")
-    timed = any(row.time_hit_rate is not None for row in rows)
-    rate = _percents([row.time_hit_rate for row in rows]) if timed else "no times recorded"
+    panel_title(figure, f"<b>lookups that hit</b>  {_percents([row.hit_rate for row in rates])}")
+    timed = any(row.time_hit_rate is not None for row in rates)
+    rate = _percents([row.time_hit_rate for row in rates]) if timed else "no times recorded"
     panel_title(figure, f"<b>compile time saved</b>  {rate}", "x2")
     return figure
 
 
-def _count_parts(rows: list[WhatIfRate]) -> list[tuple[str, str, list[int]]]:
+def _count_parts(rows: Sequence[WhatIfRate]) -> list[tuple[str, str, list[int]]]:
     undecided = [row.undecided or 0 for row in rows]
     parts = [
         ("hit", GREEN, [row.hits for row in rows]),

@@ -5,12 +5,12 @@ from __future__ import annotations
 import html
 import re
 import textwrap
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Final
 
-import pandas as pd
-
-from cachescope.columns import plain_columns
+from cachescope.frames.compile_rows import CompileRow
+from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.wording import harmless, place_text, run_label, short_names
 
 NAME: Final = 44
@@ -55,18 +55,12 @@ def wrapped(text: str, width: int) -> str:
     return "<br>".join(escaped(line) for line in textwrap.wrap(plain(text, 6 * width), width))
 
 
-def run_labels(runs: pd.DataFrame) -> dict[int, str]:
+def run_labels(runs: Iterable[RunRow]) -> dict[int, str]:
     """The label of each run."""
-    columns = plain_columns(runs, ["run", "rank", "start_time"])
-    return {run: run_label(run, *rest) for run, *rest in zip(*columns.values(), strict=True)}
+    return {row.run: run_label(row.run, row.rank, row.start_time) for row in runs}
 
 
-def place_labels(lookups: pd.DataFrame) -> pd.Series[str]:
-    """``forward (model.py:88)`` for each lookup; missing where neither function nor file is known."""
-    columns = ["function", "file", "line"]
-    code = lookups.groupby(columns, dropna=False, sort=False).ngroup()
-    places = lookups[columns].loc[~code.duplicated()]
-    files = short_names(places["file"].dropna())
-    rows = zip(*plain_columns(places).values(), strict=True)
-    texts = [place_text(function, file and files[file], line) for function, file, line in rows]
-    return code.map(pd.Series(texts, index=range(len(texts)), dtype="str"))
+def place_labels(rows: Sequence[LookupRow | CompileRow]) -> list[str | None]:
+    """``forward (model.py:88)`` for each lookup or compile; None where neither function nor file is known."""
+    files = short_names(row.file for row in rows if row.file)
+    return [place_text(row.function, row.file and files[row.file], row.line) for row in rows]

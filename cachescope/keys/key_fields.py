@@ -109,6 +109,8 @@ def form_fields(forms: Iterable[str], fields: Sequence[str]) -> Removed:
     {'system_info[version]': frozenset({'runtime'})}
     """
     off = set(forms)
+    if not off:
+        return Removed()
     names = {name for form in off for name in _WHOLE_FIELDS[form]}
     if off.intersection(_SYSTEM_FORMS):
         # The hash of the others: it adds nothing, and would keep the removed fields in the key.
@@ -151,6 +153,9 @@ def pattern_fields(pattern: str, fields: Sequence[str], is_tensor: Callable[[str
 
 
 def _matching(pattern: str, fields: Sequence[str]) -> list[str]:
+    if "[" in pattern and "*" not in pattern:
+        # The name of one field, as most are: a schema of hundreds does not search all of them for each.
+        return [pattern] if pattern in fields else []
     expression = re.compile(re.escape(pattern).replace(r"\*", ".*"), re.DOTALL)
     return [f for f in fields if expression.fullmatch(f) or f.partition("[")[0] == pattern]
 

@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from cachescope.json_types import JsonObject
 from cachescope.report.layout import Line
 from cachescope.report.tables import Cell, Column, Kind, columns_with_cells
 from cachescope.wording import and_more, file_size, harmless
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 T = TypeVar("T")
 Hiding = Callable[[Any, str], Any]
@@ -71,7 +68,7 @@ class Drawing:
 
     name: str  # what it shows, as its caption and for those who do not see it
     draw: Callable[..., Any]  # one of `cachescope.figures`
-    frames: tuple[pd.DataFrame, ...]  # its arguments
+    rows: tuple[Sequence[Any], ...]  # its arguments
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,8 +254,8 @@ def hidden(page: T, redaction: Hiding) -> T:
     if isinstance(page, tuple | list):
         return type(page)(hidden(item, redaction) for item in page)
     if isinstance(page, Drawing):
-        frames = tuple(_hidden_frame(frame, redaction) for frame in page.frames)
-        return replace(page, name=redaction(page.name, ""), frames=frames)
+        rows = tuple([_HiddenRow(row, redaction) for row in one] for one in page.rows)
+        return replace(page, name=redaction(page.name, ""), rows=rows)
     if is_dataclass(page) and not isinstance(page, type):
         values = {field.name: getattr(page, field.name) for field in fields(page)}
         made = {name: value if name in _OURS else hidden(value, redaction) for name, value in values.items()}
@@ -266,13 +263,11 @@ def hidden(page: T, redaction: Hiding) -> T:
     return page
 
 
-def _hidden_frame(frame: pd.DataFrame, redaction: Hiding) -> pd.DataFrame:
-    import pandas as pd
+class _HiddenRow:
+    """A row with stand-ins in what a figure reads of it."""
 
-    changed = {}
-    for name in frame.columns:
-        column = frame[name]
-        if column.dtype == object or isinstance(column.dtype, pd.StringDtype):
-            values = [redaction(value, name) for value in column.tolist()]
-            changed[name] = pd.Series(values, index=frame.index, dtype=column.dtype)
-    return frame.assign(**changed)
+    def __init__(self, row: Any, redaction: Hiding) -> None:
+        self._row, self._redaction = row, redaction
+
+    def __getattr__(self, name: str) -> Any:
+        return self._redaction(getattr(self._row, name), name)

@@ -13,10 +13,9 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 from pygments.util import ClassNotFound
 
-from cachescope.answers.chosen import Chosen, Span
+from cachescope.answers.chosen import Chosen, Span, is_within
 from cachescope.answers.one_entry import OneEntry
 from cachescope.answers.read import Read
-from cachescope.columns import rows_of
 from cachescope.figures.autotuning import autotune_margins
 from cachescope.figures.entry_files import entry_ages, entry_sizes
 from cachescope.figures.links import link_layers
@@ -29,7 +28,6 @@ from cachescope.report.html import blocks_html, safe
 from cachescope.report.layout import Line, rest
 from cachescope.report.one_entry_forms import one_entry_lines
 from cachescope.report.tables import Column, sized, timed, written
-from cachescope.views.coded_columns import within
 from cachescope.views.controls import Pane, choice, columns, heading, markup, row, sentence
 from cachescope.views.plot import Plot, Tabled, first_number
 from cachescope.views.state import State
@@ -85,8 +83,7 @@ class Entries(Pane):
 
     def __init__(self, scope: Read, state: State) -> None:
         self._scope, self._state = scope, state
-        self._entries = scope.entries
-        self._rows = rows_of(self._entries, EntryRow)
+        self._rows = scope.tables.entries.rows
         if not self._rows:
             super().__init__(sentence(no_entry(scope)))
             return
@@ -136,17 +133,16 @@ class Entries(Pane):
 
     def narrow(self, chosen: Chosen) -> None:
         """Show the entries of some lookups alone."""
-        if self._scope.entries.empty:
+        if not self._scope.tables.entries.rows:
             return
-        self._entries = _entries_of(chosen, self._state.span)
-        self._rows = rows_of(self._entries, EntryRow)
+        self._rows = _entries_of(chosen, self._state.span)
         self.summary.show(self._numbers())
         self.sizes_plot.redraw()
         self.ages_plot.redraw()
         self._filter()
 
     def _drawn(self, figure: Callable[..., Picture], dark: bool) -> Picture:
-        return figure(self._entries, dark=dark)
+        return figure(self._rows, dark=dark)
 
     def _numbers(self) -> Numbers:
         return entry_numbers(self._rows, self._scope.orphaned.rows, self._scope.removed_unnoticed.rows)
@@ -172,12 +168,12 @@ class Entries(Pane):
 
 def _pictures(scope: Read, state: State) -> Iterator[Pane]:
     """Links and autotuning, if there are any."""
-    if len(scope.links):
-        draw = partial(link_layers, scope.links, scope.entries)
+    if links := scope.linked.rows:
+        draw = partial(link_layers, links, scope.tables.entries.rows)
         plot = Plot(draw, "links between the layers", guarded=state.guarded)
         yield Pane(heading("What refers to what"), Tabled(plot, lambda: scope.links))
-    if len(scope.autotune):
-        draw = partial(autotune_margins, scope.autotune)
+    if measured := scope.tables.autotune.rows:
+        draw = partial(autotune_margins, measured)
         plot = Plot(draw, "what max-autotune measured", guarded=state.guarded)
         yield Pane(heading("What max-autotune measured"), Tabled(plot, lambda: scope.autotune))
 
@@ -189,12 +185,12 @@ def _first_to_show(entries: Sequence[EntryRow]) -> int:
     return next(damaged, next(compiled, entries[0].entry))
 
 
-def _entries_of(chosen: Chosen, span: Span | None) -> pd.DataFrame:
+def _entries_of(chosen: Chosen, span: Span | None) -> list[EntryRow]:
     """The entries whose keys were looked up, in whatever directory they are, and those written in the span."""
-    entries = chosen.read.tables.entries.frame
+    entries = chosen.read.tables.entries.rows
     if chosen.is_all or span is None:
         return entries
-    looked_up = chosen.lookups[["cache", "cache_key"]].dropna().drop_duplicates()
-    keys = pd.MultiIndex.from_frame(looked_up)
-    of_keys = pd.MultiIndex.from_frame(entries[["cache", "cache_key"]]).isin(keys)
-    return entries[of_keys | within(entries["modified_time"], span)]
+    keys = {(row.cache, row.cache_key) for row in chosen.rows if row.cache_key is not None}
+    return [
+        row for row in entries if (row.cache, row.cache_key) in keys or is_within(row.modified_time, span)
+    ]

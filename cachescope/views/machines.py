@@ -10,6 +10,7 @@ import ipywidgets
 import pandas as pd
 from traitlets.utils.bunch import Bunch
 
+from cachescope.analysis.contexts.keys import context_groups
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.predictions import PredictionSummary, predictions_of_run
 from cachescope.answers.read import Read
@@ -18,8 +19,7 @@ from cachescope.columns import frame_of, rows_of
 from cachescope.figures.context_grid import context_sharing
 from cachescope.figures.datasheets import device_rates
 from cachescope.figures.texts import run_labels
-from cachescope.frames.context_rows import ContextRow
-from cachescope.frames.sharing_rows import FormDifference, PairRow, PredictionRow
+from cachescope.frames.sharing_rows import FormDifference, GroupRow, PairRow, PredictionRow
 from cachescope.report.blocks import Block, Group
 from cachescope.report.comparison import prediction_lines, unpredicted
 from cachescope.report.contexts import NO_CONTEXT, difference_blocks, side_by_side_blocks
@@ -41,7 +41,7 @@ class WillHit(Pane):
             super().__init__(heading("Will it hit", lacks))
             return
         looked_up = scope.asked_torch
-        labels = run_labels(scope.runs)
+        labels = run_labels(scope.tables.runs.rows)
         runs = [(labels[run], run) for run in looked_up]
         self.run = dropdown("A process like", runs, value=looked_up[-1])
         self.answer = markup()
@@ -65,7 +65,7 @@ class Machines(Pane):
 
     def __init__(self, scope: Read, state: State) -> None:
         self._scope, self._state, self._chosen = scope, state, Chosen(scope)
-        self.contexts = rows_of(scope.contexts, ContextRow)
+        self.contexts = scope.all_contexts.rows
         devices = [
             markup(Group("", "Devices", tuple(first_devices(scope.named_devices.rows)))),
             self._devices_plot(),
@@ -147,15 +147,16 @@ class Machines(Pane):
         # There would be a grid of question marks.
         if not self._shared.is_decided:
             return markup()
-        groups = self._scope.context_groups()
-        draw = partial(context_sharing, groups, self._scope.contexts)
+        groups = context_groups(self._scope.known_contexts)
+        draw = partial(context_sharing, groups, self._scope.all_contexts.rows)
         plot = Plot(draw, "which contexts share a key under which schema", guarded=self._state.guarded)
-        return Pane(heading("Who shares a key", _SHARING), Tabled(plot, lambda: groups))
+        return Pane(heading("Who shares a key", _SHARING), Tabled(plot, lambda: frame_of(groups, GroupRow)))
 
     def _devices_plot(self) -> ipywidgets.Widget:
-        if self._scope.devices["datasheet"].isna().all():
+        devices = self._scope.named_devices.rows
+        if all(row.datasheet is None for row in devices):
             return markup()
-        draw = partial(device_rates, self._scope.devices)
+        draw = partial(device_rates, devices)
         return Plot(draw, "devices and their datasheets", guarded=self._state.guarded)
 
 

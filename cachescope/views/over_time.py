@@ -35,7 +35,9 @@ class OverTime(Pane):
         guarded = state.guarded
         self.clock = toggle_buttons("Clock", options=_CLOCKS, value=_first_clock(scope.lookups))
         self.plot = Plot(
-            lambda dark: timeline(scope.lookups, scope.runs, clock=self.clock.value, dark=dark),
+            lambda dark: timeline(
+                scope.shown.rows, scope.tables.runs.rows, clock=self.clock.value, dark=dark
+            ),
             "lookups over time",
             self._clicked,
             guarded,

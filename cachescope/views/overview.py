@@ -91,9 +91,9 @@ class Overview(Pane):
         self.graphs_plot = Plot(draw, "runs by graphs", self._clicked_lookup, guarded)
         self.graphs = Tabled(self.graphs_plot, lambda: self._chosen.lookups[_GRAPHS])
         path = []
-        if not scope.phases.empty:
-            plot = Plot(partial(phases, scope.phases, scope.runs), "self time of each phase, by run")
-            path = [heading("Where the time went"), plot]
+        if of_phases := scope.phases_read[0].rows:
+            draw = partial(phases, of_phases, scope.tables.runs.rows)
+            path = [heading("Where the time went"), Plot(draw, "self time of each phase, by run")]
         first = Pane(
             heading("What to fix first", "A title opens Why."),
             self.cards,
@@ -148,7 +148,7 @@ class Overview(Pane):
     def _drawn(self, figure: Callable[..., Picture], dark: bool) -> Picture:
         if not len(self._chosen) and not self._chosen.is_all:
             return empty("No lookup is of this time.", dark)
-        return figure(self._chosen.lookups, self._scope.runs, dark=dark)
+        return figure(self._chosen.rows, self._scope.tables.runs.rows, dark=dark)
 
     def _opened(self, pane: str, number: int) -> None:
         facts = self._scope.facts

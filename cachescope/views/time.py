@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
+from typing import Final, TypeVar
 
 import pandas as pd
 
-from cachescope.answers.chosen import Chosen
+from cachescope.answers.chosen import Chosen, is_within
 from cachescope.answers.names import run_name
 from cachescope.answers.read import Read
 from cachescope.answers.time_spent import TimeSpent
+from cachescope.columns import frame_of
 from cachescope.figures.compile_time import compiles, phases
+from cachescope.frames.compile_rows import CompileRow, PhaseRow
+from cachescope.grouping import by_key
 from cachescope.json_types import JsonObject
 from cachescope.report.tables import Column, Sorted, shared, timed
 from cachescope.report.time_spent import time_lines
-from cachescope.views.coded_columns import within
 from cachescope.views.controls import Pane, choice, heading, markup, row
 from cachescope.views.plot import Plot, Tabled, first_number
 from cachescope.views.state import State
 from cachescope.views.table import ListedRows, Table
 from cachescope.wording import harmless
+
+OfRun = TypeVar("OfRun", PhaseRow, CompileRow)
 
 # Of the rows of `_phase_rows`.
 _PHASES: Final = (
@@ -49,18 +53,18 @@ class Time(Pane):
         runs = [(run_name(row), run) for run, row in scope.facts.runs.items()]
         guarded = state.guarded
         self.phases_plot = Plot(
-            lambda dark: phases(self.frame(), scope.runs, dark=dark),
+            lambda dark: phases(self._of_run(scope.phases_read[0].rows), scope.tables.runs.rows, dark=dark),
             "self time of each phase, by run",
             self._clicked_phase,
             guarded,
         )
         self.compiles_plot = Plot(
-            lambda dark: compiles(self._compiles(), scope.runs, dark=dark),
+            lambda dark: compiles(self._compiles(), scope.tables.runs.rows, dark=dark),
             "compiles over time",
             self._clicked_compile,
             guarded,
         )
-        self.compiles = Tabled(self.compiles_plot, lambda: self._compiles()[_COMPILES])
+        self.compiles = Tabled(self.compiles_plot, lambda: frame_of(self._compiles(), CompileRow)[_COMPILES])
         self.phases = Table(ListedRows(_PHASES, []), "phases and their events", page_size=20)
         self.said = markup()
         state.observe(guarded(self._show), "run")
@@ -84,21 +88,21 @@ class Time(Pane):
 
     def frame(self) -> pd.DataFrame:
         """The phases of the chosen run, or of all."""
-        return self._of_run(self._scope.phases)
+        return frame_of(self._of_run(self._scope.phases_read[0].rows), PhaseRow)
 
     def narrow(self, chosen: Chosen) -> None:
         """Draw the compiles of the span alone."""
         if self.spent.runs:
             self.compiles.redraw()
 
-    def _of_run(self, frame: pd.DataFrame) -> pd.DataFrame:
+    def _of_run(self, rows: list[OfRun]) -> list[OfRun]:
         run = self._state.run
-        return frame if run is None else frame[frame["run"] == run].reset_index(drop=True)
+        return rows if run is None else [row for row in rows if row.run == run]
 
-    def _compiles(self) -> pd.DataFrame:
+    def _compiles(self) -> list[CompileRow]:
         """The compiles of the chosen run, those that began in the chosen span."""
-        compiles, span = self._of_run(self._scope.compiles), self._state.span
-        return compiles if span is None else compiles[within(compiles["start_time"], span)]
+        compiles, span = self._of_run(self._scope.compiles_read[0].rows), self._state.span
+        return compiles if span is None else [row for row in compiles if is_within(row.start_time, span)]
 
     def _clicked_phase(self, clicked: JsonObject) -> None:
         run = first_number(clicked.get("data"))
@@ -111,7 +115,8 @@ class Time(Pane):
             self._state.show_lookups(run=first_number(data), text=data[1])
 
     def _show(self, change: object = None) -> None:
-        self.phases.show(ListedRows(_PHASES, list(enumerate(_phase_rows(self.frame())))))
+        phases_shown = self._of_run(self._scope.phases_read[0].rows)
+        self.phases.show(ListedRows(_PHASES, list(enumerate(_phase_rows(phases_shown)))))
         self.said.show(*time_lines(self._spent()))
         self.phases_plot.redraw()
         self.compiles.redraw()
@@ -126,10 +131,11 @@ class Time(Pane):
         return replace(spent, runs=runs, members=members, without=(), contrast=None, starts=())
 
 
-def _phase_rows(phases: pd.DataFrame) -> list[tuple[str, str, int, int, float | None]]:
+def _phase_rows(phases: list[PhaseRow]) -> list[tuple[str, str, int, int, float | None]]:
     """Phase, event, how many there are, their self time and its share; the longest first."""
-    sums = phases.groupby(["phase", "event"], as_index=False)[["count", "self_time_ns"]].sum()
-    ordered = sums.sort_values("self_time_ns", ascending=False, kind="stable")
-    total = int(ordered["self_time_ns"].sum())
-    rows = zip(*(ordered[name].tolist() for name in ("phase", "event", "count", "self_time_ns")), strict=True)
-    return [(*row, row[3] / total if total else None) for row in rows]
+    total = sum(row.self_time_ns for row in phases)
+    made = []
+    for (phase, event), rows in sorted(by_key(((one.phase, one.event), one) for one in phases).items()):
+        taken = sum(row.self_time_ns for row in rows)
+        made.append((phase, event, sum(row.count for row in rows), taken, taken / total if total else None))
+    return sorted(made, key=lambda row: -row[3])

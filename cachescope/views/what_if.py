@@ -114,15 +114,13 @@ class WhatIfView(Pane):
             super().__init__(sentence(NOTHING))
             return
         guarded = self._state.guarded
-        self._labels = run_labels(scope.runs)
+        self._labels = run_labels(scope.tables.runs.rows)
         rows = scope.sensitivity_rows()
         fields, varying = self.found.fields, self.found.varying
         safety = scope.field_safety
         self.tree = Tree(toggle_groups(fields, varying, safety, savings_of(scope, rows, varying)))
         self.tree.observe(guarded(lambda change: self._set(tuple(change["new"]))), "off")
-        self.ranking = markup(
-            *sensitivity_lines(scope.sensitivity_rows(), _RANKED, "scope.sensitivity() has all")
-        )
+        self.ranking = markup(*sensitivity_lines(rows, _RANKED, "scope.sensitivity() has all"))
         self.undo = button("Undo", self._undo, "Take the last toggle back")
         self.reset = button("Reset", lambda: self._set(()), "Everything counts again")
         self.numbers, self.warnings, self.remarks = markup(), markup(), markup()
@@ -134,7 +132,7 @@ class WhatIfView(Pane):
             page_size=8,
         )
         self.rates_plot = Plot(
-            lambda dark: what_if_rates(self.found.rates_of(self._chosen).frame, dark=dark),
+            lambda dark: what_if_rates(self.found.rates_of(self._chosen).rows, dark=dark),
             "hit rates before and after",
             guarded=guarded,
         )

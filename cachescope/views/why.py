@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, Final
 
 import ipywidgets
@@ -19,8 +18,6 @@ from cachescope.answers.difference import difference, side_named
 from cachescope.answers.explanation import Explanation, costliest_root
 from cachescope.answers.names import lookup_in_run
 from cachescope.answers.read import Read
-from cachescope.columns import frame_of
-from cachescope.components import Detail
 from cachescope.errors import NotFoundError
 from cachescope.figures.key_strip import key_difference
 from cachescope.figures.picture import Picture
@@ -66,7 +63,7 @@ class SameCause(Pane):
         self.table.show(ListedRows(self._heads(), rows))
 
     def _heads(self) -> list[Column]:
-        labels, misses = run_labels(self._scope.runs), self._scope.facts.misses
+        labels, misses = run_labels(self._scope.tables.runs.rows), self._scope.facts.misses
         return [
             Column("Lookup", "name", "lookup"),
             Column("Run", "word", lambda row: labels[row.run]),
@@ -173,9 +170,9 @@ class Why(Pane):
     def _draw(self, dark: bool) -> Picture:
         assert self.explained is not None
         lookup = self._scope.facts.lookups[self.explained.lookup]
-        recorded = lookup.detail_set is not None
-        fields = self._scope.hash_details(lookup=lookup.lookup) if recorded else frame_of([], Detail)
-        return key_difference(replace(self.explained, changes=self._changes).frame, fields, dark=dark)
+        recorded = lookup.detail_set
+        fields = [] if recorded is None else self._scope.tables.hash_details.details(recorded)
+        return key_difference(self._changes, fields, dark=dark)
 
     def _picked(self, change: Bunch) -> None:
         name = "lookup" if change["owner"] is self.lookup else "other"

@@ -13,11 +13,16 @@ HOSTILE = "<script>alert(1)</script><b>\x1b[31m\x00\u202e\u200b\U000e0041$x$ %{x
 OUTCOMES = ("hit", "full_miss", "guard_miss", "bypass", "disabled")
 
 
-def frame(name: str, rows: list[dict[str, Any]]) -> pd.DataFrame:
-    """A declared frame from rows that name only some of its columns."""
+def rows(name: str, given: list[dict[str, Any]]) -> list[Any]:
+    """Rows of a declared frame that name only some of its columns."""
     kind = FRAMES[name]
     blank = {c.name: () if c.dtype == TUPLE else None for c in columns_of(kind)}
-    return frame_of([kind(**blank | row) for row in rows], kind)
+    return [kind(**blank | row) for row in given]
+
+
+def frame(name: str, given: list[dict[str, Any]]) -> pd.DataFrame:
+    """Their frame."""
+    return frame_of(rows(name, given), FRAMES[name])
 
 
 def runs_of(count: int) -> pd.DataFrame:

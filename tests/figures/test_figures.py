@@ -1,4 +1,4 @@
-"""What holds for every figure: empty frames, one row, hostile texts, dark, the same between calls."""
+"""What holds for every figure: nothing, one row, hostile texts, dark, the same between calls."""
 
 import json
 import re
@@ -7,9 +7,10 @@ from typing import Any
 
 import plotly.graph_objects as go
 import pytest
-from figures.frames import HOSTILE, START, frame, runs_of
+from figures.frames import HOSTILE, START, rows
 
 from cachescope import figures
+from cachescope.columns import frame_of
 from cachescope.figures import palette
 from cachescope.figures.palette import in_the_dark
 from tests.output_gates import unseen_in
@@ -19,10 +20,13 @@ pytestmark = pytest.mark.slow  # every figure is drawn
 Make = Callable[..., go.Figure]
 
 
+_RUN = rows("runs", [{"run": 0, "rank": 0, "source": "x", "start_time": START}])
+
+
 def _lookups(text: str) -> Any:
     row = {"lookup": 0, "run": 0, "order": 0, "time": START, "end_time": START + 10**9, "time_taken_ns": 10**9,
            "cache": "fxgraph", "cache_key": text, "outcome": "full_miss", "compile_id": text, "direction": text}  # fmt: skip
-    return frame("lookups", [row])
+    return rows("lookups", [row])
 
 
 def _arguments(text: str) -> dict[str, tuple[Any, ...]]:
@@ -33,35 +37,35 @@ def _arguments(text: str) -> dict[str, tuple[Any, ...]]:
         for i in range(2)
     ]  # fmt: skip
     return {
-        "outcomes": (_lookups(text), runs_of(1)),
-        "causes": (frame("causes", [{"cause": 0, "verdict": "bypassed", "misses": 1, "summary": text, "advice": text,
+        "outcomes": (_lookups(text), _RUN),
+        "causes": (rows("causes", [{"cause": 0, "verdict": "bypassed", "misses": 1, "summary": text, "advice": text,
                                      "time_lost_ns": 10**9, "fields": (text,), "runs": (0,)}]),),
-        "timeline": (_lookups(text), runs_of(1)),
-        "phases": (frame("phases", [{"run": 0, "compile_id": text, "segment": 1, "phase": text, "event": text, "count": 1,
-                                     "unended": 0, "time_ns": 10**9, "self_time_ns": 10**9}]), runs_of(1)),
-        "compiles": (frame("compiles", [{"run": 0, "compile_id": text, "segment": 1, "kind": "recompile", "function": text,
+        "timeline": (_lookups(text), _RUN),
+        "phases": (rows("phases", [{"run": 0, "compile_id": text, "segment": 1, "phase": text, "event": text, "count": 1,
+                                     "unended": 0, "time_ns": 10**9, "self_time_ns": 10**9}]), _RUN),
+        "compiles": (rows("compiles", [{"run": 0, "compile_id": text, "segment": 1, "kind": "recompile", "function": text,
                                          "file": text, "line": 3, "start_time": START, "time_taken_ns": 10**9,
-                                         "recompile_reasons": (text,), "error": text}]), runs_of(1)),
-        "runs_by_graph": (_lookups(text), runs_of(1)),
-        "what_if_rates": (frame("what_if_rates", [
+                                         "recompile_reasons": (text,), "error": text}]), _RUN),
+        "runs_by_graph": (_lookups(text), _RUN),
+        "what_if_rates": (rows("what_if_rates", [
             {"when": text, "lookups": 1, "hits": 1, "misses": 0, "bypasses": 0, "unknown": 0, "hit_rate": 1.0, "undecided": 0,
              "time_saved_ns": 10**9, "time_hit_rate": 1.0}]),),
-        "sensitivity": (frame("sensitivity", [{"fields": (text,), "misses_alone": 1, "time_alone_ns": 10**9,
+        "sensitivity": (rows("sensitivity", [{"fields": (text,), "misses_alone": 1, "time_alone_ns": 10**9,
                                                "affects": text, "advice": text}]),),
-        "key_difference": (frame("changes", [{"field": text, "kind": "value", "summary": text}]),
-                           frame("hash_details", [{"field": text, "detail_hash": "x", "value_text": text},
+        "key_difference": (rows("changes", [{"field": text, "kind": "value", "summary": text}]),
+                           rows("hash_details", [{"field": text, "detail_hash": "x", "value_text": text},
                                                   {"field": "gm", "detail_hash": "x", "value_text": text}])),
-        "context_sharing": (frame("context_groups", [{"schema": text, "without": (text,), "group": 0, "contexts": (0, 1),
+        "context_sharing": (rows("context_groups", [{"schema": text, "without": (text,), "group": 0, "contexts": (0, 1),
                                                       "isolation_key": text}]),
-                            frame("contexts", [{"context": 0, "source": text, "host": text, "torch_version": text}])),
-        "entry_sizes": (frame("entries", entries),),
-        "entry_ages": (frame("entries", entries),),
-        "link_layers": (frame("links", [{"parent": 0, "parent_kind": text, "child": 1, "child_kind": "x" + text,
-                                         "child_key": text, "known_by": text}]), frame("entries", entries)),
-        "autotune_margins": (frame("autotune", [{"entry": 0, "op": text, "inputs": text, "precision": text, "choice": text,
+                            rows("contexts", [{"context": 0, "source": text, "host": text, "torch_version": text}])),
+        "entry_sizes": (rows("entries", entries),),
+        "entry_ages": (rows("entries", entries),),
+        "link_layers": (rows("links", [{"parent": 0, "parent_kind": text, "child": 1, "child_kind": "x" + text,
+                                         "child_key": text, "known_by": text}]), rows("entries", entries)),
+        "autotune_margins": (rows("autotune", [{"entry": 0, "op": text, "inputs": text, "precision": text, "choice": text,
                                                  "time_ms": 1.5, "is_failed": False, "is_chosen": True,
                                                  "device_name": text}]),),
-        "device_rates": (frame("devices", [{"device": 0, "name": text, "type": text, "seen_in": (text,), "arch": text,
+        "device_rates": (rows("devices", [{"device": 0, "name": text, "type": text, "seen_in": (text,), "arch": text,
                                             "datasheet": text, "source": text, "peak_fp32_tflops": 1.0}]),),
     }  # fmt: skip
 
@@ -86,8 +90,8 @@ def test_every_figure_is_tried_here() -> None:
 
 @pytest.mark.parametrize("name", EVERY)
 @pytest.mark.parametrize("dark", [False, True])
-def test_empty_frames_give_a_figure_that_says_why(name: str, dark: bool) -> None:
-    made = getattr(figures, name)(*(f.iloc[:0] for f in _arguments("x")[name]), dark=dark)
+def test_nothing_gives_a_figure_that_says_why(name: str, dark: bool) -> None:
+    made = getattr(figures, name)(*(rows[:0] for rows in _arguments("x")[name]), dark=dark)
     assert len(made.data) == 0
     (said,) = made.layout.annotations
     assert len(said.text) > 20
@@ -117,12 +121,13 @@ def test_the_browser_draws_what_plotly_holds(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_the_same_frames_give_the_same_figure_and_stay_as_they_are(name: str) -> None:
-    arguments = _arguments("word")[name]
-    before = [f.copy() for f in arguments]
+def test_frames_give_the_figure_of_their_rows_and_stay_as_they_are(name: str) -> None:
+    rows = _arguments("word")[name]
+    frames = [frame_of(some, type(some[0])) for some in rows]
+    before = [frame.copy() for frame in frames]
     make = getattr(figures, name)
-    assert make(*arguments).to_json() == make(*arguments).to_json()
-    assert all(f.equals(old) for f, old in zip(arguments, before, strict=True))
+    assert make(*frames).to_json() == make(*frames).to_json() == make(*rows).to_json()
+    assert all(frame.equals(old) for frame, old in zip(frames, before, strict=True))
 
 
 @pytest.mark.parametrize("name", EVERY)

@@ -166,11 +166,11 @@ def test_guards_that_failed_are_named(page: PageOf) -> None:
 
 
 @pytest.mark.parametrize("sample", SAMPLES)
-def test_figures_come_with_the_frames_they_are_drawn_from(sample: str, page: PageOf) -> None:
+def test_figures_come_with_the_rows_they_are_drawn_from(sample: str, page: PageOf) -> None:
     drawings = [i for one in page(sample).sections for i in parts_of(one.blocks) if isinstance(i, Drawing)]
     assert len(drawings) >= 5
     for drawing in drawings:
-        assert all(isinstance(frame, pd.DataFrame) for frame in drawing.frames), drawing.name
+        assert drawing.draw(*drawing.rows).data, drawing.name
 
 
 def test_long_tables_are_cut_and_it_is_said_where_the_rest_is() -> None:
@@ -207,7 +207,7 @@ def test_what_was_compiled_again_is_told_with_its_guard(recording: Any) -> None:
     said = texts(section(made, "compiles").blocks)
     assert len(scope.recompiles) and all(f"guard: {guard}" in said for guard in scope.recompiles["guard"])
     drawings = [part for part in section(made, "spent").blocks if isinstance(part, Drawing)]
-    assert len(drawings) == 1 and len(drawings[0].frames[0]) == len(scope.compiles)
+    assert len(drawings) == 1 and len(drawings[0].rows[0]) == len(scope.compiles)
 
 
 def test_no_two_causes_of_what_if_have_the_same_name(recording: Any) -> None:

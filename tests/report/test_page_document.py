@@ -24,7 +24,7 @@ from cachescope.report.page.file import document
 from cachescope.report.page.markup import drawings_of
 from cachescope.report.redact import Identities, Redaction
 from cachescope.scope import Scope
-from tests.figures.frames import frame
+from tests.figures.frames import rows
 from tests.report.conftest import PageOf, Written
 
 pytestmark = pytest.mark.slow  # whole reports are written
@@ -125,7 +125,7 @@ def test_a_figure_in_the_dark_is_the_dark_figure(sample: str, page: PageOf, writ
     drawings = [drawing for section in page(sample).sections for drawing in drawings_of(section.blocks)]
     for drawing, found in zip(drawings, drawn_in(written(sample).read_text()), strict=True):
         assert found["dark"], drawing.name
-        assert patched(found) == json.loads(drawing.draw(*drawing.frames, dark=True).to_json())
+        assert patched(found) == json.loads(drawing.draw(*drawing.rows, dark=True).to_json())
 
 
 @pytest.mark.parametrize("sample", ["tour", "entry_truncated"])
@@ -151,9 +151,9 @@ def test_redacted_it_tells_neither_who_nor_where(
 
 def test_one_stand_in_for_one_thing_in_tables_and_figures() -> None:
     uuid, path = "GPU-0123abcd-4567-89ab-cdef-0123456789ab", "/srv/secret place/" + "deep/" * 30 + "run.log"
-    devices = frame("devices", [{"device": 0, "name": f"board {uuid}", "type": "cuda", "uuid": uuid,
+    devices = rows("devices", [{"device": 0, "name": f"board {uuid}", "type": "cuda", "uuid": uuid,
                                  "pci": "0000:3b:00.0", "properties": "{}"}])  # fmt: skip
-    entries = frame("entries", [{"entry": 0, "cache": "fxgraph", "path": path, "root": "/srv/secret place",
+    entries = rows("entries", [{"entry": 0, "cache": "fxgraph", "path": path, "root": "/srv/secret place",
                                  "size_bytes": 9, "status": "ok"}])  # fmt: skip
     parts = (
         Line(f"read '{path}' of {uuid}"),

@@ -41,7 +41,7 @@ def change_sentences(
             "",
             f"{len(options)} options of torch._inductor.config differ; keep them equal in every process.",
         )
-        changes = tuple(change for change in changes if change not in options)
+        changes = tuple(change for change in changes if not _OPTION.fullmatch(change.field))
     inputs = [change for change in changes if is_input(change.field)]
     are_moved = are_inputs_moved(changes)
     if are_moved:

@@ -15,10 +15,6 @@ from cachescope.report.time_spent import time_lines
 
 # Of each list of compiles.
 _LISTED: Final = 100
-_COMPILE_COLUMNS: Final = [
-    "run", "compile_id", "kind", "function", "file", "line", "start_time", "time_taken_ns", "recompile_reasons", "error",
-]  # fmt: skip
-_RUN_COLUMNS: Final = ["run", "rank", "start_time"]
 
 
 def spent_section(scope: Read) -> Section:
@@ -29,17 +25,15 @@ def spent_section(scope: Read) -> Section:
     )
     # What vLLM says of its starts, and what could not be read, stands in sections of their own.
     spent = replace(TimeSpent.of(scope), starts=(), problems=())
-    drawn = (scope.compiles[_COMPILE_COLUMNS], scope.runs[_RUN_COLUMNS])
+    drawn = (scope.compiles_read[0].rows, scope.tables.runs.rows)
     drawings = [Drawing("Compiles over time", compiles, drawn)] if len(drawn[0]) else []
     return Section("spent", "Where did the time go?", sentence, (*time_lines(spent), *drawings))
 
 
 def path_drawing(scope: Read) -> list[Block]:
     """What each start spent its time on; nothing where no trace has events."""
-    if scope.phases.empty:
-        return []
-    drawn = (scope.phases[["run", "phase", "self_time_ns"]], scope.runs[_RUN_COLUMNS])
-    return [Drawing("Self time of each phase, by run", phases, drawn)]
+    drawn = (scope.phases_read[0].rows, scope.tables.runs.rows)
+    return [Drawing("Self time of each phase, by run", phases, drawn)] if drawn[0] else []
 
 
 def subject_sections(scope: Read) -> Iterator[Section]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
 
 from cachescope.answers.directory import Directory, newest_first
 from cachescope.answers.read import Read
@@ -17,11 +16,6 @@ from cachescope.report.layout import Line
 from cachescope.report.tables import Column, sized, timed, written
 from cachescope.terms import ENTRY_KINDS
 
-# The columns that entry_sizes, entry_ages and link_layers read.
-_DRAWN: Final = [
-    "entry", "cache", "path", "root", "cache_key", "size_bytes", "modified_time", "status", "damage", "name",
-]  # fmt: skip
-
 
 def entries_section(scope: Read) -> Section:
     """Question 5: what is in this directory."""
@@ -32,7 +26,7 @@ def entries_section(scope: Read) -> Section:
     found = Directory.of(scope)
     blocks: list[Block] = [Line(no_entry(scope))]
     if found.entries:
-        drawn = scope.entries[_DRAWN]
+        drawn = scope.tables.entries.rows
         blocks = [
             entry_numbers(found.entries, found.orphans, found.removable),
             Drawing("Sizes by kind, folder and file", entry_sizes, (drawn,)),
@@ -61,17 +55,16 @@ def _kinds(found: Directory) -> Table:
 
 
 def _links(scope: Read) -> Iterator[Block]:
-    if len(scope.links):
-        drawing = Drawing("References between files", link_layers, (scope.links, scope.entries[_DRAWN]))
+    if links := scope.linked.rows:
+        drawing = Drawing("References between files", link_layers, (links, scope.tables.entries.rows))
         yield Group("links", "What refers to what", (drawing,))
 
 
 def _measured(scope: Read) -> Iterator[Block]:
-    if scope.autotune.empty:
-        return
-    drawing = Drawing("What max-autotune measured", autotune_margins, (scope.autotune,))
-    intro = Line("The choices that max-autotune timed for each operator, beside the fastest.")
-    yield Group("autotune", "What max-autotune measured", (intro, drawing))
+    if measured := scope.tables.autotune.rows:
+        drawing = Drawing("What max-autotune measured", autotune_margins, (measured,))
+        intro = Line("The choices that max-autotune timed for each operator, beside the fastest.")
+        yield Group("autotune", "What max-autotune measured", (intro, drawing))
 
 
 def _every_file(found: Directory) -> Table:

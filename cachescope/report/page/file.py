@@ -102,7 +102,7 @@ def figures_object(drawings: Iterable[Drawing]) -> list[JsonObject]:
     """The figures in light colours, each with its differences in the dark: places and values."""
     drawn = []
     for one in drawings:
-        light = json.loads(one.draw(*one.frames).to_json())
+        light = json.loads(one.draw(*one.rows).to_json())
         drawn.append({"data": light["data"], "layout": light["layout"], "dark": list(in_the_dark(light))})
     return drawn
 
@@ -113,8 +113,8 @@ def _file(name: str) -> str:
 
 def report(scope: Read, target: Path, *, redact: bool) -> Path:
     """Write the report of a scope; see `Scope.report`."""
-    sources = [source for sources in scope.runs["sources"] for source in sources]
-    refuse(target, [*sources, *scope.entries["root"].unique()])
+    sources = {source for run in scope.facts.runs.values() for source in run.sources}
+    refuse(target, sources | {row.root for row in scope.facts.entries.values() if row.root is not None})
     page = page_of(scope)
     if redact:
         page = hidden(page, Redaction(identities(scope)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from cachescope.analysis.contexts.keys import context_groups
 from cachescope.answers.predictions import PredictionSummary, predictions_of_run
 from cachescope.answers.read import Read
 from cachescope.answers.sharing import Sharing, SideBySide, context_names
@@ -44,14 +45,13 @@ def contexts_section(scope: Read) -> Section:
         " if their contexts are equal in the forms that count. A recorded run shows only what its hash details prove."
     )
     blocks: list[Block] = []
-    if scope.contexts.empty:
+    if not scope.all_contexts.rows:
         blocks.append(Line(NO_CONTEXT))
     else:
-        columns = ["context", "source", "run", "known_from", "torch_version", "host"]
-        drawn = (scope.context_groups(), scope.contexts[columns])
         found = Sharing.of(scope, most=3)
         blocks += side_by_side_blocks(SideBySide.of(scope), context_names(scope), found.keys)
         if found.is_decided:
+            drawn = (context_groups(scope.known_contexts), scope.all_contexts.rows)
             blocks.append(Drawing("Which contexts share a key under which schema", context_sharing, drawn))
         blocks += _pairs(found)
     blocks.append(_predictions(scope))
@@ -64,11 +64,11 @@ def devices_section(scope: Read) -> Section:
         "Every device that a key, an entry or a snapshot names, with the peak dense rates of the vendor's"
         " datasheet, and how the name was matched to it; a device without a datasheet gets no number."
     )
-    devices = scope.devices
+    devices = scope.named_devices.rows
     blocks: list[Block] = []
-    if devices["datasheet"].notna().any():
+    if any(row.datasheet is not None for row in devices):
         blocks.append(Drawing("Devices and their datasheets", device_rates, (devices,)))
-    blocks += first_devices(scope.named_devices.rows)
+    blocks += first_devices(devices)
     return Section("devices", "Which device was each key made for?", sentence, tuple(blocks))
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.read import Read
 from cachescope.figures.graph_grid import runs_by_graph
@@ -13,16 +11,6 @@ from cachescope.report.blocks import Block, Drawing, Numbers, Section
 from cachescope.report.layout import Line
 from cachescope.report.rates import rate_numbers, rates_table
 from cachescope.terms import HOW_TO_RECORD
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-
-# The columns that figures of lookups read: the others need not be redacted.
-_DRAWN: Final = [
-    "lookup", "run", "order", "time", "end_time", "cache", "cache_key", "outcome", "compile_id", "direction",
-    "function", "file", "line", "time_taken_ns",
-]  # fmt: skip
 
 
 def outcomes_section(scope: Read) -> Section:
@@ -35,7 +23,7 @@ def outcomes_section(scope: Read) -> Section:
     if not scope.facts.lookups:
         parts.append(Line(f"No lookup was read, so there is no hit rate. To record some: {HOW_TO_RECORD}."))
     else:
-        drawing = Drawing("Outcomes by cache and run", outcomes, drawn_lookups(scope))
+        drawing = Drawing("Outcomes by cache and run", outcomes, (scope.shown.rows, scope.tables.runs.rows))
         parts += [Numbers(rate_numbers(Chosen(scope))), drawing, rates_table(scope)]
     return Section("hits", "Did it hit?", sentence, tuple(parts))
 
@@ -46,14 +34,9 @@ def time_section(scope: Read) -> Section:
         "Every lookup at its time, with the compile that followed where it did not hit; then each run beside each graph,"
         " which shows whether one graph misses everywhere or one run misses everything."
     )
-    drawn = drawn_lookups(scope)
+    drawn = (scope.shown.rows, scope.tables.runs.rows)
     parts: tuple[Block, ...] = (Line("No lookup was read: nothing to place."),)
     if scope.facts.lookups:
         grid = Drawing("Outcomes, runs by graphs", runs_by_graph, drawn)
         parts = (Drawing("Lookups over time", timeline, drawn), grid)
     return Section("time", "When and where did it miss?", sentence, parts)
-
-
-def drawn_lookups(scope: Read) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The frames that figures of lookups are drawn from."""
-    return scope.lookups[_DRAWN], scope.runs[["run", "rank", "start_time", "end_time"]]

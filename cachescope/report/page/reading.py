@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
 from cachescope.answers.read import Read
-from cachescope.columns import rows_of
-from cachescope.frames.recorded_rows import RunRow
 from cachescope.report.blocks import Block, Group, Head, Section, Table, table
 from cachescope.report.layout import Line
 from cachescope.report.tables import Column, written
@@ -66,12 +65,12 @@ def words_section() -> Section:
 
 
 def _runs(scope: Read) -> Block:
-    runs = rows_of(scope.runs, RunRow)
+    runs = scope.tables.runs.rows
     if not runs:
         roots = sorted({str(row.root) for row in scope.facts.entries.values()})
         found = f"No run was read, only {', '.join(roots[:8])}." if roots else "No run was read."
         return Line(found)
-    looked_up = scope.lookups.groupby("run").size().to_dict()
+    looked_up = Counter(row.run for row in scope.shown.rows)
     columns = (
         Column("Run", "name", "run"),
         Column("Rank", "name", "rank", is_optional=True),
@@ -79,7 +78,7 @@ def _runs(scope: Read) -> Block:
         Column("Started (UTC)", "word", lambda row: written(row.start_time)),
         Column("torch", "word", "torch_version"),
         Column("Python", "word", "python_version"),
-        Column("Lookups", "number", lambda row: int(looked_up.get(row.run, 0))),
+        Column("Lookups", "number", lambda row: looked_up[row.run]),
         Column("Source", "code", "source"),
         Column("Cache directory", "code", "cache_dir", is_optional=True),
     )

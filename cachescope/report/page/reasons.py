@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from cachescope.answers.cards import MOST, Card, Cards, nothing_to_fix, ways
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.directory import past_misses
-from cachescope.answers.explanation import Explanation
 from cachescope.answers.names import cache_name
 from cachescope.answers.read import Read
 from cachescope.answers.vllm import VllmFolders
@@ -32,6 +32,7 @@ _WAYS: Final = 3
 _EXPLAINED: Final = 10
 _PLACES: Final = 8
 _LOOKUPS: Final = 2000
+_STRIP: Final = "All fields of the key, the changed ones numbered"
 # Sets of fields that would help.
 _RANKED: Final = 100
 
@@ -43,22 +44,19 @@ def _evidence(scope: Read, card: Card) -> Iterator[Block]:
         yield from [Line("In another way:")] if place else []
         yield from told_lines(explained)
         # A key of vLLM is no list of hash details.
-        is_of_details = scope.facts.lookups[explained.lookup].detail_set is not None
-        if place == 0 and explained.changes and is_of_details:
-            yield _strip(scope, explained)
+        details = scope.facts.lookups[explained.lookup].detail_set
+        if place == 0 and explained.changes and details is not None:
+            # The hover text of a cell is a line: the values are in the table.
+            fields = [
+                replace(one, value_text=one.value_text[:200])
+                for one in scope.tables.hash_details.details(details)
+            ]
+            yield Drawing(_STRIP, key_difference, (explained.changes, fields))
         source = f"scope.explain({explained.lookup}).frame"
         yield from change_blocks(explained.changes, source, most=20, diffs=2, most_lines=120)
     yield Line("Where it struck:")
     yield from (Line(place_text(place), 2) for place in card.places)
     yield from rest(card.roots - len(card.places), "lookup", "in the table of lookups below", 2)
-
-
-def _strip(scope: Read, explained: Explanation) -> Drawing:
-    fields = scope.hash_details(lookup=explained.lookup)
-    # The hover text of a cell is a line: the values are in the table.
-    fields = fields.assign(value_text=fields["value_text"].str.slice(0, 200))
-    frame = explained.frame.drop(columns=["before", "after"])
-    return Drawing("All fields of the key, the changed ones numbered", key_difference, (frame, fields))
 
 
 def why_section(scope: Read) -> Section:
