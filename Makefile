@@ -14,7 +14,7 @@ TESTS := $(BIN)/python -m pytest -p no:nbval --numprocesses 2 --dist worksteal -
 HALF := $(addprefix tests/,analysis answers auditing cli devices keys locking readers/remote_cache redaction report wild)
 UNIT := $(BIN)/python -m pytest -p no:nbval -p no:xdist -p no:logging --capture sys --benchmark-disable --hypothesis-profile few -m "not slow" --quiet
 
-.PHONY: demo lab test sweep unit unit-one unit-other lint release bench models fuzz mutants notebooks readme docs site lowest clean
+.PHONY: demo lab test sweep unit unit-one unit-other lint release bench models fuzz mutants notebooks readme accuracy docs site lowest clean
 
 # The extra that a target needs is installed once; touching pyproject.toml installs it again.
 $(VENV)/.installed-%: pyproject.toml
@@ -80,6 +80,9 @@ notebooks: $(VENV)/.installed-test  ## execute the notebooks anew
 
 readme: $(VENV)/.installed-test  ## print the made parts of the README anew
 	$(BIN)/python tests/make_readme.py
+
+accuracy: $(VENV)/.installed-test  ## count anew how right it is, and write the page: ten minutes
+	$(BIN)/python tests/accuracy.py
 
 docs: $(VENV)/.installed-docs  ## the site, into docs/_build/html; a warning fails it
 	$(BIN)/python -m sphinx --builder html --fail-on-warning --keep-going --quiet docs docs/_build/html

@@ -154,8 +154,6 @@ VERSIONS: dict[str, dict[str, list[Run]]] = {
         ],
     },
 }
-# FX misses that torch counted and its trace does not tell: in 2.6 those made through an AOTAutograd entry.
-UNTRACED_FX_MISSES = {("2.6.0", "dynamic_guards"): {1: 1}, ("2.6.0", "entry_deleted"): {2: 1}}
 
 
 def expectation(version: str, name: str, way: str) -> list[Run] | None:

@@ -7,10 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-from scenarios import UNTRACED_FX_MISSES
-from wild import unsaved
-
 import cachescope
 from cachescope.answers.why import Why
 from cachescope.report.as_json import explain_object
@@ -19,16 +15,13 @@ from cachescope.report.layout import Line
 from cachescope.report.why_missed import answer_lines
 from tests.readings import read_once
 from tests.recordings import Recorded
+from tests.score import of_cachescope, scored
+from tests.truth import processes
 
-Counts = dict[str, int]
+TOLD = ("counted", "found", "right")
 # `cachescope record` has a trace written.
 TRACED = ("trace", "trace and directory", "all")
 MISSED = ("full_miss", "guard_miss")
-# What torch's counters and the outcomes of lookups are called.
-COUNTERS = {"fxgraph": ("inductor", "fxgraph_cache"), "aotautograd": ("aot_autograd", "autograd_cache")}
-OUTCOMES = {"hit": "hit", "full_miss": "miss", "guard_miss": "miss", "bypass": "bypass"}
-# 2.6 logs an AOTAutograd bypass only where it would save; 2.15 and the others say all.
-UNTOLD_BYPASSES = {("2.6.0", "bypass_custom_pass"): {"autograd_cache_bypass"}}
 
 
 def read_scopes(folder: Path) -> Iterator[tuple[str, cachescope.Scope]]:
@@ -43,52 +36,15 @@ def read_scopes(folder: Path) -> Iterator[tuple[str, cachescope.Scope]]:
         yield "all", read_once(folder / "trace", folder / "text", *caches)
 
 
-def torch_counted(counters: dict[str, dict[str, int]]) -> Counts:
-    """What torch counted of one process."""
-    found = {
-        f"{name}_{state}": counters.get(group, {}).get(f"{name}_{state}", 0)
-        for group, name in COUNTERS.values()
-        for state in ("hit", "miss", "bypass")
-    }
-    return {name: count for name, count in found.items() if count}
-
-
-def counted(lookups: pd.DataFrame) -> Counts:
-    """The lookups of one process in torch's words; torch counts a result that it could not save as a bypass too."""
-    counts: Counter[str] = Counter()
-    for row in lookups.itertuples():
-        if row.outcome in OUTCOMES:
-            counts[f"{COUNTERS[row.cache][1]}_{OUTCOMES[row.outcome]}"] += 1
-        counts[f"{COUNTERS[row.cache][1]}_bypass"] += isinstance(row.save_bypass, str)
-    return {name: count for name, count in counts.items() if count}
-
-
-def counters_of_runs(folder: Path, scope: cachescope.Scope) -> Iterator[tuple[int, Counts]]:
-    """What torch counted of each run, which is told by its trace, by its pid, or by its log where that has none."""
-    paths = sorted((folder / "steps").glob("*.json"))
-    reports = {path.stem: json.loads(path.read_text()) for path in paths}
-    of_pid = {report["pid"]: report for report in reports.values()}
-    steps = json.loads((folder / "scenario.json").read_text())["steps"]
-    of_trace = {name: reports.get(step["step"]) for step in steps for name in step.get("trace", ())}
-    if not of_trace and len(of_pid) < len(reports) == len(scope.runs):
-        # Containers have one pid: the steps of these ran one after the other.
-        yield from zip(
-            scope.runs["run"], (torch_counted(report["counters"]) for report in reports.values()), strict=True
-        )
-        return
-    for run in scope.runs.itertuples():
-        names = [Path(source).name for source in run.sources]
-        traced = next((of_trace[name] for name in names if name in of_trace), None)
-        # A process that was ended by a signal may have left no report.
-        named = next((reports[stem] for name in names if (stem := Path(name).stem) in reports), None)
-        report = traced or (named if pd.isna(run.pid) else of_pid.get(run.pid))
-        if report is not None:
-            yield run.run, torch_counted(report["counters"])
-
-
 def check_every_count(recorded: Recorded) -> None:
+    true = processes(recorded.folder, recorded.version, recorded.name)
+    scores = {}
     for way, scope in read_scopes(recorded.folder):
-        hold_torchs_counters(recorded.folder, scope, (recorded.version, recorded.name), way)
+        scores[way] = scored(of_cachescope(explain_object(scope)), true)
+        # A directory beside a log brings no lookup and takes none; how many each tells is in test_accuracy.py.
+        alone = scores[way.removesuffix(" and directory")]
+        assert [scores[way][name] for name in TOLD] == [alone[name] for name in TOLD], way
+        assert not scores[way]["wrong"], scores[way].wrong
         outcomes = Counter(scope.lookups["outcome"])
         hold_frames(scope, outcomes)
         if outcomes:
@@ -98,53 +54,6 @@ def check_every_count(recorded: Recorded) -> None:
             every = frozenset(scope.runs["run"])
             for runs in {every, *(frozenset({run}) for run in every)}:
                 hold_record(scope, runs)
-
-
-def hold_torchs_counters(folder: Path, scope: cachescope.Scope, case: tuple[str, str], way: str) -> None:
-    """The lookups of each run, and of all of them, by cache and outcome."""
-    lookups = scope.lookups
-    untold = UNTOLD_BYPASSES.get(case, set()) if way.startswith("text") else set()
-    untraced = _untraced(case) if way.startswith("trace") else {}
-    seen: Counts = Counter()
-    for run, expected in counters_of_runs(folder, scope):
-        seen.update(expected)
-        expected = {counter: count for counter, count in expected.items() if counter not in untold}
-        expected = dict(Counter(expected) - untraced.get(run, Counter()))
-        mine = lookups[lookups["run"] == run]
-        reported = counted(mine)
-        if set(mine["outcome"]) >= {"unknown"}:
-            # One whose end was not seen stands for one that torch counted, or for none where an exception ended it.
-            unseen = Counter(COUNTERS[cache][1] for cache in mine["cache"][mine["outcome"] == "unknown"])
-            more = Counter(expected) - Counter(reported)
-            assert not Counter(reported) - Counter(expected), (way, run)
-            for _, name in COUNTERS.values():
-                assert sum(n for counter, n in more.items() if counter.startswith(name)) <= unseen[name]
-        else:
-            assert reported == expected, (way, run)
-    assert seen == _counted_by_all(folder), way
-
-
-def _untraced(case: tuple[str, str]) -> dict[int, Counter[str]]:
-    """The misses of each run that its trace does not tell of: those whose compile failed or did not end, too."""
-    found = {
-        run: Counter(fxgraph_cache_miss=count) for run, count in UNTRACED_FX_MISSES.get(case, {}).items()
-    }
-    for run, lines in enumerate(unsaved.expectation(*case)):
-        caches = [line.split()[1] for line in lines if line.startswith("text ")]
-        if caches:
-            found[run] = Counter(
-                "autograd_cache_miss" if letter == "A" else "fxgraph_cache_miss" for letter in caches
-            )
-    return found
-
-
-def _counted_by_all(folder: Path) -> Counts:
-    """Of all processes together: none was left out, and none was read twice."""
-    reports = [json.loads(path.read_text()) for path in (folder / "steps").glob("*.json")]
-    total: Counter[str] = Counter()
-    for report in reports:
-        total.update(torch_counted(report["counters"]))
-    return dict(total)
 
 
 def shown_of(outcomes: Counter[str]) -> tuple[int, int, int, int]:

@@ -35,14 +35,11 @@ from tests.sampling import drawn
 from tests.test_agreement import check_what_is_lost
 from tests.test_counts import check_every_count
 from tests.wild.test_damaged_recordings import check_verdicts_stay_or_become_not_known
-from tests.wild.test_likeness import check_every_lookup_of_a_likeness_is_found
 from tests.wild.test_text_logs import check_a_thinned_log_invents_nothing
-from tests.wild.test_unsaved import check_every_unsaved_lookup_is_read
 
 CHECKS = (
     check_no_lookup_is_lacking_that_an_event_tells_of,
-    check_every_fx_entry_holds_the_details_that_the_trace_told, check_workers_tell_what_one_process_reads,
-    check_every_lookup_of_a_likeness_is_found, check_every_unsaved_lookup_is_read, check_every_count,
+    check_every_fx_entry_holds_the_details_that_the_trace_told, check_workers_tell_what_one_process_reads, check_every_count,
     check_commands_give_one_reason,
     check_every_cause_is_there_under_a_name_of_its_own,
     check_what_was_avoidable_and_the_rest_are_all_that_was_compiled,

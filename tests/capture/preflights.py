@@ -21,18 +21,15 @@ from cachescope.readers.logs.preflight_notes import LookupNote
 from cachescope.scope.preflight import read_preflight
 from cachescope.terms import LOGGERS
 from tests.capture.program_names import RANKS
+from tests.truth import artifacts
 
 ROOT = Path(__file__).parents[2]
 TORCH_PYTHON = os.environ.get("CACHESCOPE_MODELS_PYTHON") or sys.executable
 """The Python whose torch runs the programs; what is predicted is read by this one."""
 Lookup = tuple[str, str | None, str]
 """A cache, a key (of a bypass the reason), and how it ended: hit, miss, guard_miss, bypass, disabled."""
-# torch/_inductor/compile_fx.py and torch/_functorch/_aot_autograd/autograd_cache.py.
-ARTIFACT = re.compile(
-    r'"artifact": \{"name": "(fx_graph|aotautograd)_cache_(hit|miss|bypass)".*\n((?:\t.*\n?)+)', re.MULTILINE
-)
 WORDS = {"would_hit": "hit", "would_miss": "miss", "would_bypass": "bypass"}
-CACHES = {"fx_graph": "fxgraph", "aotautograd": "aotautograd"}
+CACHES = ("fxgraph", "aotautograd")
 
 
 def environment(cache: Path, **more: str) -> dict[str, str]:
@@ -82,9 +79,7 @@ def really(command: list[str], cache: Path, folder: Path, **more: str) -> Went:
     counters = folder / "counters"
     ran([*command, counters], environment(cache, **traced, **more))
     text = "".join(trace.read_text(errors="replace") for trace in sorted((folder / "trace").iterdir()))
-    found = [
-        _artifact(CACHES[cache], way, json.loads(payload)) for cache, way, payload in ARTIFACT.findall(text)
-    ]
+    found = [_artifact(*one) for one in artifacts(text)]
     counted = sum((Counter(json.loads(file.read_text())) for file in counters.iterdir()), Counter[str]())
     return Went(found, counted)
 
@@ -148,7 +143,7 @@ def assert_came_true(told: list[Lookup], went: Went) -> None:
     """Held against both: keys and outcomes of the trace, and torch's counters; nothing may be left open."""
     assert not open_of(told)
     assert_nothing_else_came(told, went)
-    for cache in CACHES.values():
+    for cache in CACHES:
         ways = [way for where, _, way in told if where == cache]
         for way in ("hit", "bypass"):
             assert ways.count(way) == went.counted[f"{cache} {way}"], (cache, way)
@@ -200,7 +195,7 @@ def entries_of(cache: Path, which: str) -> list[Path]:
 
 def stored_in(cache: Path) -> set[tuple[str, str]]:
     """The caches and keys of all entries that lie there."""
-    return {(which, path.parent.name) for which in CACHES.values() for path in entries_of(cache, which)}
+    return {(which, path.parent.name) for which in CACHES for path in entries_of(cache, which)}
 
 
 @functools.cache

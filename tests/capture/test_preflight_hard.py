@@ -106,9 +106,7 @@ def really(name: str, world: World, counters: Path) -> Went:
         env=world.variables(), cwd=world.place, capture_output=True, text=True, check=False, timeout=900,
     )  # fmt: skip
     counted = sum((Counter(json.loads(file.read_text())) for file in counters.glob("*")), Counter[str]())
-    stored = {
-        (which, path.parent.name) for which in CACHES.values() for path in entries_of(world.root, which)
-    }
+    stored = {(which, path.parent.name) for which in CACHES for path in entries_of(world.root, which)}
     status = 128 - done.returncode if done.returncode < 0 else done.returncode
     return Went(status, world.shown(done.stdout), counted, stored)
 
@@ -163,9 +161,7 @@ def test_it_is_foretold_and_leaves_everything_as_it_was(name: str, tmp_path: Pat
 def test_what_an_earlier_run_left_is_taken_into_account(name: str, tmp_path: Path) -> None:
     world = World(tmp_path / "world")
     really(name, world, tmp_path / "first")
-    stored = {
-        (which, path.parent.name) for which in CACHES.values() for path in entries_of(world.root, which)
-    }
+    stored = {(which, path.parent.name) for which in CACHES for path in entries_of(world.root, which)}
     held_traces = tmp_path / "kept"
     before = world.files()
     subprocess.run(

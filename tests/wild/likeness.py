@@ -125,18 +125,3 @@ COMPARED_WITH: dict[str, dict[int, int]] = {
     "two_programs_edited": {2: 0, 3: 1},
     "same_graph_other_program": {2: 1},
 }
-
-
-def expectation(version: str, name: str, way: str) -> list[Run] | None:
-    """What must be told when a scenario is read one way; None where it is none of these."""
-    expected = EXPECTED.get(name)
-    if expected is not None and version == "2.15.0" and way == "text":
-        return [[_without_fx_details(line) for line in run] for run in expected]
-    return expected
-
-
-def _without_fx_details(line: str) -> str:
-    letter, outcome, *rest = line.split()
-    if letter != "A" and rest[:1] == ["key_changed"]:
-        rest = ["details_not_recorded", *(["<"] if rest[-1] == "<" else [])]
-    return " ".join(["F" if letter == "B" else letter, outcome, *rest])

@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 
 import pytest
-from scenarios import COLD, FUSION, HIT, Run, changed
+from scenarios import Run
 from test_scenarios import lookups_of, with_sorted_fields
 
 import cachescope
@@ -21,6 +21,7 @@ from cachescope.readers.logs.trace_log import TRACE
 from cachescope.readers.reading import Reading
 from tests.conftest import Recording
 from tests.readings import read_once
+from tests.truth import SERVICES, processes
 
 pytestmark = pytest.mark.slow
 
@@ -42,13 +43,9 @@ def outcomes(found: Tables) -> list[tuple[int, str, str]]:
 
 def counted(folder: Path) -> list[tuple[int, str, str]]:
     """The same by torch's counters: one lookup of each cache in each process."""
-    found = []
-    for run, name in enumerate(("cold", "restarted", "restarted_again")):
-        counters = json.loads((folder / "steps" / f"{name}.json").read_text())["counters"]
-        hit = counters["aot_autograd"].get("autograd_cache_hit", 0)
-        assert counters["inductor"].get("fxgraph_cache_hit", 0) == hit
-        found += [(run, cache, "hit" if hit else "full_miss") for cache in ("aotautograd", "fxgraph")]
-    return found
+    ended = {"hit": "hit", "miss": "full_miss"}
+    told = (sorted(one["counted"].elements()) for one in processes(folder, "", "restarted_container"))
+    return [(run, what.split()[0], ended[what.split()[1]]) for run, both in enumerate(told) for what in both]
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -107,15 +104,7 @@ def test_a_clock_that_goes_back_begins_another_process(recording: Recording, tmp
 
 CASES = [(version, name) for version in ("2.13.0", "2.6.0") for name in ("two_services", "two_services_pods")]
 WAYS = {"trace": ["trace"], "text": ["text"], "all": ["trace", "text", "cache"]}
-EXPECTED: dict[str, Run] = {
-    "serve": COLD * 2,
-    "score": COLD * 2,
-    "serve_fusion_off": changed(FUSION) * 2,
-    "score_again": HIT * 2,
-    "serve_back": HIT * 2,
-    "score_once_more": HIT * 2,
-}
-SERVICES = {
+STEPS = {
     "serve": ("serve", "serve_fusion_off", "serve_back"),
     "score": ("score", "score_again", "score_once_more"),
 }
@@ -140,12 +129,12 @@ def test_traces_tell_each_process(version: str, name: str, way: str, recording: 
     folder = recording(version, name)
     scope = read_way(folder, way)
     told = lookups_of(scope)
-    assert len(told) == len(EXPECTED)
+    assert len(told) == len(SERVICES)
     for step, (trace,) in steps_of(folder).items():
         (run,) = (
             run.run for run in scope.runs.itertuples() if any(trace in source for source in run.sources)
         )
-        assert told[run] == with_sorted_fields([EXPECTED[step]])[0], step
+        assert told[run] == with_sorted_fields([SERVICES[step]])[0], step
 
 
 @pytest.mark.parametrize(("version", "name"), CASES)
@@ -154,13 +143,13 @@ def test_a_stream_tells_each_service(version: str, name: str, recording: Recordi
     scope = read_way(folder, "text")
     evidence = dict(zip(scope.misses["lookup"], scope.misses["evidence"], strict=True))
     keys = keys_of_services(folder)
-    for service, steps in SERVICES.items():
+    for service, steps in STEPS.items():
         told = []
         for run, lines in enumerate(lookups_of(scope)):
             lookups = scope.lookups[scope.lookups["run"] == run]
             if set(lookups["cache_key"]) <= keys[service]:
                 told += zip(lines, map(evidence.get, lookups["lookup"]), strict=True)
-        wanted = with_sorted_fields([[line for step in steps for line in EXPECTED[step]]])[0]
+        wanted = with_sorted_fields([[line for step in steps for line in SERVICES[step]]])[0]
         # No run has lookups of both, so none is left out.
         assert outcomes_said([line for line, _ in told]) == outcomes_said(wanted), service
         for (line, word), other in zip(told, wanted, strict=True):
@@ -169,7 +158,7 @@ def test_a_stream_tells_each_service(version: str, name: str, recording: Recordi
 
 def keys_of_services(folder: Path) -> dict[str, set[str]]:
     """The keys that the lines of each service name; they have no graph in common."""
-    keys: dict[str, set[str]] = {service: set() for service in SERVICES}
+    keys: dict[str, set[str]] = {service: set() for service in STEPS}
     for line in (folder / "text" / "all.log").read_text().splitlines():
         service = "serve" if line.startswith(("serve", "[pod/serve")) else "score"
         keys[service].update(re.findall(r"\bfor key (\w+)", line))
@@ -205,7 +194,7 @@ def test_a_copy_of_a_service_is_no_part_of_its_next_process(recording: Recording
     )
     scope = cachescope.read(folder / "trace", tmp_path / "all.log")
     told = lookups_of(scope)
-    assert len(told) == 2 * len(EXPECTED)
+    assert len(told) == 2 * len(SERVICES)
     assert {len(lines) for lines in told} == {4}
     for run in scope.runs["run"]:
         assert scope.lookups["time"][scope.lookups["run"] == run].is_monotonic_increasing

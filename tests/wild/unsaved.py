@@ -1,16 +1,13 @@
 """What each lookup must be called where something before it was not stored, written down from what was done.
 
 In the notation of ../scenarios.py, with the kind of an `entry_unavailable` behind a colon; kinds parted by ``|`` are both
-true. The recordings are those of ../data/unsaved_scenarios.py. A trace alone does not tell of a lookup of the FX cache
-whose compile failed or did not end (torch writes about it afterwards): such a line begins with ``text``. In 2.6 that is
-so of the AOTAutograd lookup before it as well.
+true. The recordings are those of ../data/unsaved_scenarios.py.
 """
 
 Run = list[str]
 
 COLD: Run = ["A full_miss first_lookup", "F full_miss first_lookup <"]
 COLD_TRAINING: Run = [*COLD, "B full_miss first_lookup <"]
-CUT_SHORT: Run = [COLD[0], f"text {COLD[1]}"]
 HIT: Run = ["A hit", "F hit"]
 HIT_TRAINING: Run = [*HIT, "B hit"]
 
@@ -20,10 +17,10 @@ def again(kind: str) -> Run:
     return [f"A full_miss entry_unavailable: {kind}", f"F full_miss entry_unavailable <: {kind}"]
 
 
-FAILED: list[Run] = [CUT_SHORT, again("failed compile"), HIT]
-ENDED: list[Run] = [CUT_SHORT, again("process ended"), HIT]
+FAILED: list[Run] = [COLD, again("failed compile"), HIT]
+ENDED: list[Run] = [COLD, again("process ended"), HIT]
 # Ctrl-C ends the compile and the process.
-INTERRUPTED: list[Run] = [CUT_SHORT, again("failed compile|process ended"), HIT]
+INTERRUPTED: list[Run] = [COLD, again("failed compile|process ended"), HIT]
 # torch said why: it may not write, or there is no room; and the compile failed of it.
 NOWHERE = "failed compile|not saved"
 # The AOTAutograd entry is found, the FX entry it points to is not; then the graph is looked up by itself.
@@ -37,7 +34,7 @@ UNSAVED: dict[str, list[Run]] = {
     "failed_codegen": FAILED,
     "failed_suppressed": FAILED,
     "failed_backward": [
-        [*COLD, "text B full_miss first_lookup <"],
+        [*COLD, "B full_miss first_lookup <"],
         [
             "A full_miss entry_unavailable: failed compile",
             "F hit",
@@ -47,7 +44,7 @@ UNSAVED: dict[str, list[Run]] = {
     ],
     "failed_compiler": FAILED,
     "interrupted": INTERRUPTED,
-    "interrupted_second": [[*COLD, *CUT_SHORT], [*HIT, *INTERRUPTED[1]], HIT * 2],
+    "interrupted_second": [[*COLD, *COLD], [*HIT, *INTERRUPTED[1]], HIT * 2],
     "killed_compiling": ENDED,
     "exited_compiling": ENDED,
     "killed_before_save": [COLD, ["A full_miss entry_unavailable: process ended", "F hit"], HIT],
@@ -57,14 +54,14 @@ UNSAVED: dict[str, list[Run]] = {
         ["A full_miss entry_unavailable: process ended|never stored", "F hit", "B full_miss first_lookup <"],
         HIT_TRAINING,
     ],
-    "read_only_directory": [CUT_SHORT, again(NOWHERE), HIT],
-    "disk_full": [CUT_SHORT, again(NOWHERE), HIT],
+    "read_only_directory": [COLD, again(NOWHERE), HIT],
+    "disk_full": [COLD, again(NOWHERE), HIT],
     "other_owner": [
         COLD,
         [
             "A full_miss entry_unavailable <",
             "F full_miss entry_unavailable: load error",
-            "text F full_miss entry_unavailable <: load error",
+            "F full_miss entry_unavailable <: load error",
         ],
         HIT,
     ],
@@ -99,26 +96,13 @@ RECORDED: dict[str, tuple[str, ...]] = {
 
 
 # 2.6 goes on where it cannot write an FX entry, and fails where it cannot write an AOTAutograd entry.
-_NOT_WRITTEN_2_6: Run = [
-    "text A full_miss entry_unavailable: failed compile|not saved",
-    again("not saved")[1],
-]
-_OTHERWISE: dict[tuple[str, str], list[Run]] = {
-    ("2.6.0", "entries_not_writable"): [
-        [f"text {COLD[0]}", COLD[1]],
-        _NOT_WRITTEN_2_6,
-        [_NOT_WRITTEN_2_6[0].removeprefix("text "), _NOT_WRITTEN_2_6[1]],
-        HIT,
-    ]
-}
+_NOT_WRITTEN_2_6: Run = ["A full_miss entry_unavailable: failed compile|not saved", again("not saved")[1]]
+_OTHERWISE = {("2.6.0", "entries_not_writable"): [COLD, _NOT_WRITTEN_2_6, _NOT_WRITTEN_2_6, HIT]}
 
 
 def expectation(version: str, name: str) -> list[Run]:
     """What must be told of a recording; no run where it is none of these."""
-    if (version, name) in _OTHERWISE:
-        return _OTHERWISE[version, name]
-    runs = UNSAVED.get(name, [])
-    return [_told_when_all_is_compiled(run) for run in runs] if version == "2.6.0" else runs
+    return _OTHERWISE.get((version, name)) or UNSAVED.get(name, [])
 
 
 def failed_runs(version: str, name: str) -> set[int]:
@@ -127,13 +111,3 @@ def failed_runs(version: str, name: str) -> set[int]:
     if name == "other_owner":
         return {1}
     return {0} if name in FAILURES and name != "entries_not_writable" else set()
-
-
-def _told_when_all_is_compiled(run: Run) -> Run:
-    """2.6 writes of an AOTAutograd lookup, as of an FX lookup, behind its compile."""
-    told = list(run)
-    for at, line in enumerate(run):
-        if line.startswith("text F"):
-            begins = max(place for place in range(at) if run[place].startswith("A "))
-            told[begins:at] = [f"text {earlier}" for earlier in run[begins:at]]
-    return told

@@ -1,6 +1,5 @@
 """The lookups of each compile, in recordings: against torch's counters, and the code that both were made for."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from cachescope.columns import rows_of
 from cachescope.frames.compile_rows import CompileRow
 from cachescope.frames.recorded_rows import LookupRow
 from tests.conftest import Recording
+from tests.truth import processes
 
 # With backward graphs that are compiled later, several compiles of a function, a reset of compile ids, compiles that fail.
 SCENARIOS = (
@@ -53,19 +53,18 @@ def test_each_lookup_is_in_one_compile_of_its_code(version: str, name: str, reco
 )
 def test_counts_are_torchs_counters(version: str, name: str, recording: Recording) -> None:
     folder = recording(version, name)
-    steps = [json.loads(step.read_text()) for step in sorted((folder / "steps").glob("*.json"))]
+    steps = processes(folder, version, name)
     scope = cachescope.read(folder / "trace")
     pids = scope.runs.set_index("pid")["run"]
     assert len(steps) > 1
     for step in steps:
         of_run = scope.compiles[scope.compiles["run"] == pids[step["pid"]]]
-        counters = step["counters"]["aot_autograd"] | step["counters"]["inductor"]
+        counted = step["counted"]
         # An entry of AOTAutograd brings its FX graphs.
-        hits = counters.get("autograd_cache_hit", 0) + counters.get("fxgraph_cache_hit", 0)
-        assert of_run["hits"].sum() == hits
+        assert of_run["hits"].sum() == counted["aotautograd hit"] + counted["fxgraph hit"]
         told = of_run.explode("lookups").merge(scope.lookups, left_on="lookups", right_on="lookup")
         missed = (told["cache"] == "aotautograd") & told["outcome"].isin(["full_miss", "guard_miss"])
-        assert missed.sum() == counters.get("autograd_cache_miss", 0)
+        assert missed.sum() == counted["aotautograd miss"]
         assert of_run[["hits", "full_misses", "guard_misses", "bypasses"]].sum().sum() == len(told)
 
 
