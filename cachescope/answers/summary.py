@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
 from cachescope.analysis.graphs import own_operators
+from cachescope.analysis.phases.names import AUTOTUNING
 from cachescope.analysis.rates import rates
 from cachescope.answers.facts import Facts
 from cachescope.answers.recording import Recording
@@ -113,7 +114,7 @@ def footer(read: Recording, causes: Sequence[CauseRow] | None = None) -> str:
     parts.append(f"not explained: {sum(unexplained):,}")
     unknown = Counter(row.cache == VLLM for row in facts.lookups.values() if row.outcome == "unknown")
     parts += [f"unknown: {count:,}, for {WHY_UNKNOWN[of_vllm]}" for of_vllm, count in sorted(unknown.items())]
-    if tuned := _tuned(facts):
+    if tuned := _tuned(read):
         parts.append(tuned)
     parts.append(f"problems: {sum(row.count for row in facts.problems):,}")
     if operators := hits_call(read, facts.lookups.values()):
@@ -121,8 +122,9 @@ def footer(read: Recording, causes: Sequence[CauseRow] | None = None) -> str:
     return "    ".join(parts)
 
 
-def _tuned(facts: Facts) -> str:
-    """How often Triton's autotuning found a tuned configuration, and how often not, though all graphs of its compile hit."""
+def _tuned(read: Recording) -> str:
+    """How often Triton's autotuning found a tuned configuration, and how often not, though all graphs of its compile hit; and what that cost."""
+    facts = read.facts
     asked = [(run, *text.split(" ", 2)[:2]) for run, row in facts.runs.items() for text in row.kernel_lookups]
     states = Counter(state for *_, state in asked)
     if states.keys() <= {"hit"}:
@@ -130,8 +132,11 @@ def _tuned(facts: Facts) -> str:
     # Compile ids repeat after `torch._dynamo.reset()`, and no kernel says of which compile it is then.
     outcomes = by_key(((row.run, row.compile_id), row.outcome) for row in facts.lookups.values())
     hits = {compile_id for compile_id, found in outcomes.items() if {*found} == {"hit"}}
-    below = sum((run, compile_id) in hits for run, compile_id, state in asked if state == "miss")
-    where = f" ({below:,} of these in compiles with hits alone)" if below else ""
+    below = Counter((run, one) for run, one, state in asked if state == "miss" and (run, one) in hits)
+    tuned = (row for row in phases_of(read, facts.runs) if row.phase == AUTOTUNING) if below else ()
+    ns = sum(row.self_time_ns for row in tuned if (row.run, row.compile_id) in below)
+    cost = f", tuned in {duration(ns)}" if ns else ""
+    where = f" ({below.total():,} of these in compiles with hits alone{cost})" if below else ""
     off = f", {states['force_disabled']:,} not asked for" if states["force_disabled"] else ""
     return (
         f"tuned configurations of Triton kernels: {states['hit']:,} found, {states['miss']:,} not{where}{off}"

@@ -31,6 +31,7 @@ WAITING_FOR_TEST: Final = "waiting for a vector test"
 """Code generation in which a process waits until another has made that test: torch makes it under a lock, once a folder."""
 HEADERS: Final = "precompiled headers"
 """What torch 2.8 and later build before they compile a kernel for the CPU (torch/_inductor/codecache.py, `_precompile_header`)."""
+AUTOTUNING: Final = "autotuning"
 LOADING_CODE: Final = "PyCodeCache.load_by_key_path"
 WAITING_FOR_CODE: Final = "async_compile.wait"
 COMPILER: Final = "compile_file"
@@ -78,7 +79,7 @@ PHASES: Final = (
     _phase("Triton compiler", True, r"async_compile\.precompile", r"CachingAutotuner\.slow_precompile_config",
         r"\w+_template_precompiling"),
     _phase("waiting for compilers", True, r"async_compile\.wait"),
-    _phase("autotuning", True,
+    _phase(AUTOTUNING, True,
         r"CachingAutotuner\.(?:benchmark_all_configs|coordinate_descent_tuning|combo_sequential_autotune|synchronize)",
         r"\w+_template_autotuning", r"benchmark_(?:fused_nodes|codegened_module)",
         r"pad_mm_benchmark(?:_get_do_bench)?", r"\w*Benchmarker\.benchmark\w*", r"collective_compute_do_bench",

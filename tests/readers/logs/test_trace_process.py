@@ -349,6 +349,14 @@ def test_what_autotuning_found_stored_is_told_as_torch_records_it(
     said = "tuned configurations of Triton kernels: 1 found, 1 not"
     beside = " (1 of these in compiles with hits alone), 1 not asked for"
     assert said + beside in " ".join(repr(cachescope.read(tmp_path / "t.log")).split())
+    tunes = [
+        event(at, at, name="CachingAutotuner.benchmark_all_configs", ph=ph, args={"compile_id": "0/0"})
+        for at, ph in ((1, "B"), (3, "E"))
+    ]
+    read(looked_up("hit"), record, *tunes, folder=tmp_path)
+    assert "in compiles with hits alone, tuned in 2.0 s)" in " ".join(
+        repr(cachescope.read(tmp_path / "t.log")).split()
+    )
     # Of a compile id that is used again, nobody knows which one it was.
     read(looked_up("hit"), looked_up("miss", 2), record, folder=tmp_path)
     assert f"{said}, 1 not asked for" in " ".join(repr(cachescope.read(tmp_path / "t.log")).split())
