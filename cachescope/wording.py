@@ -244,12 +244,6 @@ def clock(ns: int) -> str:
     return f"{datetime.fromtimestamp(ns // 10**9, UTC):%H:%M:%S}"
 
 
-def run_label(run: int, rank: int | None, start_ns: int | None) -> str:
-    """A run in figures and their tables: ``run 3 · rank 0 · 13:49:03``; the clock is UTC."""
-    parts = [f"run {run}"] + ([] if rank is None else [f"rank {rank}"])
-    return " · ".join(parts + ([] if start_ns is None else [clock(start_ns)]))
-
-
 def date(ns: int) -> str:
     """The day; UTC."""
     return f"{datetime.fromtimestamp(ns // 10**9, UTC):%Y-%m-%d}"

@@ -66,9 +66,9 @@ def compiles(compiles: Sequence[CompileRow], runs: Sequence[RunRow], *, dark: bo
     placed, since = _placed(timed, runs, folded.row_of)
     is_shared = len(placed) > _MOST_BARS
     if is_shared:
-        placed = _shared(placed, len(folded.labels))
+        placed = _shared(placed, len(folded.names))
     lanes = max(bar.lane for bar in placed) + 1
-    pixels = max(12.0, min(20.0 + 14 * lanes, 640 / len(folded.labels)))
+    pixels = max(12.0, min(20.0 + 14 * lanes, 640 / len(folded.names)))
     top = legend_room(len({bar.kind for bar in placed}))
     seconds = value_axis(dark, rangemode="tozero", ticksuffix=" s", nticks=8, title=axis_title(since))
     figure = rows_canvas(folded.labels, top, dark, pixels, least=60, barmode="overlay", xaxis=seconds)
@@ -246,7 +246,7 @@ def phases(phases: Sequence[PhaseRow], runs: Sequence[RunRow], *, dark: bool = F
             [ns / 1e9 for ns in of_row.values()],
             list(of_row),
             colour,
-            [hover(rows.labels[at], f"{name}: {duration(ns)}, {of_all[at]}") for at, ns in of_row.items()],
+            [hover(rows.names[at], f"{name}: {duration(ns)}, {of_all[at]}") for at, ns in of_row.items()],
             name=shown(name),
             text=[duration(ns) if shares[at] >= _LEAST_PHASE_WITH_TEXT else "" for at, ns in of_row.items()],
             **inside_text(colour),

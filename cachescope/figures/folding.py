@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from cachescope.figures.texts import run_labels
+from cachescope.figures.texts import run_labels, shown
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import RunRow
 from cachescope.grouping import by_key
@@ -20,21 +20,26 @@ class Folded:
     """The row of each run."""
 
     row_of: dict[int, int]
-    labels: list[str]  # one per row
+    names: list[str]  # one per row
     first: list[int]  # the first run of each row
     members: int  # the number of runs
 
     @property
+    def labels(self) -> list[str]:
+        """The names, for an axis."""
+        return [shown(name) for name in self.names]
+
+    @property
     def folded(self) -> bool:
         """Whether runs share rows."""
-        return self.members > len(self.labels)
+        return self.members > len(self.names)
 
     @property
     def remark(self) -> str:
         """That they do; empty if each has its own."""
         if not self.folded:
             return ""
-        return f"{plural(self.members, 'run')} in {len(self.labels)} rows: neighbours share one"
+        return f"{plural(self.members, 'run')} in {len(self.names)} rows: neighbours share one"
 
 
 def folded_runs(of: Iterable[int], runs: Iterable[RunRow], most: int = MOST_ROWS) -> Folded:

@@ -165,7 +165,7 @@ def runs_by_graph(lookups: Sequence[LookupRow], runs: Sequence[RunRow], *, dark:
     bottom = AXIS + (_LINE if any(graph.function for block in blocks for graph in block.graphs) else 0)
     figure = rows_canvas(rows.labels, top, dark, below=bottom)
     key_marks(figure, {name: colour for name, colour in OUTCOME_COLOURS.items() if name in worst})
-    texts = columns * len(rows.labels) <= _MOST_TEXTS
+    texts = columns * len(rows.names) <= _MOST_TEXTS
     for number, (block, domain) in enumerate(zip(blocks, _domains(blocks), strict=True)):
         _add_block(figure, number, block, domain, rows, texts, few)
     remarks = []
@@ -226,11 +226,11 @@ def _add_block(
     axis = "x" if number == 0 else f"x{number + 1}"
     count = len(block.graphs)
     column = {graph: i for i, graph in enumerate(block.graphs)}
-    names = [label.partition(" · ")[0] for label in rows.labels]
+    names = [label.partition(" · ")[0] for label in rows.names]
     ids = [shown(graph.compile_id, 12) for graph in block.graphs]
-    z: list[list[int | None]] = [[None] * count for _ in rows.labels]
-    cell_texts = [[""] * count for _ in rows.labels]
-    lookups: list[list[int | None]] = [[None] * count for _ in rows.labels]
+    z: list[list[int | None]] = [[None] * count for _ in rows.names]
+    cell_texts = [[""] * count for _ in rows.names]
+    lookups: list[list[int | None]] = [[None] * count for _ in rows.names]
     for cell, graph in block.cells:
         at = column.get(graph)
         if at is None:
@@ -241,7 +241,7 @@ def _add_block(
         cell_texts[cell.row][at] = _hover(cell, block, rows) if texts else short
     gap = 2 if count <= 40 else (1 if count <= 120 else 0)
     colours = list(OUTCOME_COLOURS.values())
-    thin = 2 if len(rows.labels) <= 32 else 1
+    thin = 2 if len(rows.names) <= 32 else 1
     grid(figure, z, cell_texts, colours, xaxis=axis, xgap=gap, ygap=thin, customdata=lookups)
     # Labels as wide as the columns up to the next one.
     width = domain[1] - domain[0]
@@ -274,7 +274,7 @@ def _hover(cell: Cell, block: _Block, rows: Folded) -> str:
     time = f", {duration(taken)} compiled" if taken else ""
     again = f", number {cell.nth + 1} in this run" if cell.nth else ""
     return hover(
-        rows.labels[cell.row],
+        rows.names[cell.row],
         f"{block.title}, compile {cell.compile_id}"[:80] + again,
         cell.place,
         f"{cell.outcome}{several}{time}",

@@ -11,10 +11,11 @@ from typing import Final
 
 from cachescope.frames.compile_rows import CompileRow
 from cachescope.frames.recorded_rows import LookupRow, RunRow
-from cachescope.wording import harmless, place_text, run_label, short_names
+from cachescope.wording import clock, harmless, place_text, short_names
 
 NAME: Final = 44
 HOVER_LINE: Final = 72
+_RUN: Final = 24
 _HOVER: Final = 6 * HOVER_LINE
 _SPACE: Final = re.compile(r"\s+")
 
@@ -56,8 +57,16 @@ def wrapped(text: str, width: int) -> str:
 
 
 def run_labels(runs: Iterable[RunRow]) -> dict[int, str]:
-    """The label of each run."""
-    return {row.run: run_label(row.run, row.rank, row.start_time) for row in runs}
+    """``run 3 · rank 0 · --bs 16`` for each run, or its time if nothing else tells it apart, in UTC; not escaped yet."""
+    labels = {}
+    for row in runs:
+        parts = [f"run {row.run}", *([] if row.rank is None else [f"rank {row.rank}"])]
+        if row.label is not None:
+            parts.append(plain(row.label, _RUN))
+        elif row.start_time is not None:
+            parts.append(clock(row.start_time))
+        labels[row.run] = " · ".join(parts)
+    return labels
 
 
 def place_labels(rows: Sequence[LookupRow | CompileRow]) -> list[str | None]:

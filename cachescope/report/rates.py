@@ -6,9 +6,10 @@ from cachescope.analysis.rates import grouped, rates
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.recording import Recording
 from cachescope.answers.summary import compile_time, predicted_lookups, seen_text
+from cachescope.figures.texts import run_labels
 from cachescope.report.blocks import Table, table
 from cachescope.report.tables import Column, shared, timed
-from cachescope.wording import percent, run_label
+from cachescope.wording import percent
 
 
 def rate_numbers(chosen: Chosen) -> tuple[tuple[str, str, str], ...]:
@@ -36,7 +37,7 @@ def rate_numbers(chosen: Chosen) -> tuple[tuple[str, str, str], ...]:
 def rates_table(scope: Recording) -> Table:
     """The rates of each run and cache."""
     runs = scope.facts.runs.values()
-    labels = {row.run: run_label(row.run, row.rank, row.start_time) for row in runs}
+    labels = run_labels(runs)
     groups = grouped(scope.facts.lookups.values(), lambda row: (row.run, row.cache))
     rows = [(labels[run], cache, rates(lookups)) for (run, cache), lookups in groups.items()]
     is_any_unknown = any(rate.unknown for *_, rate in rows)
