@@ -1,27 +1,27 @@
-"""All lookups, filtered, sorted and folded by codes: quick at a hundred thousand, since only one page of them becomes text."""
+"""All lookups, filtered, sorted and folded; only the page that is seen becomes text."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from operator import attrgetter, itemgetter
+from typing import Any, Final, cast
 
-import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from cachescope.answers.chosen import Span
 from cachescope.answers.read import Read
 from cachescope.figures.palette import OUTCOME_COLOURS
+from cachescope.grouping import by_key
 from cachescope.json_types import JsonObject
-from cachescope.views.coded_columns import SEARCHED, CodedColumns, distinct, shares, spread
-from cachescope.views.table import Fold, Head, Whole, whole
+from cachescope.views.column_summaries import distinct, shares, spread
+from cachescope.views.table import Fold, Head, Whole
 from cachescope.wording import duration, short_key
 
-Positions = npt.NDArray[np.intp]
-NONE = -1
-
+SEARCHED: Final = ("cache", "compile_id", "function", "cache_key", "outcome", "verdict", "reason")
+"""The columns that a text search covers."""
 FRAME: Final = 'scope.lookups.merge(scope.misses, on="lookup", how="left").merge(scope.runs[["run", "rank"]], on="run", how="left")'
-"""The frame behind the table, as an expression."""
+"""The frame with the rows of the table, as an expression."""
 
 _TIME: Final = "time_taken_ns"
 _HEADS: Final = (
@@ -34,10 +34,43 @@ _NUMBERS: Final = ("lookup", "run", "rank", "time_taken_ns")
 _MOST_SHARES: Final = 8
 
 
-def lookups_frame(scope: Read) -> pd.DataFrame:
-    """Every lookup with the rank of its run and why it missed."""
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One lookup, with the rank of its run and why it missed."""
+
+    lookup: int
+    run: int
+    rank: int | None
+    cache: str
+    compile_id: str | None
+    function: str | None
+    cache_key: str | None
+    outcome: str
+    time_taken_ns: int | None
+    time: int | None
+    above: int | None  # the AOTAutograd lookup that it belongs to
+    verdict: str | None
+    reason: str | None
+    cause: int | None
+
+
+def lookups_frame(scope: Read, rows: Iterable[Listed]) -> pd.DataFrame:
+    """Some rows of the table as `FRAME` has them."""
     lookups = scope.lookups.merge(scope.misses, on="lookup", how="left")
-    return lookups.merge(scope.runs[["run", "rank"]], on="run", how="left")
+    frame = lookups.merge(scope.runs[["run", "rank"]], on="run", how="left").set_index("lookup", drop=False)
+    return frame.loc[[row.lookup for row in rows]].reset_index(drop=True)
+
+
+def listed_lookups(scope: Read) -> Iterator[Listed]:
+    """Every lookup of what was read."""
+    facts = scope.facts
+    for row in facts.lookups.values():
+        miss = facts.misses.get(row.lookup)
+        why = (None, None, None) if miss is None else (miss.verdict, miss.reason, miss.cause)
+        yield Listed(
+            row.lookup, row.run, facts.runs[row.run].rank, row.cache, row.compile_id, row.function, row.cache_key, row.outcome,
+            row.time_taken_ns, row.time, row.aot_lookup, *why,
+        )  # fmt: skip
 
 
 def _head(name: str, label: str) -> Head:
@@ -45,82 +78,28 @@ def _head(name: str, label: str) -> Head:
     return Head(name, label, number=name in _NUMBERS, fills=name == "reason", colours=colours)
 
 
-class Folding:
-    """What is below what, and what is open."""
-
-    def __init__(self, above: Positions) -> None:
-        self.above = above
-        self._open: set[int] = set()
-        self._top: Positions = np.arange(0)
-        self._below: Positions = np.arange(0)
-        self._of_below: Positions = np.arange(0)
-        self.seen: Positions = np.arange(0)
-        """The places of the rows that are seen, in their order."""
-
-    def is_below(self, mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-        """Which rows are below one that is among those of the mask, and among them themselves."""
-        found: npt.NDArray[np.bool_] = mask & (self.above != NONE) & mask[self.above]
-        return found
-
-    def arrange(self, top: Positions, below: Positions) -> None:
-        """Take rows in their order: those on top, and those below one of them."""
-        by_above = np.argsort(self.above[below], kind="stable")
-        self._top, self._below = top, below[by_above]
-        self._of_below = self.above[self._below]
-        self._unfold()
-
-    def toggle(self, place: int) -> None:
-        """Open or close what is below a row."""
-        self._open ^= {place}
-        self._unfold()
-
-    def count(self, place: int) -> int:
-        """How many rows are below one."""
-        first, end = self._bounds(place)
-        return end - first
-
-    def is_open(self, place: int) -> bool:
-        """Whether what is below a row is seen."""
-        return place in self._open
-
-    def _bounds(self, place: int) -> tuple[int, int]:
-        first, end = np.searchsorted(self._of_below, [place, place + 1])
-        return int(first), int(end)
-
-    def _unfold(self) -> None:
-        at = np.flatnonzero(np.isin(self._top, np.array(sorted(self._open), dtype=np.intp)))
-        groups = [self._below[slice(*self._bounds(place))] for place in self._top[at].tolist()]
-        where = np.repeat(at + 1, [len(group) for group in groups])
-        self.seen = np.insert(self._top, where, np.concatenate([self._top[:0], *groups]))
-
-
 class LookupRows:
     """The rows of the Lookups table; lookups of FX graphs are folded below the AOTAutograd lookup of their compile."""
 
-    def __init__(self, frame: pd.DataFrame) -> None:
-        self.frame = frame
+    def __init__(self, rows: Sequence[Listed]) -> None:
+        self.rows = rows
         # Ranks and functions only where one is known.
         self.heads: Sequence[Head] = [
-            _head(*one) for one in _HEADS if one[0] not in ("rank", "function") or frame[one[0]].notna().any()
+            _head(*one) for one in _HEADS if one[0] not in ("rank", "function") or self.values(one[0])
         ]
-        self._columns = CodedColumns(frame)
         self._sort = ("lookup", True)
-        self._mask = np.ones(len(frame), dtype=bool)
-        self._below = ~self._mask
-        self._times_below = np.full(len(frame), np.nan)
-        self._summaries: list[JsonObject | None] | None = None
-        self._folding = Folding(_above(frame))
-        self._times = frame[_TIME].to_numpy(dtype=float, na_value=np.nan)
-        self.at: Positions = np.arange(len(frame))
-        """The places of the rows that pass the filters, in their order."""
+        self._open: set[int] = set()
         self.filter({})
 
     def filter(self, filters: Mapping[str, object]) -> None:
         """Show the rows that have these values; ``text`` is searched for in `SEARCHED`."""
-        self._mask = self._columns.passing(filters)
-        self._below = self._folding.is_below(self._mask)
-        self._times_below = self._time_below()
-        self._summaries = None
+        passing = self.rows
+        for name, value in filters.items():
+            passing = list(filter(_test(name, value), passing))
+        self._passing = passing
+        numbers = {row.lookup for row in passing}
+        self._below = by_key((row.above, row) for row in passing if row.above in numbers)
+        self._summaries: list[JsonObject | None] | None = None
         self._arrange()
 
     def order(self, column: str, ascending: bool) -> None:
@@ -130,39 +109,40 @@ class LookupRows:
 
     def fold(self, row: int) -> None:
         """Open or close what is below a lookup."""
-        found = np.flatnonzero(self.frame["lookup"].to_numpy() == row)
-        if len(found):
-            self._folding.toggle(int(found[0]))
+        self._open ^= {row}
+        self._arrange()
+
+    def passing(self) -> list[Listed]:
+        """The rows that pass the filters, in their order."""
+        column, ascending = self._sort
+        return _ordered(self._passing, attrgetter(column), ascending)
 
     def values(self, column: str) -> list[Any]:
         """The distinct values of a column, sorted."""
-        return sorted(self._columns.codes(column)[1].tolist())
+        return sorted({*map(attrgetter(column), self.rows)} - {None})
 
-    def shown(self) -> pd.DataFrame:
-        """The rows shown, as a frame."""
-        return self.frame.iloc[self.at].reset_index(drop=True)
+    @property
+    def count(self) -> int:
+        """The number of rows that pass the filters."""
+        return len(self._passing)
 
     def __len__(self) -> int:
         """The number of rows seen."""
-        return len(self._folding.seen)
+        return len(self._seen)
 
     def page(self, first: int, count: int) -> list[tuple[int, list[str]]]:
         """Some rows, each with its lookup and its cells as text."""
-        names = [head.name for head in self.heads]
-        places = self._folding.seen[first : first + count]
-        rows = self.frame.iloc[places][names].astype(object)
-        rows = rows.where(rows.notna(), None)
-        found = [(row[0], [_cell(n, v) for n, v in zip(names, row, strict=True)]) for row in rows.to_numpy()]
-        at = names.index(_TIME)
-        for (_, cells), ns in zip(found, self._times_below[places].tolist(), strict=True):
-            if not cells[at] and ns == ns:
-                cells[at] = f"{duration(int(ns))} below"
-        return found
+        return [
+            (row.lookup, [self._cell(row, head.name) for head in self.heads])
+            for row in self._seen[first : first + count]
+        ]
 
     def folds(self, first: int, count: int) -> list[Fold]:
         """How the rows of a page are folded."""
-        of, places = self._folding, self._folding.seen[first : first + count].tolist()
-        return [Fold(2 if self._below[at] else 1, of.count(at), of.is_open(at)) for at in places]
+        return [
+            Fold(1 + self._is_below(row), len(self._below.get(row.lookup, ())), row.lookup in self._open)
+            for row in self._seen[first : first + count]
+        ]
 
     def summaries(self) -> list[JsonObject | None]:
         """What each column holds in the rows that pass the filters."""
@@ -172,64 +152,82 @@ class LookupRows:
 
     def whole(self, first: int = 0, count: int | None = None) -> Whole:
         """The columns and values of some rows as they are seen; without `count` of all that pass the filters."""
-        places = self.at if count is None else self._folding.seen[first : first + count]
-        return whole(self.frame.iloc[places], [head.name for head in self.heads])
+        names = [head.name for head in self.heads]
+        rows = self.passing() if count is None else self._seen[first : first + count]
+        return names, map(attrgetter(*names), rows)
 
     def _summary(self, column: str) -> JsonObject | None:
+        values = map(attrgetter(column), self._passing)
         if column == "lookup":
             return None
         if column == _TIME:
             # The units stay with their numbers.
-            return spread(
-                self._times[self._mask], lambda ns: duration(int(ns)).replace(" ", "\xa0"), log=True
-            )
-        codes, values = self._columns.codes(column)
-        codes = codes[self._mask]
-        if column in ("run", "rank") and len(values) > _MOST_SHARES:
-            numbers = np.append(values.to_numpy(dtype=float), np.nan)
-            return spread(numbers[codes], lambda number: f"{number:.0f}", log=False)
+            return spread(values, lambda ns: duration(ns).replace(" ", "\xa0"), log=True)
+        if column in ("run", "rank") and len(self.values(column)) > _MOST_SHARES:
+            return spread(values, str, log=False)
         if column in ("cache_key", "reason"):
-            return distinct(codes)
-        return shares(codes, values.tolist(), OUTCOME_COLOURS if column == "outcome" else {})
+            return distinct(values)
+        return shares(values, OUTCOME_COLOURS if column == "outcome" else {})
+
+    def _is_below(self, row: Listed) -> bool:
+        return row.above in self._below
 
     def _arrange(self) -> None:
         column, ascending = self._sort
-        by = self._columns.ranks(column)
-        self.at = _ordered(np.flatnonzero(self._mask), by, ascending)
-        is_below = self._below[self.at]
-        top = self.at[~is_below]
-        if column == _TIME:
-            # A lookup of AOTAutograd has no compile time of its own: it is sorted by that of its graphs.
-            own = self._times
-            top = _ordered(np.sort(top), np.where(np.isnan(own), self._times_below, own), ascending)
-        self._folding.arrange(top, self.at[is_below])
+        value = attrgetter(column)
+        # A lookup of AOTAutograd has no compile time of its own: it is sorted by that of its graphs.
+        top_value = self._time if column == _TIME else value
+        top = [row for row in self._passing if not self._is_below(row)]
+        self._seen: list[Listed] = []
+        for row in _ordered(top, top_value, ascending):
+            self._seen.append(row)
+            if row.lookup in self._open:
+                self._seen += _ordered(self._below.get(row.lookup, ()), value, ascending)
 
-    def _time_below(self) -> npt.NDArray[np.float64]:
-        """The compile time of what is folded below each row; not known where that of a miss is not."""
-        below = np.flatnonzero(self._below)
-        above, times = self._folding.above[below], self._times[below]
-        count = len(self._times)
-        sums = np.bincount(above, np.nan_to_num(times), count)
-        known = np.bincount(above, ~np.isnan(times), count) > 0
-        is_hit = self._columns.equal("outcome", "hit")[below]
-        lost = np.bincount(above, np.isnan(times) & ~is_hit, count) > 0
-        return np.where(known & ~lost, sums, np.nan)
+    def _time(self, row: Listed) -> int | None:
+        """The compile time of a row, or of what is folded below it; not known where that of a miss is not."""
+        below = self._below.get(row.lookup, ())
+        times = [one.time_taken_ns for one in below if one.outcome != "hit" or one.time_taken_ns is not None]
+        if row.time_taken_ns is not None or not times or None in times:
+            return row.time_taken_ns
+        return sum(times)  # type: ignore[arg-type]
 
-
-def _above(frame: pd.DataFrame) -> Positions:
-    """The place of the AOTAutograd lookup that each lookup belongs to."""
-    lookups = pd.Index(frame["lookup"])
-    belongs = frame["aot_lookup"].to_numpy(dtype=float, na_value=np.nan)
-    places = np.full(len(frame), NONE, dtype=np.intp)
-    known = np.flatnonzero(~np.isnan(belongs))
-    places[known] = lookups.get_indexer(belongs[known].astype(np.int64))
-    return places
+    def _cell(self, row: Listed, name: str) -> str:
+        if name == _TIME:
+            ns = self._time(row)
+            return "" if ns is None else duration(ns) + ("" if row.time_taken_ns is not None else " below")
+        value = getattr(row, name)
+        if value is None:
+            return ""
+        return short_key(value) if name == "cache_key" else str(value)
 
 
-def _ordered(places: Positions, by: npt.NDArray[np.float64], ascending: bool) -> Positions:
-    """Places sorted by a number of each; those without one come last either way."""
-    keys = by[places]
-    return places[np.argsort(keys if ascending else -keys, kind="stable")]
+def _ordered(rows: Sequence[Listed], value_of: Callable[[Listed], Any], ascending: bool) -> list[Listed]:
+    """Rows sorted by a value of each, in their order where it is the same; those without one come last either way."""
+    valued = [(value_of(row), row) for row in rows]
+    known = [one for one in valued if one[0] is not None]
+    known.sort(key=itemgetter(0), reverse=not ascending)
+    return [*(row for _, row in known), *(row for value, row in valued if value is None)]
+
+
+def _test(name: str, value: object) -> Callable[[Listed], bool]:
+    if name == "span":
+        first, last = cast(Span, value)
+        return lambda row: row.time is not None and first <= row.time <= last
+    if name != "text":
+        return lambda row: getattr(row, name) == value
+    text, found = str(value).lower(), dict[str | None, bool]({None: False})
+    texts = attrgetter(*SEARCHED)
+
+    def has_text(row: Listed) -> bool:
+        for one in texts(row):
+            if one not in found:
+                found[one] = text in one.lower()
+            if found[one]:
+                return True
+        return False
+
+    return has_text
 
 
 def query(filters: Mapping[str, object], sort: tuple[str, bool]) -> str:
@@ -252,13 +250,3 @@ def between(frame: str, span: Span) -> str:
     """The expression for the rows of a frame, by its name, that are of a span of time."""
     first, last = (pd.Timestamp(moment, tz="UTC").isoformat() for moment in span)
     return f"{frame}['time'].between({first!r}, {last!r})"
-
-
-def _cell(name: str, value: Any) -> str:
-    if value is None:
-        return ""
-    if name == "time_taken_ns":
-        return duration(int(value))
-    if name == "cache_key":
-        return short_key(value)
-    return str(value)

@@ -11,7 +11,7 @@ from cachescope.answers.names import run_name
 from cachescope.answers.read import Read
 from cachescope.report.layout import Line
 from cachescope.views.controls import Pane, button, choice, markup, row, sentence, text_box
-from cachescope.views.lookup_rows import LookupRows, lookups_frame, query
+from cachescope.views.lookup_rows import LookupRows, listed_lookups, lookups_frame, query
 from cachescope.views.state import FILTERS, State
 from cachescope.views.table import Table
 
@@ -22,8 +22,8 @@ class Lookups(Pane):
     beyond = ""
 
     def __init__(self, scope: Read, state: State) -> None:
-        self._state = state
-        self.rows = LookupRows(lookups_frame(scope))
+        self._scope, self._state = scope, state
+        self.rows = LookupRows(list(listed_lookups(scope)))
         if not len(self.rows):
             super().__init__(sentence(NOTHING))
             return
@@ -70,11 +70,11 @@ class Lookups(Pane):
 
     def frame(self) -> pd.DataFrame:
         """The rows shown, all pages of them."""
-        return self.rows.shown()
+        return lookups_frame(self._scope, self.rows.passing())
 
     def narrow(self, chosen: Chosen) -> None:
         """List the lookups of the span alone, which is one of the filters."""
-        if len(self.rows.frame):
+        if self.rows.rows:
             self._filter()
 
     def _filter(self) -> None:
@@ -85,7 +85,7 @@ class Lookups(Pane):
         self._say()
 
     def _say(self) -> None:
-        count, all_of_them = len(self.rows.at), len(self.rows.frame)
+        count, all_of_them = self.rows.count, len(self.rows.rows)
         of = f"{count:,} of {all_of_them:,} lookups" if count < all_of_them else f"{count:,} lookups"
         self.clear.disabled = not self._state.filters.keys() - {"span"}
         self.summary.show(Line(of))

@@ -103,7 +103,7 @@ class FoldedRows(Rows, Protocol):
         """Open what is below a row, or close it."""
 
     def summaries(self) -> list[JsonObject | None]:
-        """What each column holds: `cachescope.views.coded_columns`."""
+        """What each column holds: `cachescope.views.column_summaries`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from benchmarks.made_lookups import LEAK, made_scope
 import cachescope
 from cachescope import figures
 from cachescope.views.explorer import Explorer
-from cachescope.views.lookup_rows import LookupRows, lookups_frame
+from cachescope.views.lookup_rows import LookupRows, listed_lookups
 from cachescope.views.table import Table
 from cachescope.views.what_if import WhatIfView
 
@@ -87,7 +87,7 @@ def test_toggle(without: str, varied: cachescope.Scope, benchmark: Any) -> None:
 
 @pytest.fixture(scope="module", params=[10_000, 100_000])
 def lookup_table(request: pytest.FixtureRequest) -> tuple[LookupRows, Table]:
-    rows = LookupRows(lookups_frame(made_scope("mixed", request.param)))
+    rows = LookupRows(list(listed_lookups(made_scope("mixed", request.param))))
     return rows, Table(rows, "lookups")
 
 
@@ -146,7 +146,7 @@ def test_filter(filters: dict[str, Any], lookup_table: tuple[LookupRows, Table],
         return table.total
 
     assert benchmark(filtered) > 0
-    benchmark.extra_info["lookups"] = len(rows.frame)
+    benchmark.extra_info["lookups"] = len(rows.rows)
 
 
 @pytest.mark.benchmark(group="views")
@@ -162,4 +162,4 @@ def test_sort(column: str, lookup_table: tuple[LookupRows, Table], benchmark: An
 
     benchmark(sort)
     assert table.sort[0] == column and len(table.rows) == 50
-    benchmark.extra_info["lookups"] = len(rows.frame)
+    benchmark.extra_info["lookups"] = len(rows.rows)

@@ -1,22 +1,23 @@
 """The rows of Lookups, folded and summed up: held against what plain Python finds in the frames."""
 
-import math
 from collections import Counter
+from dataclasses import asdict, replace
 from typing import Any
 
-import numpy as np
-import pandas as pd
 import pytest
 
 import cachescope
-from cachescope.columns import records
-from cachescope.views.coded_columns import shares, spread
-from cachescope.views.lookup_rows import Folding, LookupRows, lookups_frame
+from cachescope.views.column_summaries import shares, spread
+from cachescope.views.lookup_rows import Listed, LookupRows, listed_lookups, lookups_frame
 from cachescope.views.table import Table
 
 FILTERS: list[dict[str, Any]] = [
     {}, {"outcome": "full_miss"}, {"cache": "fxgraph"}, {"cache": "aotautograd"}, {"run": 3},
 ]  # fmt: skip
+
+
+def rows_of(scope: cachescope.Scope) -> list[Listed]:
+    return list(listed_lookups(scope))
 
 
 def every_line(rows: LookupRows) -> list[tuple[int, int, int]]:
@@ -30,7 +31,7 @@ def by_hand(passing: list[dict[str, Any]]) -> dict[int | None, list[dict[str, An
     there = {one["lookup"] for one in passing}
     groups: dict[int | None, list[dict[str, Any]]] = {None: []}
     for one in passing:
-        above = one["aot_lookup"] if one["aot_lookup"] in there else None
+        above = one["above"] if one["above"] in there else None
         groups.setdefault(above, []).append(one)
     return groups
 
@@ -38,10 +39,13 @@ def by_hand(passing: list[dict[str, Any]]) -> dict[int | None, list[dict[str, An
 @pytest.mark.slow
 @pytest.mark.parametrize("filters", FILTERS, ids=str)
 def test_lookups_of_graphs_are_below_their_own(filters: dict[str, Any], tour: cachescope.Scope) -> None:
-    frame = lookups_frame(tour)
-    passing = [one for one in records(frame) if all(one[name] == value for name, value in filters.items())]
+    passing = [
+        one
+        for one in map(asdict, rows_of(tour))
+        if all(one[name] == value for name, value in filters.items())
+    ]
     groups = by_hand(passing)
-    rows = LookupRows(frame)
+    rows = LookupRows(rows_of(tour))
     rows.filter(filters)
     assert every_line(rows) == [(at := one["lookup"], 1, len(groups.get(at, []))) for one in groups[None]]
     for one in groups[None]:
@@ -52,20 +56,19 @@ def test_lookups_of_graphs_are_below_their_own(filters: dict[str, Any], tour: ca
         for lookup in (one["lookup"], *(b["lookup"] for b in groups.get(one["lookup"], [])))
     ]
     # Folding hides no row from what is copied or returned.
-    assert rows.shown()["lookup"].tolist() == [one["lookup"] for one in passing]
+    assert lookups_frame(tour, rows.passing())["lookup"].tolist() == [one["lookup"] for one in passing]
     assert [row[0] for row in rows.whole()[1]] == [one["lookup"] for one in passing]
 
 
 @pytest.mark.parametrize("ascending", [True, False])
 def test_folded_lookups_are_sorted_by_the_time_below_them(ascending: bool, tour: cachescope.Scope) -> None:
-    frame = lookups_frame(tour)
-    groups = by_hand(records(frame))
+    groups = by_hand([*map(asdict, rows_of(tour))])
     times: dict[int, int] = {}
     for one in groups[None]:
         below = [each["time_taken_ns"] for each in groups.get(one["lookup"], [])]
         if any(time is not None for time in below):
             times[one["lookup"]] = sum(time or 0 for time in below)
-    rows = LookupRows(frame)
+    rows = LookupRows(rows_of(tour))
     rows.order("time_taken_ns", ascending)
     seen = [lookup for lookup, _, _ in every_line(rows)]
     assert seen[: len(times)] == sorted(times, key=lambda lookup: times[lookup], reverse=not ascending)
@@ -73,19 +76,18 @@ def test_folded_lookups_are_sorted_by_the_time_below_them(ascending: bool, tour:
 
 
 def test_a_time_below_that_is_not_known_is_not_told(tour: cachescope.Scope) -> None:
-    frame = lookups_frame(tour)
-    at = [head.name for head in LookupRows(frame).heads].index("time_taken_ns")
-    assert LookupRows(frame).page(0, 1)[0][1][at] == "10.9 s below"
-    frame.loc[frame["lookup"] == 1, "time_taken_ns"] = pd.NA
-    assert LookupRows(frame).page(0, 1)[0][1][at] == ""
+    every = rows_of(tour)
+    at = [head.name for head in LookupRows(every).heads].index("time_taken_ns")
+    assert LookupRows(every).page(0, 1)[0][1][at] == "10.9 s below"
+    every[1] = replace(every[1], time_taken_ns=None)
+    assert LookupRows(every).page(0, 1)[0][1][at] == ""
 
 
 def test_columns_are_summed_up_over_the_rows_that_pass(tour: cachescope.Scope) -> None:
-    frame = lookups_frame(tour)
-    rows = LookupRows(frame)
+    rows = LookupRows(rows_of(tour))
     rows.filter({"run": 2})
     summaries = dict(zip([head.name for head in rows.heads], rows.summaries(), strict=True))
-    mine = frame[frame["run"] == 2]
+    mine = tour.lookups[tour.lookups["run"] == 2]
     outcome = summaries["outcome"]
     assert outcome is not None
     assert {name: count for name, count, _ in outcome["parts"]} == Counter(mine["outcome"])
@@ -104,40 +106,29 @@ def test_columns_are_summed_up_over_the_rows_that_pass(tour: cachescope.Scope) -
 
 
 def test_shares_beyond_the_commonest_are_one_part() -> None:
-    codes = np.repeat(np.arange(8), [9, 8, 7, 6, 5, 4, 3, 2])
-    found = shares(np.append(codes, -1), list("abcdefgh"), {"b": "#fff"})
+    values = [name for name, count in zip("abcdefgh", range(9, 1, -1), strict=True) for _ in range(count)]
+    found = shares([*values, None], {"b": "#fff"})
     counts = {"a": 9, "b": 8, "c": 7, "d": 6, "e": 5, "3 other values": 9}
     assert [part[:2] for part in found["parts"]] == [[name, count] for name, count in counts.items()]
     assert [part[2] for part in found["parts"]][:2] == ["", "#fff"]
-    assert found["text"] == "8 values"
-    assert shares(np.array([-1]), [], {})["parts"] == []
+    assert (found["text"], found["rows"]) == ("8 values", 45)
+    assert shares([None], {})["parts"] == []
 
 
 def test_few_numbers_are_named_by_their_ends() -> None:
-    assert shares(np.array([0, 1, 1, 2]), [7, 8, 9], {})["text"] == "7 to 9"
-    assert shares(np.array([0, 0]), [7, 8], {})["text"] == "7"
+    assert shares([7, 8, 8, 9], {})["text"] == "7 to 9"
+    assert shares([7, 7], {})["text"] == "7"
 
 
 def test_a_spread_counts_each_known_number_once() -> None:
-    numbers = np.array([1.0, 10.0, 100.0, 1e9, math.nan, 0.0])
+    numbers = [1, 10, 100, 10**9, None, 0]
     for log in (True, False):
-        found = spread(numbers, lambda number: f"{number:g}", log=log)
-        assert sum(found["bars"]) == 5 and found["text"] == "0 to 1e+09"
-        assert found["said"] == "5 from 0 to 1e+09, 1 not known"
-    assert spread(np.array([5.0, 5.0]), str, log=True)["bars"] == [2]
-    assert spread(np.array([math.nan]), str, log=True)["bars"] == []
-
-
-def test_rows_below_stand_after_the_one_above() -> None:
-    folding = Folding(np.array([-1, 0, -1, 2, 2, 0]))
-    folding.arrange(np.array([2, 0]), np.array([5, 4, 3, 1]))
-    assert folding.seen.tolist() == [2, 0]
-    folding.toggle(0)
-    assert folding.seen.tolist() == [2, 0, 5, 1] and folding.is_open(0)
-    folding.toggle(2)
-    assert folding.seen.tolist() == [2, 4, 3, 0, 5, 1] and folding.count(2) == 2
-    folding.toggle(0)
-    assert folding.seen.tolist() == [2, 4, 3, 0]
+        found = spread(numbers, str, log=log)
+        assert sum(found["bars"]) == 5 and found["text"] == "0 to 1000000000"
+        assert found["said"] == "5 from 0 to 1000000000, 1 not known"
+    assert spread(numbers, str, log=False)["bars"] == [4, *[0] * 14, 1]
+    assert spread([5, 5], str, log=True)["bars"] == [2]
+    assert spread([None], str, log=True)["bars"] == []
 
 
 def copied(table: Table, monkeypatch: pytest.MonkeyPatch, **asked: object) -> list[str]:
@@ -148,7 +139,7 @@ def copied(table: Table, monkeypatch: pytest.MonkeyPatch, **asked: object) -> li
 
 
 def test_a_page_or_all_of_it_is_copied(tour: cachescope.Scope, monkeypatch: pytest.MonkeyPatch) -> None:
-    table = Table(LookupRows(lookups_frame(tour)), "lookups", page_size=5)
+    table = Table(LookupRows(rows_of(tour)), "lookups", page_size=5)
     table.page = 1
     (page,) = copied(table, monkeypatch, copy="tsv", all=False)
     assert [line.split("\t")[0] for line in page.splitlines()] == ["lookup", "10", "12", "14", "16", "18"]
@@ -164,8 +155,8 @@ def test_a_page_or_all_of_it_is_copied(tour: cachescope.Scope, monkeypatch: pyte
     *(pytest.param(one, marks=pytest.mark.slow) for one in ("+1", "-1", "@x", "\t=1", "\x1b[31m=1")),
 ])  # fmt: skip
 def test_no_text_of_a_log_is_a_formula_where_it_is_pasted(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    frame = lookups_frame(cachescope.read(cachescope.sample("config_flip"))).assign(function=text)
-    (pasted,) = copied(Table(LookupRows(frame), "lookups"), monkeypatch, copy="tsv", all=True)
+    rows = [replace(row, function=text) for row in rows_of(cachescope.read(cachescope.sample("config_flip")))]
+    (pasted,) = copied(Table(LookupRows(rows), "lookups"), monkeypatch, copy="tsv", all=True)
     at = pasted.splitlines()[0].split("\t").index("function")
     for line in pasted.splitlines()[1:]:
         assert line.split("\t")[at][0] not in "=+-@\t\x1b"
