@@ -15,6 +15,7 @@ from typing import Final
 
 from cachescope.component_sets import ComponentSets
 from cachescope.components import Detail, join_components, parse_component
+from cachescope.kept import kept
 
 _INPUT: Final = re.compile(r"example_inputs\[\d+\]")
 
@@ -38,15 +39,12 @@ class HashDetails:
         self._field_code: dict[str, int] = {}
         self._hash_code: dict[str, int] = {}
         self._layout_number: dict[bytes, int] = {}
-        self._layout_of_base: dict[int, int] = {}
         self._layout_of_set = array("i")
         # For each layout, the place of each field.
         self._place_of_field: list[dict[int, int]] = []
         # The same pair is often compared several times in a row.
         self._last_compared = -1, -1
         self._last_changes: list[tuple[int, int | None, int | None]] = []
-        self._direction_of_set: dict[int, str | None] = {}
-        self._direction_of_components: dict[tuple[int | None, int | None], str | None] = {}
 
     def add(self, components: Iterable[str]) -> tuple[int | None, list[str]]:
         """Store the components of one key."""
@@ -131,10 +129,9 @@ class HashDetails:
         is_of_base = all(fields[code] == of_base[place] for place, code in patch.items())
         return number if is_of_base else self._numbered(self.sets[set_code])
 
+    @kept
     def _of_base(self, base: int) -> int:
-        if base not in self._layout_of_base:
-            self._layout_of_base[base] = self._numbered(self.sets.base(base))
-        return self._layout_of_base[base]
+        return self._numbered(self.sets.base(base))
 
     def _numbered(self, codes: Iterable[int]) -> int:
         """The number of the layout of some components."""
@@ -154,32 +151,26 @@ class HashDetails:
         code = self.component_of(set_code, field)
         return None if code is None else self.hash_codes[code]
 
+    @kept
     def direction(self, set_code: int) -> str | None:
         """Whether an FX graph is ``forward``, ``backward`` or for ``inference``; None if not recorded.
 
         Read from ``fx_kwargs[is_backward]`` and ``fx_kwargs[is_inference]``, which AOTAutograd keys do not have.
         """
-        if set_code not in self._direction_of_set:
-            flags = (
-                self.component_of(set_code, "fx_kwargs[is_backward]"),
-                self.component_of(set_code, "fx_kwargs[is_inference]"),
-            )
-            if flags not in self._direction_of_components:
-                self._direction_of_components[flags] = self._direction(*map(self._value_text, flags))
-            self._direction_of_set[set_code] = self._direction_of_components[flags]
-        return self._direction_of_set[set_code]
+        flags = ("fx_kwargs[is_backward]", "fx_kwargs[is_inference]")
+        return self._direction(*(self.component_of(set_code, flag) for flag in flags))
 
     def _value_text(self, code: int | None) -> str | None:
         detail = self.parsed(code)
         return None if detail is None else detail.value_text
 
-    @staticmethod
-    def _direction(is_backward: str | None, is_inference: str | None) -> str | None:
+    @kept
+    def _direction(self, is_backward: int | None, is_inference: int | None) -> str | None:
         if is_backward is None:
             return None
-        if is_backward == "True":
+        if self._value_text(is_backward) == "True":
             return "backward"
-        return "inference" if is_inference == "True" else "forward"
+        return "inference" if self._value_text(is_inference) == "True" else "forward"
 
     def changed_fields(self, before: int, after: int) -> tuple[str, ...]:
         """Fields whose hash differs, or that are new or gone, in torch's order. Texts are not compared.

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 from cachescope.analysis.differences import component_change, is_input
 from cachescope.details import HashDetails
+from cachescope.kept import kept
 
 _GRAPH: Final = "gm"
 _TORCH_VERSION: Final = "torch_version"
@@ -68,14 +69,11 @@ class KeyDistances:
         # The number of each layout; and the first content with it.
         self._layouts: dict[frozenset[int], int] = {}
         self._first: list[dict[int, int]] = []
-        self._apart_first: dict[tuple[int, int], frozenset[int]] = {}
         # The number of each content, and each by its number.
         self._numbers: dict[_Content, int] = {}
         self._numbered: list[_Content] = []
         self._changed: dict[tuple[int, int], frozenset[int]] = {}
         self._changes: dict[tuple[int, int], Change] = {}
-        self._names: dict[tuple[int, ...], tuple[str, ...]] = {}
-        self._input_parts: dict[tuple[int | None, int | None], frozenset[str]] = {}
 
     def form(self, detail_set: int) -> Form:
         """What a set consists of."""
@@ -159,12 +157,13 @@ class KeyDistances:
 
     def _made_change(self, before: int, after: int) -> Change:
         components = self.details.changes(before, after)
-        fields = tuple([field for field, _, _ in components])
-        if fields not in self._names:
-            self._names[fields] = tuple([self.details.fields[field] for field in fields])
-        names = self._names[fields]
-        are_inputs = bool(fields) and all(map(is_input, names))
+        names = self._names(tuple([field for field, _, _ in components]))
+        are_inputs = bool(names) and all(map(is_input, names))
         return Change(components, names, _GRAPH in names, are_inputs, _TORCH_VERSION in names)
+
+    @kept
+    def _names(self, fields: tuple[int, ...]) -> tuple[str, ...]:
+        return tuple([self.details.fields[field] for field in fields])
 
     def _made_changed(self, one: _Content, other: _Content) -> frozenset[int]:
         fields = frozenset([field for field, _ in one.otherwise ^ other.otherwise])
@@ -174,22 +173,18 @@ class KeyDistances:
         mine, others = ({**self._first[each.layout], **dict(each.otherwise)} for each in (one, other))
         return frozenset([field for field in fields if mine.get(field) != others.get(field)])
 
+    @kept
     def _changed_layout(self, one: int, other: int) -> frozenset[int]:
         """The fields in which the first contents of two layouts differ."""
-        if (one, other) not in self._apart_first:
-            differing = self._first[one].items() ^ self._first[other].items()
-            self._apart_first[one, other] = frozenset([field for field, _ in differing])
-        return self._apart_first[one, other]
+        return frozenset([field for field, _ in self._first[one].items() ^ self._first[other].items()])
 
+    @kept
     def _parts_of(self, field: int, old: int | None, new: int | None) -> frozenset[str]:
         name = self.details.fields[field]
         if old is None or new is None:
             return frozenset({name})
-        if (old, new) not in self._input_parts:
-            change = component_change(self.details, old, new)
-            names = {f"{name}.{part}" for part, _, _ in change.parts} or {name}
-            self._input_parts[old, new] = frozenset(names)
-        return self._input_parts[old, new]
+        change = component_change(self.details, old, new)
+        return frozenset({f"{name}.{part}" for part, _, _ in change.parts} or {name})
 
     # Taking over what the store has by now.
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import Final
 
 from cachescope.answers.recording import Recording
-from cachescope.components import parse_component
 from cachescope.details import HashDetails
 from cachescope.errors import CachescopeError, NotFoundError
 from cachescope.frames.directory_rows import EntryRow
+from cachescope.kept import kept
 from cachescope.keys.key_fields import is_of_the_program
 from cachescope.locking.facts import torch_versions
 from cachescope.locking.lock import CacheLock, Key, KeyField, LockedFile, Process, Rule, Variable
@@ -142,28 +142,17 @@ class OwnFields:
     def __init__(self) -> None:
         self.found: list[dict[str, KeyField]] = []
         self._numbers: dict[frozenset[tuple[str, str]], int] = {}
-        # The same set, or the same fields of one store, are asked for again and again.
-        self._of_set: dict[tuple[int, int], int | None] = {}
-        self._of_codes: dict[tuple[int, tuple[int, ...]], int | None] = {}
 
+    @kept
     def number(self, details: HashDetails, detail_set: int) -> int | None:
         """The number of the context in the hash details of a key; None if these hold nothing of a process."""
-        memo_key = id(details), detail_set
-        if memo_key not in self._of_set:
-            fields = details.field_codes
-            own = tuple(
-                code
-                for code in details.sets[detail_set]
-                if not is_of_the_program(details.fields[fields[code]])
-            )
-            known = id(details), own
-            if known not in self._of_codes:
-                self._of_codes[known] = self._number([details.components[code] for code in own])
-            self._of_set[memo_key] = self._of_codes[known]
-        return self._of_set[memo_key]
+        fields, names = details.field_codes, details.fields
+        own = (code for code in details.sets[detail_set] if not is_of_the_program(names[fields[code]]))
+        return self._number(details, *own)
 
-    def _number(self, components: list[str]) -> int | None:
-        parsed = [detail for text in components if (detail := parse_component(text)) is not None]
+    @kept
+    def _number(self, details: HashDetails, *codes: int) -> int | None:
+        parsed = [detail for code in codes if (detail := details.parsed(code)) is not None]
         hashes = frozenset((detail.field, detail.detail_hash) for detail in parsed)
         if not hashes:
             return None

@@ -6,6 +6,7 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache, partial
 from typing import Final
 
 from cachescope.components import parse_component
@@ -93,13 +94,11 @@ def in_hash_details(
     stored = {row.detail_set for row in entries if row.detail_set is not None} - of_set.keys()
     is_of_devices = [_DEVICE_FIELD.fullmatch(field) is not None for field in details.fields]
     # Most keys of a job name the same devices.
-    named: dict[tuple[int, ...], tuple[str | None, _Indices]] = {}
+    named = cache(partial(_in_set, details))
     for code, runs in [*of_set.items(), *((code, set[int]()) for code in sorted(stored))]:
         same = tuple(one for one in details.sets[code] if is_of_devices[details.field_codes[one]])
         place = "keys of lookups" if runs else "keys of entries"
-        if same not in named:
-            named[same] = _in_set(details, same)
-        yield from _mentions(*named[same], frozenset(runs), place)
+        yield from _mentions(*named(same), frozenset(runs), place)
 
 
 def _in_set(details: HashDetails, codes: Iterable[int]) -> tuple[str | None, _Indices]:

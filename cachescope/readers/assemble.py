@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
+from functools import cache
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,7 +25,6 @@ from cachescope.terms import AOTAUTOGRAD, FXGRAPH, VLLM
 
 if TYPE_CHECKING:
     from cachescope.frames.compile_rows import CompileRow, PhaseRow, SymbolRow
-    from cachescope.readers.directory.generated_files import Kernel
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,10 +223,8 @@ def _kernel_rows(opened: dict[int, EntryRow]) -> Iterator[KernelRow]:
     from cachescope.readers.directory.generated_files import kernels_of
 
     # Entries with different guards often contain the same code.
-    known: dict[str, list[Kernel]] = {}
+    known = cache(kernels_of)
     for number, code in written.items():
-        if code not in known:
-            known[code] = kernels_of(code)
-        for order, kernel in enumerate(known[code]):
+        for order, kernel in enumerate(known(code)):
             nodes, ops = kernel.source_nodes, kernel.aten_ops
             yield KernelRow(number, order, kernel.name, kernel.kind, nodes, ops)

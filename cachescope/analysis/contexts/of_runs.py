@@ -18,6 +18,7 @@ from cachescope.frames.context_rows import ContextRow
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.grouping import by_key
+from cachescope.kept import kept
 from cachescope.keys.detail_hash import torch_detail_hashes
 from cachescope.keys.json_values import json_ready, sorted_json
 from cachescope.keys.key_fields import matmul_settings
@@ -125,10 +126,7 @@ class _Reader:
 
     def __init__(self, details: HashDetails) -> None:
         self._details = details
-        self._values: dict[int, object] = {}
-        self._parts: dict[int, tuple[tuple[int, Codes], ...]] = {}
         self._numbers: dict[tuple[tuple[int, int], ...], int] = {}
-        self._read: dict[tuple[Codes, ...], dict[str, str | None]] = {}
 
     def forms(self, sets: Iterable[int]) -> dict[str, str | None]:
         """The forms that all of the sets agree on and that could be read, and torch's hash of its own key."""
@@ -136,36 +134,32 @@ class _Reader:
             parts[0][1] if len({number for number, _ in parts}) == 1 else ()
             for parts in zip(*(self._parts_of(number) for number in sets), strict=True)
         )
-        if agreed not in self._read:
-            self._read[agreed] = self._read_forms(dict(zip(ATTRIBUTE_OF_FORM, agreed, strict=False)))
-        return self._read[agreed]
+        return self._read_forms(agreed)
 
+    @kept
     def _parts_of(self, number: int) -> tuple[tuple[int, Codes], ...]:
         """What of a set belongs to each form, with a number that is equal where fields and hashes are."""
-        if number not in self._parts:
-            chosen: dict[str, list[int]] = {attribute: [] for attribute in ATTRIBUTE_OF_FORM.values()}
-            of_field, of_hash = self._details.field_codes, self._details.hash_codes
-            for code in self._details.sets[number]:
-                if (of_form := chosen.get(self._attributes[of_field[code]])) is not None:
-                    of_form.append(code)
-            numbers = self._numbers
-            self._parts[number] = tuple(
-                (
-                    numbers.setdefault(tuple((of_field[c], of_hash[c]) for c in codes), len(numbers)),
-                    tuple(codes),
-                )
-                for codes in chosen.values()
-            )
-        return self._parts[number]
+        chosen: dict[str, list[int]] = {attribute: [] for attribute in ATTRIBUTE_OF_FORM.values()}
+        of_field, of_hash = self._details.field_codes, self._details.hash_codes
+        for code in self._details.sets[number]:
+            if (of_form := chosen.get(self._attributes[of_field[code]])) is not None:
+                of_form.append(code)
+        numbers = self._numbers
+        return tuple(
+            (numbers.setdefault(tuple((of_field[c], of_hash[c]) for c in codes), len(numbers)), tuple(codes))
+            for codes in chosen.values()
+        )
 
     @cached_property
     def _attributes(self) -> list[str]:
         """The attribute that each field is a part of."""
         return [field.partition("[")[0] for field in self._details.fields]
 
-    def _read_forms(self, agreed: Mapping[str, Codes]) -> dict[str, str | None]:
+    @kept
+    def _read_forms(self, agreed: tuple[Codes, ...]) -> dict[str, str | None]:
         names, of_component = self._details.fields, self._details.field_codes
-        parts = {form: {names[of_component[c]]: c for c in codes} for form, codes in agreed.items() if codes}
+        of_form = zip(ATTRIBUTE_OF_FORM, agreed, strict=False)
+        parts = {form: {names[of_component[c]]: c for c in codes} for form, codes in of_form if codes}
         found = self._system(parts.get("system", {}))
         for form, read in (
             ("inductor_configs", self._configs),
@@ -179,14 +173,11 @@ class _Reader:
             found["torch_detail_hash"] = None if detail is None else detail.detail_hash
         return found
 
+    @kept
     def _value(self, code: int) -> object:
-        if code not in self._values:
-            detail = parse_component(self._details.components[code])
-            value = _UNKNOWN
-            if detail is not None and len(detail.value_text) <= _LONGEST:
-                value = printed_value(detail)
-            self._values[code] = _UNKNOWN if json_ready(value)[1] else value
-        return self._values[code]
+        detail = parse_component(self._details.components[code])
+        value = printed_value(detail) if detail and len(detail.value_text) <= _LONGEST else _UNKNOWN
+        return _UNKNOWN if json_ready(value)[1] else value
 
     def _configs(self, part: dict[str, int]) -> object:
         values = {field.partition("[")[2][:-1]: self._value(code) for field, code in part.items()}

@@ -21,6 +21,7 @@ from cachescope.analysis.verdicts.option_defaults import default_hashes
 from cachescope.details import HashDetails
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.sharing_rows import PredictionRow
+from cachescope.kept import kept
 from cachescope.keys.key_fields import is_of_the_program
 from cachescope.keys.paths import is_in_remote_cache
 from cachescope.terms import AOTAUTOGRAD, CACHES, FXGRAPH
@@ -94,8 +95,6 @@ class _Comparison:
         self._process = process
         self._safety = CpuSafety(source_of, process.vector_width, process.cpu_capability)
         self._always = {name for name in process.hashes if not _NOT_ALWAYS.fullmatch(name)}
-        self._of_component: dict[int, str | None] = {}
-        self._of_set: dict[int, tuple[str, ...]] = {}
         self._everywhere: dict[str, set[str]] = {}
         for row in rows:
             if row.detail_set is not None:
@@ -224,25 +223,22 @@ class _Comparison:
             if fact.field is not None and (is_of_cpu or not fact.is_of_cpu_code)
         )
 
+    @kept
     def _differing(self, detail_set: int) -> tuple[str, ...]:
-        if detail_set not in self._of_set:
-            codes = self._details.sets[detail_set]
-            differing = [name for code in codes if (name := self._check(code)) is not None]
-            there = {self._details.fields[self._details.field_codes[code]] for code in codes}
-            self._of_set[detail_set] = (*differing, *sorted(self._always - there))
-        return self._of_set[detail_set]
+        codes = self._details.sets[detail_set]
+        differing = [name for code in codes if (name := self._check(code)) is not None]
+        there = {self._details.fields[self._details.field_codes[code]] for code in codes}
+        return (*differing, *sorted(self._always - there))
 
+    @kept
     def _check(self, component: int) -> str | None:
         """The field of a component if the process has another hash for it."""
-        if component not in self._of_component:
-            name = self._details.fields[self._details.field_codes[component]]
-            known = self._process.hashes.get(name)
-            if is_of_the_program(name) or (known is None and _NOT_ALWAYS.fullmatch(name)):
-                differs = False
-            else:
-                differs = known is None or self._details.components[component][1:52] not in known
-            self._of_component[component] = name if differs else None
-        return self._of_component[component]
+        name = self._details.fields[self._details.field_codes[component]]
+        known = self._process.hashes.get(name)
+        if is_of_the_program(name) or (known is None and _NOT_ALWAYS.fullmatch(name)):
+            return None
+        is_other = known is None or self._details.components[component][1:52] not in known
+        return name if is_other else None
 
 
 def _best(candidates: Sequence[_Prediction]) -> _Prediction:

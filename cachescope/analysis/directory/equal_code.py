@@ -12,6 +12,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 from cachescope.frames.directory_rows import EntryRow
@@ -54,15 +55,14 @@ class Compared:
 
 
 class KernelBinaries:
-    """The compiled kernels of entries; `content_hash` is called once for each file that may differ."""
+    """The compiled kernels of entries; `content_hash` is called only for files that may differ."""
 
     def __init__(
         self, entries: Iterable[EntryRow], links: Iterable[LinkRow], content_hash: ContentHash
     ) -> None:
         self._rows = {row.entry: row for row in entries}
         self._children = by_key((link.parent, link) for link in links)
-        self._content_hash = content_hash
-        self._hashes: dict[str, str | None] = {}
+        self._content_hash = cache(content_hash)
 
     def compare(self, entry: EntryRow, other: EntryRow, known_by: str) -> Compared:
         """Compare the kernels of two FX entries with the same source; `known_by` says how that is known."""
@@ -114,7 +114,7 @@ class KernelBinaries:
         paths, other_paths = {form.path for form in forms}, {form.path for form in others}
         if len(paths) == 1 and paths == other_paths:
             return Compared(True, f"one compiled file for both: {os.path.basename(*paths)}")
-        hashes, other_hashes = self._contents(paths), self._contents(other_paths)
+        hashes, other_hashes = ({*map(self._content_hash, some)} for some in (paths, other_paths))
         if None in hashes | other_hashes:
             return Compared(None, "compiled files that cannot be read")
         if len(hashes | other_hashes) == 1:
@@ -129,11 +129,6 @@ class KernelBinaries:
         return Compared(
             None, f"several compiled files, and not which was used: {_names(paths | other_paths)}"
         )
-
-    def _contents(self, paths: set[str]) -> set[str | None]:
-        for path in paths - self._hashes.keys():
-            self._hashes[path] = self._content_hash(path)
-        return {self._hashes[path] for path in paths}
 
 
 def _bundled(entry: EntryRow, other: EntryRow) -> Compared | None:

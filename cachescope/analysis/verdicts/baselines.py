@@ -28,6 +28,7 @@ from cachescope.analysis.verdicts.replaced_graphs import ReplacedGraphs
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.grouping import by_key
+from cachescope.kept import kept
 from cachescope.keys.key_fields import is_of_the_program
 from cachescope.notebook_cells import code_file
 from cachescope.wording import percent
@@ -74,7 +75,6 @@ class Baselines:
         self.replaced = ReplacedGraphs(history, self.stored, choice.run)
         self._recompiles = Recompiles(history)
         self._earlier: dict[_Kind | _Group, EarlierKeys] = {}
-        self._fewer: dict[tuple[int, int, tuple[int, ...]], tuple[list[int], list[int]]] = {}
         # The lookups of the graph of each; and all else in its key, as hashes and as texts.
         self._group: list[_Group | None] = [None] * len(history.lookups)
         self._content = [0] * len(history.lookups)
@@ -129,11 +129,7 @@ class Baselines:
         own, baseline = self._content[at], self._content[found]
         earlier = self._right_before(at)
         tried = tuple([self._content[one] for one in earlier])
-        asked = own, baseline, tried
-        # One look-up, not two: hashing what is asked takes long.
-        if (known := self._fewer.get(asked)) is None:
-            known = self._fewer[asked] = self._with_fewer(own, baseline, tried)
-        within, others = known
+        within, others = self._with_fewer(own, baseline, tried)
         for number in within:
             if self._may_be_nearer(earlier[number], at):
                 return earlier[number]
@@ -144,7 +140,8 @@ class Baselines:
                 return one
         return None
 
-    def _with_fewer(self, own: int, baseline: int, tried: Sequence[int]) -> tuple[list[int], list[int]]:
+    @kept
+    def _with_fewer(self, own: int, baseline: int, tried: tuple[int, ...]) -> tuple[list[int], list[int]]:
         """Which of some contents are nearer to one than a baseline: those whose changes are all changes of it, and the others.
 
         The best first: of the former the first with the fewest, of the others the last.

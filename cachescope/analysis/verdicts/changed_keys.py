@@ -22,6 +22,7 @@ from cachescope.analysis.verdicts.option_defaults import default_hashes
 from cachescope.analysis.verdicts.recompiles import is_recompiled, place_of, recompile_of
 from cachescope.details import HashDetails
 from cachescope.frames.recorded_rows import LookupRow, RunRow
+from cachescope.kept import kept
 from cachescope.keys.paths import is_in_remote_cache
 from cachescope.terms import Evidence
 from cachescope.verdict_kinds import SIZES, UPGRADE
@@ -41,7 +42,6 @@ class ChangedKeys:
         self._kinds = ChangeKinds(history.details, history.runs)
         # A fleet misses in the same few ways.
         self._whys: dict[tuple[Change, int, tuple[Evidence, str]], Why] = {}
-        self._summaries: dict[tuple[int | None, int | None], str] = {}
 
     def why(self, at: int, baseline: Baseline, found: Candidate, change: Change, apart: int) -> Why:
         """Why a lookup missed whose key is another one than that of its baseline, which was found at some place."""
@@ -101,13 +101,12 @@ class ChangedKeys:
             graph = f"compiled again in one process, after compile {found.compile_id}"
         if change.alone is None:
             return f"{graph}, and {len(changed)} fields of the key differ: {_listed(changed)}"
-        return f"{graph}, and one field of the key differs: {changed[0]}, {self._summary(change.alone)}"
+        return f"{graph}, and one field of the key differs: {changed[0]}, {self._summary(*change.alone)}"
 
-    def _summary(self, components: tuple[int | None, int | None]) -> str:
+    @kept
+    def _summary(self, old: int | None, new: int | None) -> str:
         """What changed in a field, in one line."""
-        if components not in self._summaries:
-            self._summaries[components] = component_change(self._history.details, *components).summary
-        return self._summaries[components]
+        return component_change(self._history.details, old, new).summary
 
 
 GUARD_FAILED: Final[tuple[Evidence, str]] = ("recorded", "torch recorded which guard failed")
@@ -149,7 +148,6 @@ class ChangeKinds:
     def __init__(self, details: HashDetails, runs: Sequence[RunRow]) -> None:
         self._details = details
         self._runs = {run.run: run for run in runs}
-        self._edits: dict[tuple[int | None, int | None], str] = {}
 
     def kind(self, before: int, after: int, runs: tuple[int | None, int]) -> str:
         """The kind of the change from one set of hash details to another; empty if its fields describe it completely."""
@@ -160,11 +158,11 @@ class ChangeKinds:
                 return UPGRADE + self._versions(*runs)
             if name == "gm":
                 graph = old, new
-        if graph is None:
-            return ""
-        if graph not in self._edits:
-            self._edits[graph] = _edit_of(*map(self._text, graph))
-        return self._edits[graph]
+        return "" if graph is None else self._edit(*graph)
+
+    @kept
+    def _edit(self, old: int | None, new: int | None) -> str:
+        return _edit_of(self._text(old), self._text(new))
 
     def sizes_became(self, before: int, after: int) -> str:
         """``symbolic`` where the inputs of a graph have more symbols than before, ``fixed`` where they have fewer; else empty."""

@@ -20,6 +20,7 @@ from cachescope.analysis.verdicts.misses import Candidate, VerdictsSoFar, Why
 from cachescope.analysis.verdicts.recompiles import is_recompiled, recompile_of
 from cachescope.analysis.verdicts.replaced_graphs import is_named
 from cachescope.frames.recorded_rows import LookupRow
+from cachescope.kept import kept
 from cachescope.terms import AOTAUTOGRAD, HOW_TO_RECORD, MISSED, VLLM
 from cachescope.verdict_kinds import CONCURRENT, NEW_GRAPH, NOT_KNOWN
 
@@ -61,8 +62,6 @@ class NewKeys:
         # The first lookup of each compile in its cache, of the lookups that were passed.
         self._first_of_compile: dict[tuple[int, str | None, str], LookupRow] = {}
         self._passed = 0
-        # For each run that was asked about, the lookup that shows that its cache was filled.
-        self._filled_since: dict[int, int | None] = {}
 
     def judge(self, indexes: Sequence[int]) -> None:
         """Judge lookups, given by their indexes in time order."""
@@ -225,12 +224,10 @@ class NewKeys:
 
     def _is_filled(self, at: int) -> bool:
         """Whether the run of a lookup is known to have had something in its cache by then: what is new then is no cold start."""
-        run = self._lookups[at].run
-        if run not in self._filled_since:
-            self._filled_since[run] = self._found_first(run)
-        since = self._filled_since[run]
+        since = self._found_first(self._lookups[at].run)
         return since is not None and since < at
 
+    @kept
     def _found_first(self, run: int) -> int | None:
         """The first lookup that shows that a run found in torch's caches what another process had stored; -1 if that was there when it began.
 

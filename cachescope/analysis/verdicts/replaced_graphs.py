@@ -23,6 +23,7 @@ from cachescope.analysis.key_distance import KeyDistances
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.grouping import by_key
+from cachescope.kept import kept
 from cachescope.notebook_cells import code_file, is_cell
 from cachescope.terms import AOTAUTOGRAD
 
@@ -71,9 +72,7 @@ class GraphAligner(Generic[SomeGraph]):
     ) -> None:
         self._keys = keys
         self._graph_above = graph_above or (lambda _: None)
-        self._words: dict[int, Counter[str]] = {}
         self._likeness: dict[tuple[int, int], float] = {}
-        self._inputs: dict[int, tuple[int, ...]] = {}
         # Those that were paired because they stand alone between the same two graphs, by their lookups.
         self.in_one_place: set[tuple[int | None, int | None]] = set()
 
@@ -169,17 +168,14 @@ class GraphAligner(Generic[SomeGraph]):
                 j += 1
         return pairs
 
+    @kept
     def _words_of(self, detail_set: int) -> Counter[str]:
-        if detail_set not in self._words:
-            gm = self._keys.details.detail(detail_set, "gm")
-            self._words[detail_set] = graph_words(gm.value_text if gm else "")
-        return self._words[detail_set]
+        gm = self._keys.details.detail(detail_set, "gm")
+        return graph_words(gm.value_text if gm else "")
 
+    @kept
     def _inputs_of(self, detail_set: int) -> tuple[int, ...]:
-        number = self._keys.content(detail_set)
-        if number not in self._inputs:
-            self._inputs[number] = self._keys.example_inputs(detail_set)
-        return self._inputs[number]
+        return self._keys.example_inputs(detail_set)
 
     def _distinct(self, rows: Sequence[SomeGraph]) -> list[SomeGraph]:
         """Rows with a graph; a graph looked up twice in a row (through its AOTAutograd entry, then again) is kept once."""

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from cachescope.catalogue.facts import config_names
 from cachescope.details import HashDetails
+from cachescope.kept import kept
 from cachescope.readers.reading import Process, Reading
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH
 
@@ -76,15 +77,11 @@ class Shapes:
         """The ``torch_version`` of a set's process, by the code of the set; it is used if the set has lost its own."""
         self._store = store
         self._kinds = list(map(_kind, store.fields))
-        self._layouts: dict[int, _Layout] = {}
-        self._groups: dict[tuple[str, int], list[tuple[Group, frozenset[int]]]] = {}
-        self._parameters: dict[int, int] = {}
 
+    @kept
     def groups(self, cache: str, code: int) -> list[tuple[Group, frozenset[int]]]:
         """The fields of a set that its peers must have too, kind by kind, each with the group that defines the peers."""
-        if (cache, code) not in self._groups:
-            self._groups[cache, code] = list(self._find_groups(cache, code))
-        return self._groups[cache, code]
+        return list(self._find_groups(cache, code))
 
     def _find_groups(self, cache: str, code: int) -> Iterator[tuple[Group, frozenset[int]]]:
         of_kind = self._layout(code).of_kind
@@ -135,18 +132,16 @@ class Shapes:
         return layout.has_gaps or self._has_too_few_inputs(code)
 
     def _layout(self, code: int) -> _Layout:
-        number = self._store.layout(code)
-        if number not in self._layouts:
-            self._layouts[number] = self._read_layout(self._store.layouts[number])
-        return self._layouts[number]
+        return self._read_layout(self._store.layout(code))
 
-    def _read_layout(self, fields: Sequence[int]) -> _Layout:
+    @kept
+    def _read_layout(self, number: int) -> _Layout:
         of_kind: dict[str, set[int]] = {kind: set() for kind in _KINDS}
         expected = dict.fromkeys(_LISTS, 0)
         has_gaps = False
         others = []
         inputs = []
-        for place, field in enumerate(fields):
+        for place, field in enumerate(self._store.layouts[number]):
             kind, index = self._kinds[field]
             if kind == "example_inputs":
                 inputs.append(place)
@@ -157,7 +152,7 @@ class Shapes:
                 others.append(field)
                 of_kind.setdefault(kind, set()).add(field)
         return _Layout(
-            fields=frozenset(fields),
+            fields=frozenset(self._store.layouts[number]),
             first=self._store.fields[others[0]] if others else "",
             is_double=len(set(others)) < len(others),
             of_kind={kind: frozenset(found) for kind, found in of_kind.items()},
@@ -169,9 +164,11 @@ class Shapes:
         gm = self._store.component_of(code, "gm")
         if gm is None:
             return True
-        if gm not in self._parameters:
-            self._parameters[gm] = parameters_of(self._store.components[gm])
-        return len(self._layout(code).inputs) < self._parameters[gm]
+        return len(self._layout(code).inputs) < self._parameters(gm)
+
+    @kept
+    def _parameters(self, gm: int) -> int:
+        return parameters_of(self._store.components[gm])
 
     def _has_cpu_input(self, code: int) -> bool:
         codes, components = self._store.sets[code], self._store.components

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Iterator, Sequence
+from functools import cache, partial
 from itertools import pairwise
 from typing import Final, NamedTuple
 
@@ -22,14 +23,11 @@ def tell_of_runs(reading: Reading) -> None:
 
     The note is read with the logs every time: it is written when the run begins and again when it ends.
     """
-    known: dict[str, _Note] = {}
+    known = cache(partial(_note, reading))
     for process in reading.processes:
         if is_address(process.source):
             continue
-        folder = os.path.dirname(process.source)
-        if folder not in known:
-            known[folder] = _note(os.path.join(folder, RUN_NOTE), reading)
-        note = known[folder]
+        note = known(os.path.join(os.path.dirname(process.source), RUN_NOTE))
         process.command = process.command if note.command is None else note.command
         process.environment, process.commit, process.label = note.environment, note.commit, note.label
         process.exit_status = process.exit_status if note.exit_status is None else note.exit_status
@@ -69,7 +67,7 @@ class _Note(NamedTuple):
     label: str | None = None
 
 
-def _note(path: str, reading: Reading) -> _Note:
+def _note(reading: Reading, path: str) -> _Note:
     """What a note says; nothing if the file is not a note of `cachescope record`."""
     try:
         with open(path, "rb") as file:

@@ -14,6 +14,7 @@ from operator import is_not
 from pickle import UnpicklingError
 from typing import Any, Final, NamedTuple, Never
 
+from cachescope.kept import kept
 from cachescope.readers.pickles.inert_pickle import (
     InertUnpickler,
     NotRead,
@@ -164,18 +165,13 @@ class _Noting(InertUnpickler):
     def __init__(self, data: bytes, program: Program) -> None:
         super().__init__(data, _LIMITS.stand_ins)
         self._program = program
-        self._classes: dict[Global, object] = {}
         self._used: dict[int, tuple[Container, list[Any]]] = {}  # by id, what was in it
 
     def stands_for(self, module: str, name: str) -> object:
         """The stand-in of a global."""
         found = Global(module, name)
         self._program.named[found] = None
-        if str(found) == "builtins.getattr":
-            return _Members(self)
-        if found not in self._classes:
-            self._classes[found] = self._stand_in(found)
-        return self._classes[found]
+        return _Members(self) if str(found) == "builtins.getattr" else self._stand_in(found)
 
     def use(self, values: Iterable[object]) -> None:
         """Note what is in containers that a call or an object was given: it may have copied or run what is in them by now."""
@@ -194,6 +190,7 @@ class _Noting(InertUnpickler):
         """A value from outside of the pickle."""
         return Stub()
 
+    @kept
     def _stand_in(self, found: Global) -> object:
         made = self._program.made
 
