@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import compress, count
 from typing import Final, TypeAlias, overload
 
@@ -85,18 +85,6 @@ class ComponentSets(Sequence[Codes]):
             code = codes[place]
             found.append((code, mine.get(place, code), theirs.get(place, code)))
         return base, found
-
-    def but_for(self, number: int, places: Mapping[int, int]) -> tuple[int, int | None, tuple[int, ...]]:
-        """The base of a set, its code at one place if it differs there, and the rest of it."""
-        record = memoryview(self._records[number]).cast("i").tolist()
-        base, middle = record[0], len(record) // 2
-        place = places.get(base)
-        if place is None or place not in record[1 : middle + 1]:
-            return base, None, tuple(record)
-        at = record.index(place, 1)
-        code = record.pop(at + middle)
-        del record[at]
-        return base, code, tuple(record)
 
     def _record(self, codes: bytes) -> bytes:
         """Encode a set. The choice of its base does not depend on later sets: equal sets have equal records."""

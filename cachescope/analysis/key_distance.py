@@ -52,6 +52,7 @@ class _Base(NamedTuple):
     """A set that others are stored as their differences from."""
 
     fields: list[int]
+    graph_at: int | None  # where its graph is; None if it has none, or a field of it twice
     graph: int | None
     content: _Content
 
@@ -62,10 +63,8 @@ class KeyDistances:
     def __init__(self, details: HashDetails) -> None:
         self.details = details
         self._forms: list[Form] = []
-        self._bases: dict[int, _Base] = {}
-        # Where the graph is in each base that has it, and each of its fields once.
-        self._graph_places: dict[int, int] = {}
-        self._of_rest: dict[tuple[int, ...], tuple[int, int]] = {}
+        # The content of a set, and that as torch printed it, by its base and what it has otherwise besides the graph.
+        self._of_rest: dict[tuple[object, ...], tuple[int, int]] = {}
         # The number of each layout; and the first content with it.
         self._layouts: dict[frozenset[int], int] = {}
         self._first: list[dict[int, int]] = []
@@ -194,48 +193,36 @@ class KeyDistances:
         self._graph_field = self.details.field_code(_GRAPH)
         sets = self.details.sets
         for detail_set in range(len(self._forms), len(sets)):
-            number, code, rest = sets.but_for(detail_set, self._graph_places)
-            if number not in self._bases:
-                self._add_base(number)
-                number, code, rest = sets.but_for(detail_set, self._graph_places)
-            known = self._of_rest.get(rest)
-            if known is not None and (code is None or self._fields[code] == self._graph_field):
-                graph = self._bases[number].graph if code is None else self._hashes[code]
-                content, texts = known
-            else:
-                texts = detail_set
-                patched = self._patched(detail_set)
-                graph, found = self._whole(sets[detail_set]) if patched is None else patched
-                content = self._number(found)
-                if patched is not None:
-                    self._of_rest[rest] = content, texts
-            self._forms.append((graph, content, texts))
+            number, patch = sets.parts(detail_set)
+            base = self._base(number)
+            if base.graph_at is None or any(self._fields[c] != base.fields[at] for at, c in patch.items()):
+                graph, content = self._whole(sets[detail_set])
+                self._forms.append((graph, self._number(content), detail_set))
+                continue
+            code = patch.pop(base.graph_at, None)
+            rest = number, *patch.items()
+            if rest not in self._of_rest:
+                self._of_rest[rest] = self._number(self._patched(base.content, patch.values())), detail_set
+            self._forms.append((base.graph if code is None else self._hashes[code], *self._of_rest[rest]))
 
-    def _add_base(self, number: int) -> None:
+    @kept
+    def _base(self, number: int) -> _Base:
         codes = self.details.sets.base(number).tolist()
         fields = [self._fields[code] for code in codes]
-        self._bases[number] = _Base(fields, *self._whole(codes))
-        if self._graph_field in fields and len(set(fields)) == len(fields):
-            self._graph_places[number] = fields.index(self._graph_field)
+        is_plain = len(set(fields)) == len(fields)
+        at = next((at for at, field in enumerate(fields) if is_plain and field == self._graph_field), None)
+        return _Base(fields, at, *self._whole(codes))
 
-    def _patched(self, detail_set: int) -> tuple[int | None, _Content] | None:
-        """The graph and the content of a set, from those of its base; None if they have not the same fields in the same places."""
-        number, patch = self.details.sets.parts(detail_set)
-        fields, graph, (layout, of_base) = self._bases[number]
-        if number not in self._graph_places or any(
-            self._fields[code] != fields[place] for place, code in patch.items()
-        ):
-            return None
-        first, otherwise = self._first[layout], dict(of_base)
-        for code in patch.values():
+    def _patched(self, base: _Content, codes: Iterable[int]) -> _Content:
+        """The content of a set, from that of its base and the codes that it has otherwise."""
+        first, otherwise = self._first[base.layout], dict(base.otherwise)
+        for code in codes:
             field, hash_code = self._fields[code], self._hashes[code]
-            if field == self._graph_field:
-                graph = hash_code
-            elif hash_code == first[field]:
+            if hash_code == first[field]:
                 otherwise.pop(field, None)
             else:
                 otherwise[field] = hash_code
-        return graph, _Content(layout, frozenset(otherwise.items()))
+        return _Content(base.layout, frozenset(otherwise.items()))
 
     def _whole(self, codes: Iterable[int]) -> tuple[int | None, _Content]:
         """The graph and the content of a set."""

@@ -37,8 +37,6 @@ _NEARER_TRIED: Final = 32
 
 Baseline = int | EntryRow
 """The index of a lookup, or an entry."""
-Way = tuple[int, int, int | None]
-"""How two lookups of one graph differ, the first of which was still compiled: the texts of both, and how far apart the ranks are."""
 _Kind = tuple[str, str | None]
 """A cache and a direction."""
 
@@ -82,14 +80,6 @@ class Baselines:
         # For each miss, the lookups of its graph under its compile id in the run before.
         self._in_run_before: list[Sequence[int]] = [()] * len(history.lookups)
         self._index(until)
-
-    def way(self, at: int) -> tuple[int, Way] | None:
-        """The one lookup in the same place of the run before, and how a lookup differs from it, if that one was still compiled."""
-        several = self._in_run_before[at]
-        if len(several) != 1 or not self._history.was_running(several[0], at):
-            return None
-        (before,) = several
-        return before, (self._texts[before], self._texts[at], self._ranks_apart(before, at))
 
     def find(self, at: int) -> Baseline | None:
         """The baseline of a missed lookup with known details."""

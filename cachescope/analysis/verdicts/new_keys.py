@@ -14,7 +14,7 @@ from typing import Final
 from cachescope.analysis.history.history import History
 from cachescope.analysis.key_distance import Change
 from cachescope.analysis.verdicts.aot_entries_without_details import judge_by_graphs
-from cachescope.analysis.verdicts.baselines import Baseline, Baselines, Choice, Way
+from cachescope.analysis.verdicts.baselines import Baseline, Baselines, Choice
 from cachescope.analysis.verdicts.changed_keys import GUARD_FAILED, ChangedKeys
 from cachescope.analysis.verdicts.misses import Candidate, VerdictsSoFar, Why
 from cachescope.analysis.verdicts.recompiles import is_recompiled, recompile_of
@@ -55,8 +55,6 @@ class NewKeys:
         self._found = found
         self._baselines = Baselines(history, choice, until)
         self._changed_keys = ChangedKeys(history, self._baselines)
-        # Under every graph the ranks of a job differ in the same way: why, if one field changed in such a way.
-        self._whys: dict[Way, Why | None] = {}
         # For each AOTAutograd lookup whose key had changed, the lookup that it is compared with.
         self._changed_from: list[int | None] = [None] * len(history.lookups)
         # The first lookup of each compile in its cache, of the lookups that were passed.
@@ -85,25 +83,16 @@ class NewKeys:
         judge_by_graphs(self._history, self._found, autograd)
 
     def _judge(self, at: int) -> None:
-        in_place = self._baselines.way(at)
-        if in_place is not None and (why := self._whys.get(in_place[1])) is not None:
-            self._changed_from[at] = in_place[0]
-            self._found.record(at, why, in_place[0])
-            return
         baseline = self._baselines.find(at)
         if baseline is None:
             baseline = self._under_the_same(at)
         if baseline is None:
             self._found.record(at, *self._first_lookup(at))
-            return
-        change = self._compare(at, baseline)
-        # With more changes another key may be nearer, with those of inputs too; what changed with torch depends on the runs.
-        is_one = len(change.names) == 1 and not change.are_inputs and not change.is_of_torch
-        if in_place is not None and baseline == in_place[0] and is_one:
-            self._whys[in_place[1]] = self._found.why[at]
+        else:
+            self._compare(at, baseline)
 
-    def _compare(self, at: int, baseline: Baseline) -> Change:
-        """Judge a lookup by what changed against its baseline, or against a key that is nearer; what changed against the baseline."""
+    def _compare(self, at: int, baseline: Baseline) -> None:
+        """Judge a lookup by what changed against its baseline, or against a key that is nearer."""
         found, change = self._change(at, baseline)
         row, again = self._lookups[at], None
         if isinstance(found, LookupRow) and is_recompiled(found, row):
@@ -124,7 +113,6 @@ class NewKeys:
             self._changed_from[at] = baseline if isinstance(baseline, int) else None
         why = self._changed_keys.why(at, baseline, found, compared, 0 if nearer is None else apart)
         self._found.record(at, why, baseline)
-        return change
 
     def _change(self, at: int, baseline: Baseline) -> tuple[Candidate, Change]:
         """What a lookup is compared with, and what changed since."""
