@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Generic, TypeVar
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,3 +58,20 @@ class Table(Generic[SomeRow]):
 
     def __len__(self) -> int:
         return len(self.rows if self._frame is None else self._frame)
+
+
+class Copied(property):
+    """A frame that its user may change."""
+
+    if TYPE_CHECKING:
+
+        def __get__(self, instance: Any, owner: type | None = None) -> pd.DataFrame: ...  # type: ignore[override]
+
+
+def copied(table: Callable[[Any], Table[Any]], meaning: str) -> Copied:
+    """A property that is a copy of the frame of a table, and its docstring."""
+
+    def frame(self: Any) -> pd.DataFrame:
+        return table(self).copied()
+
+    return Copied(frame, doc=meaning)

@@ -21,7 +21,7 @@ PACKAGE = Path(__file__).parent.parent / "cachescope"
 LAYERS = (
     ("version", "errors", "terms", "rows", "table", "verdict_kinds", "columns", "notebook_cells",
      "wording", "json_types", "checked_json", "whole_file", "catalogue", "frames", "components",
-     "component_sets", "grouping", "collector", "details"),
+     "component_sets", "grouping", "kept", "collector", "details"),
     ("keys",),
     ("readers",),
     ("capture",),

@@ -12,6 +12,7 @@ from cachescope.errors import NotFoundError, SourceError
 from cachescope.frames.answer_rows import RateRow
 from cachescope.frames.recorded_rows import LookupRow, ProblemRow
 from cachescope.keys import IsolationSchema
+from cachescope.table import Table, copied
 from cachescope.terms import IMC
 
 if TYPE_CHECKING:
@@ -22,6 +23,34 @@ if TYPE_CHECKING:
 
 class Read(Recording):
     """What was read, and its frames: each is made when it is first asked for, and is a cheap copy."""
+
+    # fmt: off
+    runs = copied(lambda read: read.tables.runs, "One row per process.")
+    lookups = copied(lambda read: read.shown, "One row per lookup; for a pre-flight, the lookups that a real run would make.")
+    entries = copied(lambda read: read.tables.entries, "One row per entry of the cache directories that were read.")
+    contexts = copied(lambda read: read.all_contexts, "One row per isolation context. The snapshots come first, then each run, as far as its hash details show.")
+    kernels = copied(lambda read: read.tables.kernels, "One row per kernel of the FX entries, with its source nodes and ATen operators.")
+    autotune = copied(lambda read: read.tables.autotune, "One row per choice that max-autotune measured.")
+    vllm_factors = copied(lambda read: read.tables.vllm_factors, "One row per cache_key_factors.json of vLLM: the factors of a folder's name.")
+    vllm_starts = copied(lambda read: read.tables.vllm_starts, "One row per part of a model that vLLM compiled or loaded, according to its logs.")
+    links = copied(lambda read: read.linked, "One row per reference between files of a cache directory.")
+    orphans = copied(lambda read: read.orphaned, "One row per file that nothing refers to, or that refers to something that is gone.")
+    duplicates = copied(lambda read: read.duplicated, "One row per group of files of which one would be enough, judged by names, sizes and guards; no file is read.")
+    removable = copied(lambda read: read.removed_unnoticed, "One row per file that can go without a later process noticing; cachescope itself removes nothing.")
+    past_misses = copied(lambda read: read.missed_before, "One row per FX entry whose graph had been stored before: a miss that a directory shows without a log.")
+    evidence = copied(lambda read: read.field_evidence, "One row per set of fields in which entries of one graph differ, and whether their code differs too.")
+    false_hits = copied(lambda read: read.suspected, "One row per key that seems to stand for more than one thing: a warning with its evidence.")
+    devices = copied(lambda read: read.named_devices, "One row per device that any source names, with its datasheet.")
+    phases = copied(lambda read: read.phases_read[0], "Where compile time went, from the events of traces. These are read on first access.")
+    compiles = copied(lambda read: read.compiles_read[0], "One row per compile and why it was made, from traces. These are read for it on first access.")
+    symbols = copied(lambda read: read.compiles_read[1], "One row per size or number that became a symbol in a compile; read together with ``compiles``.")
+    problems = copied(lambda read: read.tables.problems, "One row per thing that could not be read.")
+    misses = copied(lambda read: read.missed, "One row per lookup that did not hit, with its verdict.")
+    causes = copied(lambda read: read.explained, "One row per distinct reason, the costliest first.")
+    rank_differences = copied(lambda read: read.differing_ranks, "One row per field in which some ranks of a job differ from the majority.")
+    phase_problems = copied(lambda read: Table(ProblemRow, read.phases_read[1]), "One row per event or trace that could not be read for ``phases``; with the columns of ``problems``.")
+    compile_problems = copied(lambda read: Table(ProblemRow, read.compiles_read[2]), "One row per record or trace that could not be read for ``compiles``; with the columns of ``problems``.")
+    # fmt: on
 
     def __reduce__(self) -> tuple[type[Self], tuple[object, ...]]:
         # To another process goes what was read; what follows from it is computed there, if asked for.
@@ -62,42 +91,12 @@ class Read(Recording):
         return other
 
     @property
-    def runs(self) -> pd.DataFrame:
-        """One row per process."""
-        return self.tables.runs.copied()
-
-    @property
-    def lookups(self) -> pd.DataFrame:
-        """One row per lookup; for a pre-flight, the lookups that a real run would make."""
-        return self.shown.copied()
-
-    @property
-    def entries(self) -> pd.DataFrame:
-        """One row per entry of the cache directories that were read."""
-        return self.tables.entries.copied()
-
-    @property
-    def contexts(self) -> pd.DataFrame:
-        """One row per isolation context. The snapshots come first, then each run, as far as its hash details show."""
-        return self.all_contexts.copied()
-
-    @property
     def guards(self) -> pd.DataFrame:
         """One row per candidate, the sound entries under each key, with the guards that must hold."""
         from cachescope.analysis.directory.same_key import candidates
         from cachescope.frames.directory_rows import Candidate
 
         return _frame(candidates(self.tables.entries.rows), Candidate)
-
-    @property
-    def kernels(self) -> pd.DataFrame:
-        """One row per kernel of the FX entries, with its source nodes and ATen operators."""
-        return self.tables.kernels.copied()
-
-    @property
-    def autotune(self) -> pd.DataFrame:
-        """One row per choice that max-autotune measured."""
-        return self.tables.autotune.copied()
 
     @property
     def vllm_folders(self) -> pd.DataFrame:
@@ -131,107 +130,12 @@ class Read(Recording):
         return _frame(ranks_apart(self.tables.vllm_factors.rows, self.named_of_vllm), RankRow)
 
     @property
-    def vllm_factors(self) -> pd.DataFrame:
-        """One row per cache_key_factors.json of vLLM: the factors of a folder's name."""
-        return self.tables.vllm_factors.copied()
-
-    @property
-    def vllm_starts(self) -> pd.DataFrame:
-        """One row per part of a model that vLLM compiled or loaded, according to its logs."""
-        return self.tables.vllm_starts.copied()
-
-    @property
-    def links(self) -> pd.DataFrame:
-        """One row per reference between files of a cache directory."""
-        return self.linked.copied()
-
-    @property
-    def orphans(self) -> pd.DataFrame:
-        """One row per file that nothing refers to, or that refers to something that is gone."""
-        return self.orphaned.copied()
-
-    @property
-    def duplicates(self) -> pd.DataFrame:
-        """One row per group of files of which one would be enough, judged by names, sizes and guards; no file is read."""
-        return self.duplicated.copied()
-
-    @property
-    def removable(self) -> pd.DataFrame:
-        """One row per file that can go without a later process noticing; cachescope itself removes nothing."""
-        return self.removed_unnoticed.copied()
-
-    @property
-    def past_misses(self) -> pd.DataFrame:
-        """One row per FX entry whose graph had been stored before: a miss that a directory shows without a log."""
-        return self.missed_before.copied()
-
-    @property
-    def evidence(self) -> pd.DataFrame:
-        """One row per set of fields in which entries of one graph differ, and whether their code differs too."""
-        return self.field_evidence.copied()
-
-    @property
-    def false_hits(self) -> pd.DataFrame:
-        """One row per key that seems to stand for more than one thing: a warning with its evidence."""
-        return self.suspected.copied()
-
-    @property
-    def devices(self) -> pd.DataFrame:
-        """One row per device that any source names, with its datasheet."""
-        return self.named_devices.copied()
-
-    @property
-    def phases(self) -> pd.DataFrame:
-        """Where compile time went, from the events of traces. These are read on first access."""
-        return self.phases_read[0].copied()
-
-    @property
-    def phase_problems(self) -> pd.DataFrame:
-        """One row per event or trace that could not be read for ``phases``; with the columns of ``problems``."""
-        return _frame(self.phases_read[1], ProblemRow)
-
-    @property
-    def compiles(self) -> pd.DataFrame:
-        """One row per compile and why it was made, from traces. These are read for it on first access."""
-        return self.compiles_read[0].copied()
-
-    @property
-    def symbols(self) -> pd.DataFrame:
-        """One row per size or number that became a symbol in a compile; read together with ``compiles``."""
-        return self.compiles_read[1].copied()
-
-    @property
     def recompiles(self) -> pd.DataFrame:
         """One row per guard whose failure caused recompiles of a function, the costliest first; read together with ``compiles``."""
         from cachescope.analysis.compiles.frames import recompiles
         from cachescope.frames.compile_rows import RecompileRow
 
         return _frame(recompiles(self.compiles_read[0].rows), RecompileRow)
-
-    @property
-    def compile_problems(self) -> pd.DataFrame:
-        """One row per record or trace that could not be read for ``compiles``; with the columns of ``problems``."""
-        return _frame(self.compiles_read[2], ProblemRow)
-
-    @property
-    def problems(self) -> pd.DataFrame:
-        """One row per thing that could not be read."""
-        return self.tables.problems.copied()
-
-    @property
-    def misses(self) -> pd.DataFrame:
-        """One row per lookup that did not hit, with its verdict."""
-        return self.missed.copied()
-
-    @property
-    def causes(self) -> pd.DataFrame:
-        """One row per distinct reason, the costliest first."""
-        return self.explained.copied()
-
-    @property
-    def rank_differences(self) -> pd.DataFrame:
-        """One row per field in which some ranks of a job differ from the majority."""
-        return self.differing_ranks.copied()
 
     def hit_rates(self, by: str | Sequence[str] = ()) -> pd.DataFrame:
         """Hit rates by count and by compile time, for groups of lookups; see ``describe("hit_rates")``.

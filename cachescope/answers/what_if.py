@@ -30,11 +30,11 @@ from cachescope.frames.replay_rows import (
 )
 from cachescope.keys.key_fields import Removed
 from cachescope.keys.key_schema import KeySchema
-from cachescope.table import Table
+from cachescope.table import Table, copied
 from cachescope.terms import VLLM
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 
 @dataclass(frozen=True)
@@ -54,40 +54,19 @@ class WhatIf:
     read: Read = field(repr=False)
     _replayed: Replayed = field(repr=False, compare=False)
 
+    # fmt: off
+    frame = copied(lambda one: one.lookup_table, "One row per lookup, before and after.")
+    rates = copied(lambda one: one.rate_table, "Hit rates as recorded, and as they would have been.")
+    by_cause = copied(lambda one: one.cause_table, "Per cause, how many of its misses would have hit, and why the others would not.")
+    by_run = copied(lambda one: one.run_table, "Per run, how many lookups would have hit.")
+    differences = copied(lambda one: one.difference_table, "Recorded outcomes that do not follow from what was stored: something happened from outside.")
+    warnings = copied(lambda one: one.warning_table, "Pairs of entries that would share a key and hold different code, generated or compiled.")
+    # fmt: on
+
     @property
     def removed(self) -> Removed:
         """What did not count."""
         return self._replayed.removed
-
-    @property
-    def frame(self) -> pd.DataFrame:
-        """One row per lookup, before and after."""
-        return self.lookup_table.copied()
-
-    @property
-    def rates(self) -> pd.DataFrame:
-        """Hit rates as recorded, and as they would have been."""
-        return self.rate_table.copied()
-
-    @property
-    def by_cause(self) -> pd.DataFrame:
-        """Per cause, how many of its misses would have hit, and why the others would not."""
-        return self.cause_table.copied()
-
-    @property
-    def by_run(self) -> pd.DataFrame:
-        """Per run, how many lookups would have hit."""
-        return self.run_table.copied()
-
-    @property
-    def differences(self) -> pd.DataFrame:
-        """Recorded outcomes that do not follow from what was stored: something happened from outside."""
-        return self.difference_table.copied()
-
-    @property
-    def warnings(self) -> pd.DataFrame:
-        """Pairs of entries that would share a key and hold different code, generated or compiled."""
-        return self.warning_table.copied()
 
     @cached_property
     def lookup_table(self) -> Table[WhatIfRow]:
