@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 import time
+from functools import lru_cache
 from operator import attrgetter, itemgetter
 from stat import S_ISDIR, S_ISLNK, S_ISREG
 from typing import Final
@@ -108,7 +109,6 @@ _TEMPORARY: Final = re.compile(r"\..*\.tmp|.*\.tmp\.pid_.*", re.DOTALL)
 
 _NAME: Final = attrgetter("name")
 _RANK: Final = itemgetter(0)
-_SHORT: Final = 40  # a key by itself is longer
 
 
 _Folder = tuple[str, Place, str, str | None, bool, str | None]
@@ -149,7 +149,6 @@ class CacheWalk:
         self._real_paths: dict[int, str] = {}
         self._targets: dict[int, str] = {}
         self._followed = FollowedLinks(path)
-        self._names = _NamesByPlace()
 
     def scan(self) -> None:
         """List the files without opening any."""
@@ -183,12 +182,11 @@ class CacheWalk:
             self._any_file(folder, self.path, os.path.basename(self.path), found)
 
     def _walk(self, outermost: _Folder) -> None:
-        """Add the files of a folder and its subfolders, without a call per folder: most have one to three files."""
+        """Add the files of a folder and its subfolders."""
         waiting = [outermost]
-        add_file, add_reader = self.files.append, self.readers.append
         while waiting:
             folder = waiting.pop()
-            folder_path, place, root, folder_key, is_temporary, link = folder
+            folder_path, place, root, folder_key, _, _ = folder
             try:
                 items = sorted(os.scandir(folder_path), key=_NAME)
             except (FileNotFoundError, NotADirectoryError):
@@ -198,47 +196,33 @@ class CacheWalk:
                 continue
             if not items and place.is_temporary:
                 # Its process left it behind, or is about to fill it.
-                add_file((place.kind, readable(folder_path), root, None, None, folder_key, "temporary", None))
-                add_reader(None)
-            names = self._names[place]
-            is_plain = folder_path.isascii() and not is_temporary and link is None
+                shown = readable(folder_path)
+                self.files.append((place.kind, shown, root, None, None, folder_key, "temporary", None))
+                self.readers.append(None)
             inner: list[tuple[int, _Folder]] = []
             for item in items:
                 name = item.name
                 try:
-                    is_file = item.is_file(follow_symlinks=False)
-                    if not is_file:
-                        if item.is_dir(follow_symlinks=False):
-                            inner += self._inner(folder, item.path, name)
-                            continue
-                        if item.is_symlink():
-                            inner += self._link(folder, item)
-                            continue
-                    found = item.stat(follow_symlinks=False)
+                    if item.is_dir(follow_symlinks=False):
+                        inner += self._inner(folder, item.path, name)
+                    elif item.is_symlink():
+                        inner += self._link(folder, item)
+                    else:
+                        self._any_file(folder, item.path, name, item.stat(follow_symlinks=False))
                 except FileNotFoundError:
                     continue
                 except OSError as error:
-                    kind, _, _, key = names.tell(name)
+                    kind, _, _, key = _told(place, name)
                     self._unread(item.path, root, kind, key or folder_key, error.strerror or str(error))
-                    continue
-                if is_plain and is_file and name.isascii() and ".tmp" not in name:
-                    # Does the same as `_any_file`, without a call for each of a hundred thousand files.
-                    kind, status, read, key = names.get(name) or names.tell(name)
-                    size, time_ns, changed_ns = found.st_size, found.st_mtime_ns, found.st_ctime_ns
-                    add_file((kind, item.path, root, size, time_ns, key or folder_key, status, changed_ns))
-                    add_reader(read)
-                else:
-                    self._any_file(folder, item.path, name, found)
-            if inner:
-                inner.sort(key=_RANK)  # by name they are already
-                waiting += [each for _, each in reversed(inner)]
+            inner.sort(key=_RANK)  # by name they are already
+            waiting += [each for _, each in reversed(inner)]
 
     def _any_file(
         self, folder: _Folder, path: str, name: str, found: os.stat_result, target: str | None = None
     ) -> None:
-        """Add any file: a link, a temporary file, one with a name that is not ASCII, one behind a link."""
+        """Add a file of any sort: also a link, a temporary file, one behind a link."""
         _, place, root, folder_key, is_temporary, link = folder
-        kind, status, read, key = self._names[place].tell(name)
+        kind, status, read, key = _told(place, name)
         key = key or folder_key
         if link is not None and key is None and kind in (CODE, OTHER):
             return  # other files behind a link are not torch's
@@ -270,9 +254,9 @@ class CacheWalk:
     def _link(self, folder: _Folder, item: os.DirEntry[str]) -> list[tuple[int, _Folder]]:
         """Add a link to a file, or return the folder that it leads to; a link that is not followed is a row, too."""
         _, place, root, folder_key, is_temporary, _ = folder
-        kind, _, read, key = self._names[place].tell(item.name)
+        kind, _, read, key = _told(place, item.name)
         is_entry = read is not None and kind != OTHER
-        rank, rule = self._names[place].folder(item.name)
+        rank, rule = _folder_rule(place, item.name)
         try:
             found = os.stat(item.path)
         except OSError as error:
@@ -305,7 +289,7 @@ class CacheWalk:
     def _inner(self, folder: _Folder, path: str, name: str) -> list[tuple[int, _Folder]]:
         """A folder in a folder with its place, and its rank: the position of its rule in the table."""
         _, around, root, outer_key, is_temporary, link = folder
-        rank, rule = self._names[around].folder(name)
+        rank, rule = _folder_rule(around, name)
         if rule is not None:
             if rule.place is ROOT:
                 return [(rank, (path, ROOT, readable(path), None, is_temporary, link))]
@@ -321,47 +305,21 @@ class CacheWalk:
         return [(rank, (path, place, own_root, _key_of(place, name), False, None))]
 
 
-class _Names(dict[str, NameFacts]):
-    """The kind of each name in a place, by its rules; cached for short names, since Triton repeats them in every folder."""
-
-    def __init__(self, place: Place) -> None:
-        super().__init__()
-        self._rules: dict[int | None, tuple[str, str, ReadFile | None, int]] = {
-            None: (OTHER, "foreign", _read_unknown, 0)
-        }
-        self._folders = [
-            (rank, rule, compiled(rule.pattern).fullmatch) for rank, rule in enumerate(place.folders)
-        ]
-        groups = 1
-        for rule in place.files:
-            read = None if rule.content is None else CONTENT_READERS[rule.content]
-            own = compiled(rule.pattern).groups
-            self._rules[groups] = rule.kind, rule.status, read, groups + 1 if own else 0
-            groups += 1 + own
-        pattern = "|".join(f"({rule.pattern})" for rule in place.files) or "(?!)"
-        self._fullmatch = re.compile(pattern, re.DOTALL).fullmatch
-
-    def tell(self, name: str) -> NameFacts:
-        """The kind, status, reader and key of a name."""
-        match = self._fullmatch(name)
-        kind, status, read, group = self._rules[match and match.lastindex]
-        facts = kind, status, read, match[group] if match and group else None
-        if len(name) < _SHORT:
-            self[name] = facts
-        return facts
-
-    def folder(self, name: str) -> tuple[int, FolderRule | None]:
-        """The rule of a folder with this name, and its rank in the table."""
-        for rank, rule, fits in self._folders:
-            if fits(name):
-                return rank, rule
-        return len(self._folders), None
+@lru_cache(maxsize=1 << 12)
+def _told(place: Place, name: str) -> NameFacts:
+    """The kind, status, reader and key of a name in a place; Triton repeats them in every folder."""
+    rule = place.file_rule(name)
+    if rule is None:
+        return OTHER, "foreign", _read_unknown, None
+    match = compiled(rule.pattern).fullmatch(name)
+    key = match[1] if match is not None and match.re.groups else None
+    return rule.kind, rule.status, None if rule.content is None else CONTENT_READERS[rule.content], key
 
 
-class _NamesByPlace(dict[Place, _Names]):
-    def __missing__(self, place: Place) -> _Names:
-        self[place] = names = _Names(place)
-        return names
+def _folder_rule(place: Place, name: str) -> tuple[int, FolderRule | None]:
+    """The rule of a folder with this name, and its rank in the table."""
+    ranked = ((rank, rule) for rank, rule in enumerate(place.folders) if rule.fits(name))
+    return next(ranked, (len(place.folders), None))
 
 
 def _key_of(place: Place, name: str, outer_key: str | None = None) -> str | None:

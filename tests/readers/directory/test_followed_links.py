@@ -257,7 +257,7 @@ class Item:
         self.name, self.path = item.name, item.path
         self._error = error
 
-    def is_file(self, *, follow_symlinks: bool = True) -> bool:
+    def is_dir(self, *, follow_symlinks: bool = True) -> bool:
         raise self._error
 
 
