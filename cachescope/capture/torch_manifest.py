@@ -9,9 +9,10 @@ from __future__ import annotations
 import hashlib
 import importlib
 import os
+import pkgutil
 from base64 import b64encode
-from collections.abc import Iterable, Iterator
-from importlib.machinery import BYTECODE_SUFFIXES, EXTENSION_SUFFIXES, SOURCE_SUFFIXES
+from collections.abc import Iterator
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final
 
@@ -29,14 +30,6 @@ _EXTRA_FILES: Final = (
         "script.ld",
     ),
 )
-
-# How the file of a module may end, in the order in which Python looks for it.
-_ORDER: Final = {
-    suffix: at for at, suffix in enumerate((*EXTENSION_SUFFIXES, *SOURCE_SUFFIXES, *BYTECODE_SUFFIXES))
-}
-_INIT: Final = "__init__"
-# The files and the folders in a folder, by their names.
-_Held = tuple[set[str], list[str]]
 
 
 def torch_manifest() -> JsonObject:
@@ -60,52 +53,13 @@ def torch_manifest() -> JsonObject:
 
 
 def modules_below(folder: str, prefix: str) -> Iterator[tuple[str, str]]:
-    """The names and files of all modules in a folder, in the order of ``build_code_hash``; none is imported.
-
-    As `pkgutil.iter_modules` and the finder that it names say them, with one look at each folder.
-    """
-    yield from _modules_of(folder, _files_and_folders(folder), prefix)
-
-
-def _modules_of(folder: str, held: _Held, prefix: str) -> Iterator[tuple[str, str]]:
-    files, folders = held
-    modules = _first_of_each(files)
-    modules.pop(_INIT, None)
-    packages: dict[str, _Held] = {}
-    for name in folders:
-        inner = _files_and_folders(os.path.join(folder, name)) if "." not in name else None
-        if inner is not None and (init := _first_of_each(inner[0]).get(_INIT)) is not None:
-            packages[name] = inner
-            modules[name] = os.path.join(name, init)
-    for name, file in sorted(modules.items()):
-        yield prefix + name, os.path.join(folder, file)
-        if name in packages:
-            yield from _modules_of(os.path.join(folder, name), packages[name], f"{prefix}{name}.")
-
-
-def _first_of_each(files: Iterable[str]) -> dict[str, str]:
-    """Of each module in some files the one that Python finds."""
-    found: dict[str, str] = {}
-    for file in files:
-        name, dot, rest = file.partition(".")
-        if name and dot + rest in _ORDER:
-            found[name] = min(found.get(name, file), file, key=lambda one: _ORDER[one[one.index(".") :]])
-    return found
-
-
-def _files_and_folders(folder: str) -> _Held:
-    files: set[str] = set()
-    folders: list[str] = []
-    try:
-        with os.scandir(folder) as items:
-            for item in items:
-                if item.is_dir():
-                    folders.append(item.name)
-                elif item.is_file():
-                    files.add(item.name)
-    except OSError:
-        return set(), []
-    return files, folders
+    """The names and files of all modules in a folder, as ``build_code_hash`` finds them, and in its order; none is imported."""
+    for module in sorted(pkgutil.iter_modules([folder], prefix), key=attrgetter("name")):
+        spec = module.module_finder.find_spec(module.name, None)
+        if spec is not None and spec.origin is not None:
+            yield module.name, spec.origin
+            for inner in spec.submodule_search_locations or ():
+                yield from modules_below(inner, f"{module.name}.")
 
 
 def _extra_files(hasher: Any, folder: Path, key: bytes) -> tuple[list[Path], bool]:

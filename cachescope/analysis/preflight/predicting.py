@@ -23,6 +23,7 @@ from cachescope.analysis.preflight.would_find import (
     StoredEntries,
     Sure,
     found_under,
+    not_known,
     stored_by_recorded,
 )
 from cachescope.frames.recorded_rows import LookupRow, RunRow
@@ -197,9 +198,9 @@ class PredictedRun:
         graphs = self._graphs.get(row.lookup, [])
         like = {graph.cache_key: graph for graph in reversed(graphs)}
         for (key, is_there), other in zip(found.graphs, chain(graphs, repeat(row)), strict=False):
-            through = PredictedOutcome(
-                "hit" if is_there else "full_miss", f"through {found.why}" if is_there else found.why
-            )
+            through = PredictedOutcome("full_miss", found.why)
+            if is_there:
+                through = PredictedOutcome("hit", f"through {found.why}")
             yield PredictedLookup(like.get(key, other), through, key, row)
 
     def _graph(
@@ -207,30 +208,25 @@ class PredictedRun:
     ) -> PredictedLookup:
         found = self._found(row)
         if hangs_on is not None and found.outcome != "hit":
-            found = PredictedOutcome(
-                "unknown", f"it hangs on the AOTAutograd lookup before it: {hangs_on.why}"
-            )
+            found = not_known(f"it hangs on the AOTAutograd lookup before it: {hangs_on.why}")
         self._store(row, found, ())
         return PredictedLookup(row, found, row.cache_key, aot)
 
     def _found(self, row: LookupRow) -> PredictedOutcome:
         if row.outcome == "bypass":
-            return PredictedOutcome(
-                "bypass", row.bypass_reason or "torch does not say why", row.status_detailed
-            )
+            why = row.bypass_reason or "torch does not say why"
+            return PredictedOutcome("bypass", why, row.status_detailed)
         if row.outcome == "disabled":
             return PredictedOutcome("disabled", "its caches are off", row.status_detailed)
         note = self._notes.get(row.lookup)
         if note is None or row.cache_key is None:
-            return PredictedOutcome("unknown", _NOT_ENDED if self._notes else _NO_NOTE)
+            return not_known(_NOT_ENDED if self._notes else _NO_NOTE)
         if note.open is not None:
-            return PredictedOutcome("unknown", WHY_OPEN[note.open])
+            return not_known(WHY_OPEN[note.open])
         root = self._world.entries.root_of(note.cache_dir)
         if root is None and note.cache_dir != self._first_dir:
             # What it stored itself lies elsewhere, too.
-            return PredictedOutcome(
-                "unknown", f"by then the program uses another directory: {note.cache_dir}"
-            )
+            return not_known(f"by then the program uses another directory: {note.cache_dir}")
 
         of_graphs = self._note_of_graphs(row, note)
 
@@ -243,12 +239,10 @@ class PredictedRun:
         if found.outcome not in MISSED:
             return found
         if self._world.is_empty:
-            return PredictedOutcome(
-                "unknown", "no cache directory and no recording was read to check it against"
-            )
+            return not_known("no cache directory and no recording was read to check it against")
         unread = self._world.entries.unread_remotely
         if unread and (note.is_remote or of_graphs.is_remote):
-            return PredictedOutcome("unknown", f"nothing fits {where}, and {unread}")
+            return not_known(f"nothing fits {where}, and {unread}")
         return found
 
     def _note_of_graphs(self, row: LookupRow, note: LookupNote) -> LookupNote:

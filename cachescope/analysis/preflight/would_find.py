@@ -191,6 +191,11 @@ class PredictedOutcome:
     graphs: tuple[tuple[str, bool], ...] = ()
 
 
+def not_known(why: str) -> PredictedOutcome:
+    """Nothing says how a lookup would end."""
+    return PredictedOutcome("unknown", why)
+
+
 def found_under(
     candidates: Iterable[Candidate], note: LookupNote, where: str, graphs_under: Under | None = None
 ) -> PredictedOutcome:
@@ -216,9 +221,9 @@ def found_under(
     if fitting:
         if len({found.outcome for found in fitting}) == 1:
             return fitting[0]
-        return PredictedOutcome("unknown", "several entries fit, and which of them torch takes is not known")
+        return not_known("several entries fit, and which of them torch takes is not known")
     if open_:
-        return PredictedOutcome("unknown", open_[0])
+        return not_known(open_[0])
     if failed:
         last = failed[-1]
         why = (
@@ -226,11 +231,10 @@ def found_under(
             f"{_sizes_text(note)}: {last.guards}"
         )
         return PredictedOutcome("guard_miss", why, "guard_miss", guards=last.guards)
+    why = f"no entry under this key {where}"
     if refused:
-        return PredictedOutcome(
-            "full_miss", f"{refused[0].what} is under this key, but {refused[0].why_not}", "full_miss"
-        )
-    return PredictedOutcome("full_miss", f"no entry under this key {where}", "full_miss")
+        why = f"{refused[0].what} is under this key, but {refused[0].why_not}"
+    return PredictedOutcome("full_miss", why, "full_miss")
 
 
 def _with_graphs(hit: PredictedOutcome, candidate: Candidate, under: Under) -> PredictedOutcome:
@@ -244,9 +248,7 @@ def _with_graphs(hit: PredictedOutcome, candidate: Candidate, under: Under) -> P
             continue
         if any(one.is_there == "maybe" for one in fitting):
             (why, *_) = (one.why_not for one in fitting if one.is_there == "maybe")
-            return PredictedOutcome(
-                "unknown", f"{candidate.what} points to the FX entry {key[:8]}…, which may not load: {why}"
-            )
+            return not_known(f"{candidate.what} points to the FX entry {key[:8]}…, which may not load: {why}")
         gone = "cannot be loaded" if fitting else "is not there"
         why = f"{candidate.what} fits, but the FX entry {key[:8]}… that it points to {gone}"
         return PredictedOutcome("full_miss", why, GRAPH_GONE, candidate, hit.guards, (*graphs, (key, False)))
