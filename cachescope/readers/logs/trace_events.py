@@ -8,15 +8,14 @@ them: this pass is made only when phases are asked for.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from cachescope.readers.json_record import MOST_NS, MOST_NS_OF_A_DURATION, Record, load_json
+from cachescope.readers.json_record import MOST_NS_OF_A_DURATION, Record, load_json
 from cachescope.readers.logs.trace_compiles import NO_COMPILE
 from cachescope.readers.logs.trace_records import Records, TracePass
 
 # In JSON a quote within a text is escaped, so no text can hold this.
 _EVENT: Final = b'] {"chromium_event"'
-_MOST_US: Final = MOST_NS // 1000
 
 
 class TraceEvent(NamedTuple):
@@ -55,7 +54,7 @@ class TraceEvents(TracePass):
                 if not (is_last and end == records.end):
                     self._problem(offset + start, "not_json", f"chromium_event: {error}")
                 continue
-            event = _plain_event(values) or self._checked_event(values, offset + start)
+            event = self._event(values, offset + start)
             if event is not None and event.is_begin is not None:
                 if self._last_ns is not None and event.time_ns - self._last_ns > MOST_NS_OF_A_DURATION:
                     message = "chromium_event: ts is months after that of the event before"
@@ -63,8 +62,8 @@ class TraceEvents(TracePass):
                 self._last_ns = event.time_ns
                 yield event
 
-    def _checked_event(self, values: object, at: int) -> TraceEvent | None:
-        """An event that is not as torch writes it; what is wrong becomes a problem."""
+    def _event(self, values: object, at: int) -> TraceEvent | None:
+        """An event; what is wrong with it becomes a problem."""
         record = Record(values)
         name, time_ns, kind = record.text("name"), record.moment_of_us("ts"), record.text("ph")
         args = record.record("args")
@@ -80,19 +79,3 @@ class TraceEvents(TracePass):
 
 
 _KINDS: Final = {"B": True, "E": False, "i": None}
-
-
-def _plain_event(values: Any) -> TraceEvent | None:
-    """An event exactly as torch writes it; None if anything has another type."""
-    try:
-        name, stamp, kind, args = values["name"], values["ts"], values["ph"], values["args"]
-        compile_id = args["compile_id"]
-    except (KeyError, TypeError):
-        return None
-    if type(name) is not str or type(stamp) is not float or type(compile_id) is not str:
-        return None
-    if kind not in ("B", "E", "i") or not 0 <= stamp <= _MOST_US:
-        return None
-    return TraceEvent(
-        name, round(stamp * 1000), _KINDS[kind], None if compile_id == NO_COMPILE else compile_id
-    )
