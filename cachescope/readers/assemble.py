@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from cachescope.details import HashDetails
@@ -18,7 +17,7 @@ from cachescope.readers.json_record import MOST_NS, well_formed
 from cachescope.readers.logs.processes import end_time_ns, join_processes
 from cachescope.readers.logs.run_notes import labels_of
 from cachescope.readers.logs.trace_compiles import failed_compiles
-from cachescope.readers.reading import FILE_FACTS, Entries, ListedEntry, Process, Reading, Snapshot
+from cachescope.readers.reading import Entries, ListedEntry, Process, Reading, Snapshot
 from cachescope.rows import TIME, columns_of
 from cachescope.table import Table
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH, VLLM
@@ -161,24 +160,20 @@ def _fill_direction(lookup: LookupRow, details: HashDetails) -> None:
 
 def entry_rows(entries: Entries) -> list[EntryRow]:
     """The facts of every file, replaced by the contents of those that were opened."""
-    columns: dict[str, list[Any]] = {"entry": list(range(len(entries)))}
-    unread = EntryRow()
-    for column in columns_of(EntryRow)[1:]:
-        name = column.name
-        if name == "seen_time":
-            columns[name] = entries.seen_ns
-            continue
-        if name in FILE_FACTS:
-            values = list(map(itemgetter(FILE_FACTS.index(name)), entries.files))
-        else:
-            values = [getattr(unread, name)] * len(entries)
-        for number, entry in entries.opened.items():
-            values[number] = _well_formed(getattr(entry, name))
-        if column.dtype == TIME and any(values):
+    columns, rows = columns_of(EntryRow), []
+    for number, (row, seen_ns) in enumerate(zip(entries, entries.seen_ns, strict=True)):
+        if number in entries.opened:
+            row = EntryRow(*(_well_formed(getattr(row, column.name)) for column in columns))
+        row.entry, row.seen_time = number, seen_ns
+        for name in _TIMES:
             # A file can have any time; a column covers a few centuries.
-            values = [value if value is None or 0 <= value <= MOST_NS else None for value in values]
-        columns[name] = values
-    return list(map(EntryRow, *columns.values()))
+            if (time := getattr(row, name)) is not None and not 0 <= time <= MOST_NS:
+                setattr(row, name, None)
+        rows.append(row)
+    return rows
+
+
+_TIMES: Final = tuple(column.name for column in columns_of(EntryRow) if column.dtype == TIME)
 
 
 def _well_formed(value: Any) -> Any:

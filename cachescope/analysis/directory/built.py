@@ -10,8 +10,6 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Final, TypeVar
 
 from cachescope.analysis.directory.equal_code import (
-    SOURCE,
-    SOURCE_BUT_FOR_THE_PROCESS,
     GeneratedCode,
     KernelBinaries,
 )
@@ -69,15 +67,14 @@ def _graphs(before: EntryRow, after: EntryRow, code: GeneratedCode, binaries: Ke
     ids = before.entry, after.entry
     same = code.are_same(before, after)
     if same is None:
-        return Built(FXGRAPH, before.cache_key, None, NOT_KNOWN, *names, "the code could not be read", *ids)
-    if not same:
-        return Built(
-            FXGRAPH, before.cache_key, None, CODE, *names, code.first_difference(before, after), *ids
-        )
-    found = binaries.compare(before, after, SOURCE if names[0] == names[1] else SOURCE_BUT_FOR_THE_PROCESS)
-    # Kernels that are missing on one side are compiled again from the same source.
-    result = KERNELS if found.same is False else SAME
-    return Built(FXGRAPH, before.cache_key, None, result, *names, found.known_by, *ids)
+        result, known_by = NOT_KNOWN, "the code could not be read"
+    elif not same:
+        result, known_by = CODE, code.first_difference(before, after)
+    else:
+        found = binaries.compare(before, after)
+        # Kernels that are missing on one side are compiled again from the same source.
+        result, known_by = KERNELS if found.same is False else SAME, found.known_by
+    return Built(FXGRAPH, before.cache_key, None, result, *names, known_by, *ids)
 
 
 def _configurations(before: EntryRow, after: EntryRow) -> Built:

@@ -64,8 +64,9 @@ class KernelBinaries:
         self._children = by_key((link.parent, link) for link in links)
         self._content_hash = cache(content_hash)
 
-    def compare(self, entry: EntryRow, other: EntryRow, known_by: str) -> Compared:
-        """Compare the kernels of two FX entries with the same source; `known_by` says how that is known."""
+    def compare(self, entry: EntryRow, other: EntryRow) -> Compared:
+        """Compare the kernels of two FX entries with the same source."""
+        known_by = SOURCE if entry.code_key == other.code_key else SOURCE_BUT_FOR_THE_PROCESS
         kernels, others = self._kernels(entry.entry), self._kernels(other.entry)
         found: list[Compared] = []
         if kernels and kernels.keys() == others.keys():

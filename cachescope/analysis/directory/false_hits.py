@@ -107,12 +107,11 @@ def _different_code(rows: Sequence[EntryRow], source_of: SourceOf) -> str | None
         return None
     from cachescope.analysis.directory.equal_code import first_difference, same_code_form
 
-    sources = {code: source_of(row) for code, row in of_code.items()}
-    bodies = {code: None if text is None else same_code_form(text) for code, text in sources.items()}
-    known = list(dict.fromkeys(body for body in bodies.values() if body is not None))
+    sources = [source_of(row) for row in of_code.values()]
+    known = list(dict.fromkeys(same_code_form(text) for text in sources if text is not None))
     if len(known) > 1:
         return f"entries of one key and equal guards hold different generated code: {first_difference(*known[:2])}"
-    if None in bodies.values():
+    if None in sources:
         names = " and ".join(f"{code[:8]}…" for code in list(of_code)[:2])
         return (
             f"entries of one key and equal guards name different generated code ({names}), and it could not be "

@@ -13,8 +13,6 @@ from typing import cast
 
 from cachescope.analysis.directory.equal_code import (
     OTHER_SOURCE,
-    SOURCE,
-    SOURCE_BUT_FOR_THE_PROCESS,
     Compared,
     GeneratedCode,
     KernelBinaries,
@@ -112,5 +110,4 @@ def _same_code(
         return None, Compared(None, "the generated source of one is not stored, or could not be read")
     if not same:
         return False, Compared(None, OTHER_SOURCE)
-    known_by = SOURCE if entry.code_key == baseline.code_key else SOURCE_BUT_FOR_THE_PROCESS
-    return True, binaries.compare(entry, baseline, known_by)
+    return True, binaries.compare(entry, baseline)

@@ -10,6 +10,7 @@ import importlib.abc
 import importlib.machinery
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from types import ModuleType
 from typing import Any, Final
 
@@ -123,29 +124,16 @@ class _PatchedImports(importlib.abc.MetaPathFinder):
                 continue
             spec = finder.find_spec(fullname, path, target)
             if spec is not None and spec.loader is not None:
-                spec.loader = _PatchingLoader(spec.loader, self._patch)
+                loader: Any = spec.loader
+                loader.exec_module = partial(self._load, loader, loader.exec_module)
                 return spec
         return None
 
-
-class _PatchingLoader(importlib.abc.Loader):
-    """The loader of a module, which patches what it loaded."""
-
-    def __init__(self, loader: Any, patch: Callable[[ModuleType], None]) -> None:
-        self._loader = loader
-        self._patch = patch
-
-    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
-        module: ModuleType | None = self._loader.create_module(spec)
-        return module
-
-    def exec_module(self, module: ModuleType) -> None:
-        # What reads the source of a module asks its own loader.
-        module.__loader__ = self._loader
-        if module.__spec__ is not None:
-            module.__spec__.loader = self._loader
+    def _load(self, loader: Any, execute: Callable[[ModuleType], None], module: ModuleType) -> None:
+        """Load a module as its loader does, and patch it."""
+        del loader.exec_module
         with no_collections():
-            self._loader.exec_module(module)
+            execute(module)
             if module.__name__ == "torch":
                 # Its modules are no garbage as long as the program runs: they are not looked at again.
                 gc.freeze()
