@@ -48,11 +48,11 @@ class Directory:
     def compare(self) -> Compared:
         entries = scope_of(entries=self.files).tables.entries.rows
         links = [LinkRow(known_by="made by hand", **link) for link in self.links]
-        return KernelBinaries(entries, links, self.hashes.get).compare(*entries[:2], "by code")
+        return KernelBinaries(entries, links, self.hashes.get).compare(*entries[:2])
 
 
 def test_without_a_kernel_nothing_is_known() -> None:
-    assert Directory().compare() == Compared(None, "by code; no compiled kernel is there to compare")
+    assert Directory().compare() == Compared(None, "equal code keys; no compiled kernel is there to compare")
 
 
 @pytest.mark.parametrize(("first", "second", "same", "text"), [
@@ -70,7 +70,7 @@ def test_by_the_bytes(first: list[str], second: list[str | None], same: bool | N
             directory.compiled(of, hash_)
     found = directory.compare()
     assert found.same is same
-    assert found.known_by.startswith(f"by code; {text}")
+    assert found.known_by.startswith(f"equal code keys; {text}")
 
 
 @pytest.mark.parametrize(("name", "same", "text"), [
@@ -83,7 +83,7 @@ def test_files_of_one_name_need_not_be_other_code(name: str, same: bool | None, 
     for of, path in enumerate(("/cache0/k05.so", f"/cache1/{name}")):
         directory.files[directory.compiled(of, None)][0].path = path
         directory.hashes[path] = str(of)
-    assert directory.compare() == Compared(same, f"by code; {text}")
+    assert directory.compare() == Compared(same, f"equal code keys; {text}")
 
 
 def test_one_file_for_both_is_not_read() -> None:
@@ -91,14 +91,14 @@ def test_one_file_for_both_is_not_read() -> None:
     directory.compiled(0, "one")
     directory.link(directory.wrappers[1], "code", directory.sources[0, "k1"], "code", "k1")
     directory.hashes.clear()
-    assert directory.compare() == Compared(True, "by code; one compiled file for both: 5-k1.so")
+    assert directory.compare() == Compared(True, "equal code keys; one compiled file for both: 5-k1.so")
 
 
 def test_a_kernel_that_was_not_compiled_leaves_it_open() -> None:
     directory = Directory()
     directory.compiled(0, "one")
     directory.sources[1, "k1"] = directory.below(directory.wrappers[1], "kernel.cpp", "k1")
-    why = "by code; a kernel is there that was not compiled, or no more"
+    why = "equal code keys; a kernel is there that was not compiled, or no more"
     assert directory.compare() == Compared(None, why)
     # Of other kernels nothing is compared.
     directory = Directory()
@@ -160,7 +160,7 @@ def test_triton_kernels_that_entries_bundle(
     first: tuple[str, ...], second: tuple[str, ...], same: bool | None, text: str
 ) -> None:
     found = Directory({"triton_hashes": first}, {"triton_hashes": second}).compare()
-    assert (found.same, found.known_by) == (same, f"by code; {text}")
+    assert (found.same, found.known_by) == (same, f"equal code keys; {text}")
 
 
 def test_what_is_gone_is_no_kernel() -> None:
@@ -170,7 +170,7 @@ def test_what_is_gone_is_no_kernel() -> None:
         directory.compiled(of, "one")
         for parent in (directory.wrappers[of], directory.sources[of, "k1"]):
             directory.link(parent, "code", None, "code", "k9")
-    assert directory.compare() == Compared(True, "by code; compiled files of the same bytes")
+    assert directory.compare() == Compared(True, "equal code keys; compiled files of the same bytes")
 
 
 def test_only_compiled_files_are_compared() -> None:
@@ -182,7 +182,7 @@ def test_only_compiled_files_are_compared() -> None:
         directory.below(directory.wrappers[of], "kernel.py", "k2")
         triton = directory.file("triton", "t1", "kernel.json", 50.0)
         directory.link(of, "fxgraph", triton, "triton", "t1")
-    assert directory.compare() == Compared(True, "by code; compiled files of the same bytes")
+    assert directory.compare() == Compared(True, "equal code keys; compiled files of the same bytes")
 
 
 @pytest.mark.parametrize(("hashes", "bundled", "same"), [
