@@ -141,6 +141,7 @@ WOULD_BYPASS: Final = "torch would bypass its cache"
 
 # The levels of an audit's findings, the worst first.
 AUDIT_LEVELS: Final = ("danger", "warning", "unproven", "note")
+UNPROVEN: Final = AUDIT_LEVELS[2]
 
 # The status of a file that may be valid, but may not be opened, or was not read completely.
 UNREADABLE: Final = "unreadable"

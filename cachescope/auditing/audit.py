@@ -19,7 +19,7 @@ from cachescope.auditing.permissions import audit_above, audit_rights, is_strang
 from cachescope.auditing.tree import MOST_BYTES, Archive, Disk, Item, Tree, place_here
 from cachescope.columns import frame_of
 from cachescope.errors import SourceError
-from cachescope.frames.audit_rules import AUDIT_RULES, UNPROVEN
+from cachescope.frames.audit_rules import AUDIT_RULES
 from cachescope.frames.checks import AuditRow
 from cachescope.locking.lock_text import read_lock
 from cachescope.readers.archives import is_archive
@@ -38,6 +38,7 @@ from cachescope.terms import (
     HASH,
     LOCK,
     OTHER,
+    UNPROVEN,
 )
 from cachescope.wording import readable
 

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Final
 from cachescope.cli.arguments import add_format_arguments, add_redact_argument
 from cachescope.cli.output import redaction_of, say, write_json, write_lines
 from cachescope.errors import CachescopeError
-from cachescope.terms import AUDIT_LEVELS
+from cachescope.terms import AUDIT_LEVELS, UNPROVEN
 from cachescope.version import __version__
 
 if TYPE_CHECKING:
@@ -52,7 +52,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from cachescope.auditing.audit import Audit, run_audit
-    from cachescope.frames.audit_rules import UNPROVEN
 
     whole, unread = Audit(), 0
     redaction = redaction_of(args)

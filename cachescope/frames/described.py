@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
 from cachescope.catalogue.bypasses import BypassFacts
@@ -106,12 +107,7 @@ def describe(name: str | None = None) -> pd.DataFrame:
         column, meanings = _WORDS[name]
         return pd.DataFrame([{column: word, "meaning": text} for word, text in meanings.items()])
     if name == "audit_rules":
-        return pd.DataFrame(
-            [
-                {"rule": rule.name, "level": rule.level, "meaning": rule.meaning, "advice": rule.advice}
-                for rule in AUDIT_RULES.values()
-            ]
-        )
+        return pd.DataFrame([asdict(rule) for rule in AUDIT_RULES.values()]).rename(columns={"name": "rule"})
     if name not in FRAMES:
         others = "outcomes, verdicts, evidence_kinds, entry_kinds and audit_rules"
         raise NotFoundError(f"no frame {name!r}; there are {', '.join(FRAMES)}, {others}")
