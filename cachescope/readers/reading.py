@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final, TypedDict
+from typing import Any, Final
 
 from cachescope.details import HashDetails
 from cachescope.errors import RecordError, SourceError
 from cachescope.frames.directory_rows import EntryRow, TimingRow
 from cachescope.frames.recorded_rows import LookupRow, ProblemRow
 from cachescope.frames.vllm import FactorsRow, StartRow
-from cachescope.json_types import JsonObject
 
 
 @dataclass(slots=True)
@@ -121,34 +120,8 @@ class Entries:
             yield self.opened.get(number) or entry_of(facts)
 
 
-class Context(TypedDict):
-    """An isolation context as torch writes it: JSON, or null, for each form."""
-
-    runtime_context: JsonObject | None
-    compile_context: dict[str, str | None] | None
-
-
-class Snapshot(TypedDict):
-    """The JSON object of a snapshot; what it lacks is null, or empty."""
-
-    cachescope_snapshot: int | None
-    context: Context
-    context_source: str | None
-    torch_version: str | None
-    python_version: str | None
-    platform: str | None
-    host: str | None
-    pid: int | None
-    time: str | None
-    environment: dict[str, str]
-    settings: dict[str, str]
-    device_properties: list[str]
-    not_json: list[str]
-    key_fields: dict[str, str] | None
-    aot_key_fields: dict[str, str] | None
-    key_fields_problem: str | None
-    torch_manifest: JsonObject | None
-
+Snapshot = dict[str, Any]
+"""The JSON object of a snapshot, as `snapshot_schema.json` declares it; what it lacks is null, or empty."""
 
 WHOLE_SOURCE: Final = "the whole source"
 """The `where` of a problem that is a `SourceError`, of any kind."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Final, cast
+from typing import Final
 
 from cachescope.checked_json import WrongValueError, declared_in
 from cachescope.errors import SourceError
@@ -25,6 +25,9 @@ MAX_BYTES: Final = 64 * 1024 * 1024
 
 # What declares a snapshot, and is what it is checked with.
 _SCHEMA: Final = Path(__file__).parent / "snapshot_schema.json"
+
+# What its row has as it is.
+_COLUMNS: Final = ("torch_version", "python_version", "platform", "host", "pid", "key_fields_problem")
 
 
 def read_snapshot(path: str | os.PathLike[str]) -> Snapshot:
@@ -50,7 +53,8 @@ def read_snapshot(path: str | os.PathLike[str]) -> Snapshot:
         raise SourceError(name, f"no snapshot: {error}") from error
     empty: JsonObject = {"environment": {}, "settings": {}, "device_properties": [], "not_json": []}
     known = empty | {field: value for field, value in document.items() if value is not None}
-    snapshot = cast("Snapshot", {field: known.get(field) for field in Snapshot.__annotations__})
+    declared = json.loads(_SCHEMA.read_bytes())["properties"]
+    snapshot = {field: known.get(field) for field in ("cachescope_snapshot", *declared)}
     _check_texts(name, snapshot)
     return snapshot
 
@@ -72,40 +76,30 @@ def context_row(number: int, source: str, snapshot: Snapshot) -> ContextRow:
     """The row of the frame ``contexts`` for a result of `read_snapshot`, with the path it was read from."""
     runtime = snapshot["context"]["runtime_context"] or {}
     compile_ = snapshot["context"]["compile_context"] or {}
-    in_json = {form: _json(value) for form, value in runtime.items()}
     known = (*RUNTIME_FORMS, *COMPILE_FORMS)
     given = (*runtime, *compile_)
-    torch_version_hash = compile_.get("torch_version_hash")
+    same = {name: snapshot[name] for name in _COLUMNS}
+    same |= {form: _json(runtime[form]) if form in runtime else None for form in RUNTIME_FORMS}
+    same |= {form: compile_.get(form) for form in COMPILE_FORMS}
     return ContextRow(
         context=number,
         source=source,
         run=None,
-        inductor_configs=in_json.get("inductor_configs"),
-        torch_determinism_configs=in_json.get("torch_determinism_configs"),
-        cuda_matmul_precision_configs=in_json.get("cuda_matmul_precision_configs"),
-        torch_version_hash=torch_version_hash,
-        triton_version_hash=compile_.get("triton_version_hash"),
-        runtime=compile_.get("runtime"),
-        runtime_version=compile_.get("runtime_version"),
-        accelerator_properties=compile_.get("accelerator_properties"),
+        **same,
         # A form of a newer torch has no column: the forms that are known are then not all forms.
         missing_forms=tuple(form for form in (*known, *given) if (form in known) != (form in given)),
         hashed_forms=(),
-        torch_detail_hash=torch_detail_hash(torch_version_hash, default_protocol(snapshot["python_version"])),
+        torch_detail_hash=torch_detail_hash(
+            compile_.get("torch_version_hash"), default_protocol(snapshot["python_version"])
+        ),
         text_only=tuple(snapshot["not_json"]),
         known_from=snapshot["context_source"],
-        torch_version=snapshot["torch_version"],
-        python_version=snapshot["python_version"],
-        platform=snapshot["platform"],
-        host=snapshot["host"],
-        pid=snapshot["pid"],
         time=moment_ns(snapshot["time"]),
         environment=_json(snapshot["environment"]) if snapshot["environment"] else None,
         settings=_json(snapshot["settings"]) if snapshot["settings"] else None,
         device_properties=tuple(snapshot["device_properties"]),
         key_fields=_json_or_none(snapshot["key_fields"]),
         aot_key_fields=_json_or_none(snapshot["aot_key_fields"]),
-        key_fields_problem=snapshot["key_fields_problem"],
         torch_manifest=_json_or_none(snapshot["torch_manifest"]),
     )
 

@@ -14,7 +14,7 @@ from cachescope.keys.detail_hash import torch_detail_hash
 from cachescope.readers import snapshot
 from cachescope.readers.json_record import MOST_NS, moment_ns
 from cachescope.readers.kinds import looks_like_snapshot
-from cachescope.readers.reading import Reading, Snapshot
+from cachescope.readers.reading import Reading
 from cachescope.readers.snapshot import context_row, read_snapshot
 from cachescope.readers.sources import read_sources
 from cachescope.terms import COMPILE_FORMS, RUNTIME_FORMS
@@ -100,7 +100,7 @@ def test_what_a_frame_could_not_hold_is_refused(
 
 def test_its_schema_declares_what_a_snapshot_has() -> None:
     declared = json.loads(Path(snapshot.__file__).with_name("snapshot_schema.json").read_text())["properties"]
-    assert declared.keys() | {"cachescope_snapshot"} == Snapshot.__annotations__.keys()
+    assert declared.keys() | {"cachescope_snapshot"} == SNAPSHOT.keys()
     assert tuple(declared["context"]["properties"]["compile_context"]["properties"]) == COMPILE_FORMS
     assert declared["pid"]["maximum"] == MOST_NS
 
@@ -264,7 +264,7 @@ def test_what_is_wrong_with_a_snapshot_is_a_problem_beside_it(tmp_path: Path) ->
 def test_objects_of_a_row_are_in_the_order_of_their_names() -> None:
     """Two contexts are equal if they say the same, in whatever order."""
     made = [
-        context_row(0, "/a.json", {**SNAPSHOT, "settings": dict(pairs), "environment": dict(pairs)})  # type: ignore[typeddict-item]
+        context_row(0, "/a.json", {**SNAPSHOT, "settings": dict(pairs), "environment": dict(pairs)})
         for pairs in ([("b", "1"), ("a", "2")], [("a", "2"), ("b", "1")])
     ]
     assert made[0] == made[1]
