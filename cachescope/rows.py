@@ -69,6 +69,14 @@ def row(name: str, *, frozen: bool = True) -> Callable[[type[SomeRow]], type[Som
     return made
 
 
+def like(kind: type[SomeRow], one: object, **others: Any) -> SomeRow:
+    """A row that has the columns of the same names of something else, and others."""
+    names = names_of(kind)  # type: ignore[arg-type]
+    return kind(
+        **{name: getattr(one, name) for name in names if name not in others and hasattr(one, name)}, **others
+    )
+
+
 def frame_name(kind: type) -> str:
     """The name of the frame whose rows a class is."""
     return kind.frame_name  # type: ignore[attr-defined, no-any-return]

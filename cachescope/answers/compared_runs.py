@@ -23,6 +23,7 @@ from cachescope.frames.compared import ComparedLookup
 from cachescope.frames.compile_rows import PhaseRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.grouping import by_key
+from cachescope.rows import like
 from cachescope.table import Table
 
 
@@ -124,13 +125,11 @@ def _ranks(
 
 def _row(one: Aligned) -> ComparedLookup:
     row = one.one
-    return ComparedLookup(
+    return like(
+        ComparedLookup,
+        row,
         change=one.change,
         by=one.by or None,
-        cache=row.cache,
-        direction=row.direction,
-        compile_id=row.compile_id,
-        function=row.function,
         before=tuple(row.lookup for row in one.before),
         after=tuple(row.lookup for row in one.after),
         hits_before=one.hits[0],

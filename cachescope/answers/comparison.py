@@ -16,6 +16,7 @@ from cachescope.frames.sharing_rows import FormDifference, PredictionRow
 from cachescope.readers.directory.bundles import held_in
 from cachescope.readers.directory.file_contents import content_hash
 from cachescope.readers.reading import Reading
+from cachescope.rows import like
 from cachescope.table import Table
 from cachescope.terms import MEGA_CACHE
 
@@ -76,15 +77,7 @@ class Comparison:
         """One row per field that differs between paired keys, folded; see ``describe("differences")``."""
         groups = () if self.graphs is None else self.graphs.groups
         rows = (
-            DifferenceRow(
-                group=number,
-                field=change.field,
-                kind=change.kind,
-                summary=change.summary,
-                before=change.before,
-                after=change.after,
-                pairs=len(pairs),
-            )
+            like(DifferenceRow, change, group=number, pairs=len(pairs))
             for number, (changes, pairs) in enumerate(groups)
             for change in changes
         )

@@ -29,6 +29,7 @@ from cachescope.readers.kinds import HEAD_BYTES, check_is_stored, shipped_kind
 from cachescope.readers.reading import Reading
 from cachescope.readers.remote_cache.address import is_redis, without_password
 from cachescope.readers.remote_cache.stored import stored_in, stored_in_dump
+from cachescope.rows import like
 from cachescope.terms import (
     AOTAUTOGRAD,
     AUDIT_LEVELS,
@@ -74,15 +75,11 @@ class Audit:
     def frame(self) -> pd.DataFrame:
         """The frame ``audit``."""
         rows = (
-            AuditRow(
-                level=one.level,
-                rule=one.rule,
+            like(
+                AuditRow,
+                one,
                 path=readable(one.path),
-                offset=one.offset,
                 cache=one.kind,
-                named=one.named,
-                message=one.message,
-                sha256=one.sha256,
                 advice=AUDIT_RULES[one.rule].advice,
             )
             for one in self.findings

@@ -20,6 +20,7 @@ from cachescope.readers.json_record import well_formed
 from cachescope.readers.logs.compiled_frames import CompiledFrame, CompiledFrames, GraphBreak
 from cachescope.readers.logs.second_pass import read_traces
 from cachescope.readers.logs.trace_compiles import Place, first_attempt
+from cachescope.rows import like
 
 # torch/csrc/dynamo/guards.cpp, `TensorCheck::check_verbose`, and torch/_dynamo/guards.py, `CONSTANT_MATCH` and `EQUALS_MATCH`; the
 # compile whose guard failed precedes, and since 2.9 the line of code follows.
@@ -120,20 +121,15 @@ def _compiled(path: str, size: int | None) -> tuple[list[CompiledFrame], Sequenc
 
 
 def _compile_row(run: int, one: CompiledFrame) -> CompileRow:
-    return CompileRow(
+    return like(
+        CompileRow,
+        one,
         run=run,
-        compile_id=one.compile_id,
-        segment=one.segment,
-        kind=one.kind,
         **one.place._asdict(),
         start_time=one.start_ns,
-        time_taken_ns=one.time_taken_ns,
         recompile_reasons=tuple(map(well_formed, one.recompile_reasons)),
         symbols=tuple(symbol.name for symbol in one.symbols.rows),
         graph_breaks=tuple(map(_graph_break_text, one.graph_breaks)),
-        restarts=one.restarts,
-        error=one.error,
-        collectives=one.collectives,
     )
 
 
@@ -147,14 +143,13 @@ def _symbol_rows(run: int, one: CompiledFrame) -> Iterator[SymbolRow]:
     for symbol in one.symbols.rows:
         fixed = symbol.specialization
         after = remaining.get(symbol.name)
-        yield SymbolRow(
+        yield like(
+            SymbolRow,
+            symbol,
             run=run,
             compile_id=one.compile_id,
             segment=one.segment,
             symbol=symbol.name,
-            value=symbol.value,
-            source=symbol.source,
-            range=symbol.range,
             **symbol.place._asdict(),
             changed_from=value_before(symbol.source, symbol.value, one.recompile_reasons),
             range_after=None if after is None else str(after),
@@ -183,10 +178,9 @@ def recompiles(compiles: Iterable[CompileRow]) -> list[RecompileRow]:
 def _recompile_row(members: Sequence[CompileRow]) -> RecompileRow:
     first = members[0]
     limits = sum(row.kind == "limit" for row in members)
-    return RecompileRow(
-        function=first.function,
-        file=first.file,
-        line=first.line,
+    return like(
+        RecompileRow,
+        first,
         guard=next(map(failed_guard, first.recompile_reasons), None),
         example=next((reason for row in members for reason in row.recompile_reasons), None),
         compiles=len(members) - limits,

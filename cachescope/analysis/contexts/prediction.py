@@ -24,6 +24,7 @@ from cachescope.frames.sharing_rows import PredictionRow
 from cachescope.kept import kept
 from cachescope.keys.key_fields import is_of_the_program
 from cachescope.keys.paths import is_in_remote_cache
+from cachescope.rows import like
 from cachescope.terms import AOTAUTOGRAD, CACHES, FXGRAPH
 from cachescope.wording import listed
 
@@ -64,16 +65,14 @@ def predictions_of(
 
 
 def _row(entry: EntryRow, found: _Prediction) -> PredictionRow:
-    return PredictionRow(
+    return like(
+        PredictionRow,
+        found,
         entry=entry.entry,
         cache=entry.cache,
         cache_key=entry.cache_key or "",
-        will_hit=found.will_hit,
         is_unsafe=found.safety.is_unsafe,
-        fields=found.fields,
-        reason=found.reason,
         unsafe_reason=found.safety.reason,
-        assuming=found.assuming,
     )
 
 

@@ -24,6 +24,7 @@ from cachescope.frames.context_rows import ContextRow
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.grouping import by_key
+from cachescope.rows import like
 from cachescope.terms import CACHES
 from cachescope.wording import listed, shortened
 
@@ -62,13 +63,11 @@ def false_hits(
 
 
 def _false_hit(doubt: Doubt, cache: str, cache_key: str | None, lookups: Sequence[LookupRow]) -> FalseHit:
-    return FalseHit(
-        kind=doubt.kind,
+    return like(
+        FalseHit,
+        doubt,
         cache=cache,
         cache_key=cache_key,
-        evidence=doubt.evidence,
-        fields=doubt.fields,
-        entries=doubt.entries,
         lookups=tuple(row.lookup for row in lookups),
         runs=tuple(sorted({row.run for row in lookups})),
         hits=sum(row.outcome == "hit" for row in lookups),

@@ -36,6 +36,7 @@ from cachescope.frames.vllm import FactorsRow, FolderRow, FragmentRow, RankRow, 
 from cachescope.grouping import by_key
 from cachescope.keys.vllm import PlaceInTree, place_in_tree
 from cachescope.readers.directory.vllm_places import is_of_sglang
+from cachescope.rows import like
 from cachescope.terms import VLLM_AOT, VLLM_KINDS
 from cachescope.wording import listed, plural
 
@@ -285,17 +286,9 @@ def _nearest(number: int, codes: Sequence[Codes], sides: Sequence[_Side]) -> int
 
 
 def _rank_row(one: _Side, other: _Side, change: VllmChange) -> RankRow:
-    return RankRow(
-        folder=change.folder,
-        ranks=_named(one.ranks),
-        baseline=change.baseline,
-        baseline_ranks=_named(other.ranks),
-        factor=change.factor,
-        before=change.before,
-        after=change.after,
-        differs_by=change.differs_by,
-        is_of_a_rank=_is_of_a_rank(change),
-        text=change.text,
+    ranks, baseline_ranks = _named(one.ranks), _named(other.ranks)
+    return like(
+        RankRow, change, ranks=ranks, baseline_ranks=baseline_ranks, is_of_a_rank=_is_of_a_rank(change)
     )
 
 

@@ -16,6 +16,7 @@ from cachescope.frames.answer_rows import CauseRow, MissRow
 from cachescope.frames.replay_rows import CauseSaving, WhatIfCause
 from cachescope.grouping import by_key
 from cachescope.keys.key_fields import Removed
+from cachescope.rows import like
 from cachescope.terms import VLLM
 from cachescope.verdict_kinds import kind_of
 from cachescope.wording import plural
@@ -43,10 +44,9 @@ def cause_rows(
             explained += 1
             why = why_still(replayed, cause, mine).why
         rows.append(
-            WhatIfCause(
-                cause=cause.cause,
-                verdict=cause.verdict,
-                summary=cause.summary,
+            like(
+                WhatIfCause,
+                cause,
                 misses=len(mine),
                 hits_after=len(turned),
                 unknown=len(replayed.undecided(mine)),
@@ -71,13 +71,9 @@ def _saving(replay: Replay, cause: CauseRow, at: list[int]) -> CauseSaving:
     replayed = Replayed(replay, Removed(frozenset(cause.fields)))
     turned = replayed.turned(at)
     stays = why_still(replayed, cause, at)
-    return CauseSaving(
-        cause=cause.cause,
-        verdict=cause.verdict,
-        summary=cause.summary,
-        fields=cause.fields,
-        misses=cause.misses,
-        time_lost_ns=cause.time_lost_ns,
+    return like(
+        CauseSaving,
+        cause,
         hits_after=len(turned),
         time_won_ns=replay.total(turned),
         unknown=len(replayed.undecided(at)),

@@ -16,6 +16,7 @@ from cachescope.keys.json_values import UnsupportedValueError
 from cachescope.readers.cache_file import DamagedContent, load_json, load_object
 from cachescope.readers.json_record import well_formed
 from cachescope.readers.reading import Reading
+from cachescope.rows import like
 
 # `triton_key` (triton/runtime/cache.py): the version, followed without a separator by the first of many sha256.
 _TRITON_KEY: Final = re.compile(r"([^-]*?)[0-9a-f]{64}(?:-|$)")
@@ -100,7 +101,9 @@ def _take(cache: dict[str, object], entry: EntryRow, system: _System, timings: l
                         wrong.append(f"a timing that is no number: {str(time)[:40]}")
                         continue
                     group.append(
-                        TimingRow(
+                        like(
+                            TimingRow,
+                            system,
                             entry=0,
                             op=well_formed(op),
                             inputs=well_formed(inputs),
@@ -110,10 +113,6 @@ def _take(cache: dict[str, object], entry: EntryRow, system: _System, timings: l
                             is_failed=measured is None,
                             is_chosen=False,
                             margin=None,
-                            device_name=system.device_name,
-                            triton_version=system.triton_version,
-                            runtime=system.runtime,
-                            runtime_version=system.runtime_version,
                             file=entry,
                         )
                     )

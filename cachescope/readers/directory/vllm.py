@@ -22,6 +22,7 @@ from cachescope.readers.directory.dynamo_packages import read_aot_compile
 from cachescope.readers.directory.vllm_places import ARTIFACT
 from cachescope.readers.pickles.inert_pickle import Limits, NotRead
 from cachescope.readers.reading import Reading
+from cachescope.rows import like
 from cachescope.wording import plural
 
 # Real ones have 10 KB and 250 variables, and 250 bytes for each compiled subgraph.
@@ -57,12 +58,10 @@ def fill_factors(entry: EntryRow, name: str, data: bytes, reading: Reading) -> N
     entry.cache_key = entry.cache_key or place.folder
     entry.detail = f"{plural(len(env), 'variable')}, hashes of the configuration, the code and the compiler"
     reading.vllm_factors.append(
-        FactorsRow(
+        like(
+            FactorsRow,
+            place,
             entry=0,
-            folder=place.folder,
-            rank=place.rank,
-            dp_rank=place.dp_rank,
-            prefix=place.prefix,
             env=kept,
             env_hash=env_hash,
             **dict(zip(_HASHES, texts, strict=True)),
