@@ -2,48 +2,51 @@
 const MOST_BYTES = 300e6;
 const at = (id) => document.getElementById(id);
 const home = new URL(".", location).href;
-let worker, name = "";
+let worker, name = "", report = "";
 
 function say(text, isError = false) {
   at("status").textContent = text;
   at("status").classList.toggle("error", isError);
 }
 
-// Markup from the worker has every text of a file escaped; the policy of the page lets no script of it run.
-function nodes(html) {
-  return new DOMParser().parseFromString(html, "text/html").body.childNodes;
-}
-
+// The report runs its own script in a frame of no origin, under the policy of this page as well as under its own.
 function show(html) {
+  URL.revokeObjectURL(report);
+  report = URL.createObjectURL(new Blob([html], { type: "text/html" }));
+  document.body.dataset.shown = "";
   at("result").hidden = false;
-  at("answer").replaceChildren(...nodes(html));
-  at("answer").focus({ preventScroll: true });
-  open(location.hash.split("/")[1]);
+  open(location.hash.split("/")[1] ?? "");
+  at("report").focus({ preventScroll: true });
 }
 
-// The evidence of a cause, which links lead to.
+function hide() {
+  delete document.body.dataset.shown;
+  at("result").hidden = true;
+}
+
+// A place in the report, such as a cause.
 function open(id) {
-  const evidence = id && at(id);
-  if (!evidence) return;
-  for (let one = evidence; one; one = one.parentElement.closest("details")) one.open = true;
-  evidence.scrollIntoView();
+  at("report").src = `${report}#${id}`;
 }
 
-function save(text) {
-  const link = Object.assign(document.createElement("a"), { download: "cachescope.json" });
-  link.href = URL.createObjectURL(new Blob([text], { type: "application/json" }));
+function save(text, name, type) {
+  const link = Object.assign(document.createElement("a"), { download: name });
+  link.href = URL.createObjectURL(new Blob([text], { type }));
   link.click();
   URL.revokeObjectURL(link.href);
 }
 
+const forms = {
+  markdown: (text) => navigator.clipboard.writeText(text).then(() => say("Copied."), () => say("The browser does not let this page copy.", true)),
+  html: (text) => save(text, "cachescope.html", "text/html"),
+  json: (text) => save(text, "cachescope.json", "application/json"),
+};
+
 const told = {
   progress: ({ text, part }) => { say(text); at("progress").value = part; },
   ready() { at("progress").hidden = true; say("Ready."); document.body.dataset.ready = ""; hashed(); },
-  first: ({ html }) => { show(html); say(`${name}: what else there is is being worked out …`); },
-  further: ({ html }) => at("answer").append(...nodes(html)),
-  done() { at("progress").hidden = true; say(`Read: ${name}.`); },
-  markdown: ({ text }) => navigator.clipboard.writeText(text).then(() => say("Copied."), () => say("The browser does not let this page copy.", true)),
-  json: ({ text }) => save(text),
+  report({ html, unread }) { at("progress").hidden = true; show(html); say(unread || `Read: ${name}.`, Boolean(unread)); },
+  made: ({ form, text }) => forms[form](text),
   error({ text, of }) { at("progress").hidden = true; say(of === "load" ? `This browser cannot run it: ${text}` : text, true); },
 };
 
@@ -55,7 +58,7 @@ function ask(what, files, example) {
     return say(`${what} has ${size}, more than a browser has memory for. Run: pip install cachescope; cachescope explain ${what}`, true);
   }
   name = what;
-  at("result").hidden = true;
+  hide();
   at("progress").hidden = false;
   at("progress").removeAttribute("value");
   say(`Reading ${what} …`);
@@ -69,10 +72,10 @@ function given(files) {
 
 // An address may end in an example, and in one of its causes: #tour/cause-…
 function hashed() {
-  const [first] = location.hash.slice(1).split("/");
-  const button = document.querySelector(`[data-example="${CSS.escape(first)}"]`);
-  if (button) button.click();
-  else open(first);
+  const [example, place] = location.hash.slice(1).split("/");
+  const button = document.querySelector(`[data-example="${CSS.escape(example)}"]`);
+  if (button && example === name && report) open(place ?? "");
+  else button?.click();
 }
 
 // What was dropped, with folders walked; their entries have to be taken before anything is waited for.
@@ -98,7 +101,7 @@ for (const input of [at("files"), at("folder")])
     input.value = "";
   };
 at("read").onclick = () => ask("the text", at("text").value ? [{ path: "pasted.log", file: new File([at("text").value], "pasted.log") }] : []);
-for (const what of ["markdown", "json"]) at(what).onclick = () => worker.postMessage({ kind: what, redact: at("redact").checked });
+for (const form in forms) at(form).onclick = () => worker.postMessage({ kind: "made", form, redact: at("redact").checked });
 addEventListener("hashchange", hashed);
 document.ondragover = (event) => { event.preventDefault(); at("drop").classList.add("over"); };
 document.ondragleave = () => at("drop").classList.remove("over");

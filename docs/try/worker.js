@@ -2,24 +2,30 @@
 let python, Answers, answers;
 
 async function load({ home, files }) {
-  const total = files.reduce((sum, file) => sum + file.bytes, 0);
-  let done = 0, packed;
+  const total = files.reduce((sum, file) => sum + file.bytes, 0), held = {};
+  let done = 0;
   for (const { name } of files) {
     const parts = [];
     for await (const part of (await fetch(home + name)).body) {
       done += part.length;
-      if (name === "cachescope.zip") parts.push(part);
+      parts.push(part);
       postMessage({ kind: "progress", text: `Loading Python: ${(done / 1e6).toFixed(1)} of ${(total / 1e6).toFixed(1)} MB`, part: done / total });
     }
-    if (parts.length) packed = await new Blob(parts).arrayBuffer();
+    const [, plain, packed] = name.match(/^(.*?)(\.packed)?$/), blob = new Blob(parts);
+    held[home + plain] = packed ? await new Response(blob.stream().pipeThrough(new DecompressionStream("gzip"))).blob() : blob;
   }
   postMessage({ kind: "progress", text: "Starting Python …", part: 1 });
+  // What Pyodide asks for is here already.
+  const asking = fetch, headers = { "Content-Type": "application/wasm" };
+  self.fetch = async (url, ...how) => (held[url] ? new Response(held[url], { headers }) : asking(url, ...how));
   const { loadPyodide } = await import(home + "pyodide.mjs");
   python = await loadPyodide({ indexURL: home, env: { HOME: "/given", CACHESCOPE_NO_INDEX: "1" } });
-  python.unpackArchive(packed, "zip", { extractDir: "/package" });
+  python.unpackArchive(await held[home + "cachescope.zip"].arrayBuffer(), "zip", { extractDir: "/package" });
   python.runPython("import sys; sys.path.insert(0, '/package')");
   Answers = python.runPython("from answers import Answers; Answers");
   postMessage({ kind: "ready" });
+  // What every report needs is loaded while nothing is asked for.
+  python.runPython("import cachescope.report.page.file");
 }
 
 async function read({ files, example }) {
@@ -35,13 +41,12 @@ async function read({ files, example }) {
   }
   const paths = example ? [`cachescope/samples/${example}`] : [...new Set(files.map(({ path }) => path.split("/")[0]))];
   answers = Answers(example ? "/package" : "/given", python.toPy(paths));
-  postMessage({ kind: "first", html: answers.first() });
-  for (const html of answers.rest()) postMessage({ kind: "further", html });
-  postMessage({ kind: "done" });
+  postMessage({ kind: "report", html: answers.html(false), unread: answers.unread() });
 }
 
-const asked = { load, read, markdown: ({ redact }) => postMessage({ kind: "markdown", text: answers.markdown(redact) }),
-  json: ({ redact }) => postMessage({ kind: "json", text: answers.json(redact) }) };
+// What is copied or kept: html, markdown or json.
+const made = ({ form, redact }) => postMessage({ kind: "made", form, text: answers[form](redact) });
+const asked = { load, read, made };
 
 // What cachescope says of what it cannot read is one line, the last of a traceback.
 function sentence(error) {

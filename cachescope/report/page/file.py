@@ -60,18 +60,23 @@ def page_of(scope: Read) -> Page:
     )
 
 
+def page_script() -> tuple[str, str]:
+    """The script of every report, and the source by which a Content-Security-Policy allows it."""
+    models = "".join([*map(shared_script, _SHARED), *map(_file, _MODELS)])
+    script = "".join([drawing_js(), *map(_file, _SCRIPTS), f"(() => {{\n{models}}})();\n"])
+    # As an HTML parser reads it, which is what the hash is compared with.
+    script = script.replace("\r\n", "\n").replace("\r", "\n")
+    return script, f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
+
+
 def document(page: Page) -> str:
     """The page as one HTML document."""
     style = shared_script("tree.css") + _file("page.css")
-    models = "".join([*map(shared_script, _SHARED), *map(_file, _MODELS)])
-    script = "".join([drawing_js(), *map(_file, _SCRIPTS), f"(() => {{\n{models}}})();\n"])
-    # As an HTML parser reads it, which is what the hash in the policy is compared with.
-    script = script.replace("\r\n", "\n").replace("\r", "\n")
-    digest = hashlib.sha256(script.encode()).digest()
+    script, allowed = page_script()
     policy = "; ".join(
         (
             "default-src 'none'",
-            f"script-src 'sha256-{base64.b64encode(digest).decode()}'",
+            f"script-src {allowed}",
             # The marks of a figure carry their colours.
             "style-src 'unsafe-inline'",
             "base-uri 'none'",

@@ -119,8 +119,8 @@
 
   // What is folded opens for a link to what is in it, one after another, or all at once.
   const folded = [...document.querySelectorAll("main details")];
-  const opens = () => {
-    const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const opens = (hash) => {
+    const target = hash && document.getElementById(decodeURIComponent(hash.slice(1)));
     for (let at = target; at; at = at.parentElement) if (at.tagName === "DETAILS") at.open = true;
     if (target) target.scrollIntoView();
   };
@@ -131,8 +131,8 @@
   all.textContent = "Open all";
   all.addEventListener("click", () => folded.forEach((one) => { one.open = true; }));
   document.querySelector("nav").append(all);
-  document.querySelectorAll("a[href^='#']").forEach((link) => link.addEventListener("click", () => setTimeout(opens)));
-  addEventListener("hashchange", opens);
-  opens();
+  document.querySelectorAll("a[href^='#']").forEach((link) => link.addEventListener("click", () => setTimeout(() => opens(link.hash))));
+  addEventListener("hashchange", () => opens(location.hash));
+  opens(location.hash);
   document.documentElement.dataset.drawn = "yes";
 })();
