@@ -22,6 +22,7 @@ function show(html) {
 function hide() {
   delete document.body.dataset.shown;
   at("result").hidden = true;
+  at("report").src = "about:blank";
 }
 
 // A place in the report, such as a cause.

@@ -81,6 +81,7 @@ def opened(page: Any, site: Site, at: str = "") -> None:
 def press(page: Any, example: str) -> None:
     page.click(f"[data-example={example}]")
     page.get_by_text(f"Read: {example}.").wait_for()
+    page.frame_locator("#report").locator("html[data-drawn]").wait_for()
 
 
 def drop(page: Any, name: str, content: bytes) -> str:
