@@ -31,6 +31,8 @@ VERDICTS: Final[dict[str, str]] = {
 }
 
 NOT_KNOWN: Final = "not known"
+NOT_RECORDED: Final = "no lookup recorded"
+"""Of a graph, where AOTAutograd's key is known: what an earlier compile of it did with the graph."""
 """The kind if no source records the reason."""
 NEW_GRAPH: Final = "new graph"
 """The kind of a first lookup in a cache that others had filled."""
@@ -96,6 +98,8 @@ class Kind:
         Whether misses of every kind are one cause: guards of one graph are, in whichever cache they failed.
     is_graph_gone : bool
         Whether an AOTAutograd entry was found, but not the FX entry that it points to.
+    is_below : bool
+        Whether it always follows from the AOTAutograd miss of the same compile.
     is_shown_by_graphs : bool
         Whether only the misses of the graphs below show what changed.
     explains : frozenset of str
@@ -134,6 +138,7 @@ class Kind:
     is_of_function: bool = False
     is_one_cause: bool = False
     is_graph_gone: bool = False
+    is_below: bool = False
     is_shown_by_graphs: bool = False
     explains: frozenset[Verdict] = frozenset()
     explains_same_kind: bool = False
@@ -314,6 +319,9 @@ KINDS: Final[dict[tuple[str, str], Kind]] = {
         cost="unknown",
         is_unexplained=True,
         why_still="the key is the same and its entry was not there; why is not known",
+    ),
+    ("entry_unavailable", NOT_RECORDED): replace(
+        _UNAVAILABLE, cost="unknown", is_unexplained=True, is_below=True
     ),
     ("compiled_concurrently", ""): Kind(
         colour="sky",

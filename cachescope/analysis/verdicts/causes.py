@@ -101,6 +101,8 @@ def _explains(above: Miss, below: Miss) -> bool:
         return False
     aot, fx = above.why, below.why
     kind = aot.what
+    if fx.what.is_below:
+        return True
     if kind.is_of_function and aot.kind == fx.kind:
         return True
     if kind.explains_same_kind and (fx.verdict, fx.kind) == (aot.verdict, aot.kind):

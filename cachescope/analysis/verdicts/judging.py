@@ -25,7 +25,7 @@ from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.keys.paths import is_in_remote_cache
 from cachescope.terms import AOTAUTOGRAD, MISSED, VLLM, Evidence
-from cachescope.verdict_kinds import AOT_INDUCTOR, BELOW_A_LOOKUP, NOT_KNOWN
+from cachescope.verdict_kinds import AOT_INDUCTOR, BELOW_A_LOOKUP, NOT_KNOWN, NOT_RECORDED
 
 if TYPE_CHECKING:
     from cachescope.analysis.verdicts.vllm_misses import VllmMisses
@@ -72,6 +72,7 @@ def judged_misses(history: History, choice: Choice, vllm: VllmMisses | None = No
     _judge_known_keys(history, found, unexplained)
     if new := [at for at in unexplained if found.why[at] is None]:
         NewKeys(history, choice, found, until=new[-1] + 1).judge(new)
+        _judge_graphs_without_a_past(history, found, new)
     changes = {} if vllm is None else vllm.judge(history, found)
     misses = []
     for at, (row, why, baseline) in enumerate(zip(lookups, found.why, found.baseline, strict=True)):
@@ -181,6 +182,26 @@ def _judge_known_keys(history: History, found: VerdictsSoFar, unexplained: Seque
         is_first = (key := keys[at]) is not None and of_key[key][0] == at
         if is_first and (gone := unavailable.not_loaded(at)) is not None:
             found.record(at, *gone)
+
+
+def _judge_graphs_without_a_past(history: History, found: VerdictsSoFar, new: Sequence[int]) -> None:
+    """Keys of graphs that only seem new: AOTAutograd's key is known, and what its earlier compile did with the graph was not recorded.
+
+    A trace has the lookup of a graph once its compile has ended, and none if that failed or was killed.
+    """
+    lookups = history.lookups
+    for at in new:
+        above, why = history.aot[at], found.why[at]
+        if above is None or why is None or why.verdict != "first_lookup":
+            continue
+        unavailable, earlier = found.why[above], found.baseline[above]
+        if unavailable is None or unavailable.verdict != "entry_unavailable" or not isinstance(earlier, int):
+            continue
+        graphs = (lookups[graph] for graph in history.timeline.graphs_of(earlier))
+        if all(graph.direction != lookups[at].direction for graph in graphs):
+            reason = f"run {lookups[earlier].run} had compiled the same AOTAutograd key, and logged no lookup of this graph"
+            because = "a compile that fails or is killed logs none"
+            found.record(at, Why("entry_unavailable", reason, "not_known", because, kind=NOT_RECORDED))
 
 
 def _compiled_concurrently(runs: tuple[int, ...], more: int) -> Why:
