@@ -19,6 +19,7 @@ from field_page import fields_page
 from make_demo import write_demo
 from make_gallery import write_gallery
 from markup import Markup, cell, page, table
+from upstream_page import upstream_page
 
 import cachescope
 from cachescope import figures
@@ -165,6 +166,7 @@ def pages() -> dict[str, str]:
         "reference/fields.md": fields_page(),
         "reference/bypasses.md": bypasses_page(),
         "reference/defects.md": defects_page(),
+        "reference/upstream.md": upstream_page(),
         "reference/caches.md": caches_page(),
         "reference/commands.md": commands_page(),
         "reference/scope.md": scope_page(),
