@@ -180,8 +180,12 @@ class _Reader:
         return _UNKNOWN if json_ready(value)[1] else value
 
     def _configs(self, part: dict[str, int]) -> object:
-        values = {field.partition("[")[2][:-1]: self._value(code) for field, code in part.items()}
-        return _UNKNOWN if any(value is _UNKNOWN for value in values.values()) else values
+        values = {}
+        for field, code in part.items():
+            if (value := self._value(code)) is _UNKNOWN:
+                return _UNKNOWN
+            values[field.partition("[")[2][:-1]] = value
+        return values
 
     def _determinism(self, part: dict[str, int]) -> object:
         value = self._value(next(iter(part.values())))
