@@ -29,7 +29,7 @@ import cachescope  # noqa: E402
 from cachescope.report.as_json import explain_object  # noqa: E402
 from tests import score, vllm_recordings  # noqa: E402
 from tests.readings import read_once  # noqa: E402
-from tests.truth import Process, processes  # noqa: E402
+from tests.truth import MADE, Process, made, processes  # noqa: E402
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "explanation" / "accuracy.md"
@@ -111,6 +111,15 @@ def vllm_row(release: str, folder: Path) -> Row:
     false = [f"{step}: says {folders[told.folder(step)]}" for step, is_right in named.items() if not is_right]
     counted = len(told.steps), len(starts), right, len(starts) - right, len(changes), sum(named.values())
     return Row(release, "vLLM's logs and folders", "all steps", *counted, len(false), "; ".join(false))
+
+
+def made_row() -> Row:
+    """What is said of logs that were made by hand after the forms that people's logs have."""
+    folder = ROOT / "tests" / "data" / "field_cases"
+    answers = {name: score.of_cachescope(explain_object(read_once(folder / name))) for name in MADE}
+    found = score.Score(*(score.scored(answer, made(name)) for name, answer in answers.items()))
+    counts = (found[one] for one in ("counted", "found", "right", "wrong"))
+    return Row("both", "logs made by hand", f"{len(MADE)} cases", *counts, what="; ".join(found.wrong))
 
 
 def recorded_keys_row(folder: Path) -> Row:
@@ -308,8 +317,9 @@ def read_rows() -> list[Row]:
 
 def _place(row: Row) -> tuple[int, int, int]:
     """Recordings first, the newest release first."""
-    source = SOURCES.index(row.source) if row.source in SOURCES else len(SOURCES)
-    return source == len(SOURCES), -int(row.release.split(".")[1]), source
+    if row.source not in SOURCES:
+        return len(SOURCES), 0, 0
+    return 0, -int(row.release.split(".")[1]), SOURCES.index(row.source)
 
 
 def main() -> None:
@@ -321,7 +331,7 @@ def main() -> None:
         with tarfile.open(ROOT / "tests" / "data" / "directories" / "caching_2.10.0.tar.xz") as packed:
             packed.extractall(Path(place, "caching"), filter="tar")
         rows.append(recorded_keys_row(Path(place, "caching")))
-    rows += [live_keys_row(), *preflight_rows()]
+    rows += [made_row(), live_keys_row(), *preflight_rows()]
     rows.sort(key=_place)
     with ROWS.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")

@@ -19,7 +19,7 @@ from typing import Any
 
 sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parent)]
 
-from tests.truth import CACHES, Counts, Process, of_each, processes  # noqa: E402 - found by the line above
+from tests.truth import CACHES, MADE, Counts, Process, made, of_each, processes  # noqa: E402 - found by the line above
 
 RECORDINGS = Path(__file__).parent / "data" / "recordings"
 Lookup = dict[str, Any]
@@ -275,6 +275,7 @@ def main() -> None:
         print(json.dumps({"tool": version.strip(), "claims": claims, "recordings": told}))
         return
     true = {f"{release}/{name}": processes(folder, release, name) for release, name, folder in recordings()}
+    true |= {f"field_cases/{name}": made(name) for name in MADE}
     if asked.truth:
         print(json.dumps(true, indent=1))
     else:

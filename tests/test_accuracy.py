@@ -40,9 +40,9 @@ def test_a_recording_is_told_as_the_page_says(version: str, name: str, recording
     assert now == [row for row in COUNTED if (row.release, row.recording) == (version, name)]
 
 
-def test_vllm_and_keys_are_told_as_the_page_says(directory: Directory, tmp_path: Path) -> None:
+def test_vllm_made_logs_and_keys_are_told_as_the_page_says(directory: Directory, tmp_path: Path) -> None:
     now = [accuracy.vllm_row(release, tmp_path / release) for release in accuracy.vllm_recordings.VERSIONS]
-    now.append(accuracy.recorded_keys_row(directory("caching_2.10.0")))
+    now += [accuracy.made_row(), accuracy.recorded_keys_row(directory("caching_2.10.0"))]
     assert set(now) <= set(COUNTED)
 
 

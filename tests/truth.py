@@ -29,6 +29,19 @@ SERVICES: dict[str, Run] = {
     "serve_back": HIT * 2,
     "score_once_more": HIT * 2,
 }
+# By the name of a case that was made by hand (`data/field_cases`): its lookups.
+MADE: dict[str, list[str]] = {
+    "vllm-0.9-two-starts.log": ["vllm miss", "vllm hit"],
+    "vllm-0.7-head.log": ["vllm hit"],
+    "vllm-windows.log": ["vllm miss"],
+    "vllm-tagged.log": ["vllm hit", "vllm miss"],
+    "vllm-unsaved.log": ["vllm miss", "vllm hit"],
+    "esc-lost.log": ["vllm hit", "vllm miss"],
+    "framed.log": ["fxgraph hit"] * 5,
+    "damaged-at-default-level.log": [],
+    "unpicklable-at-default-level.log": [],
+    "glued-progress.log": ["fxgraph hit", "fxgraph miss"],
+}
 _OF_STEPS = {
     "two_services": SERVICES,
     "two_services_pods": SERVICES,
@@ -40,7 +53,7 @@ _OF_STEPS = {
 _ARTIFACT = re.compile(
     r'"artifact": \{"name": "(fx_graph|aotautograd)_cache_(hit|miss|bypass)".*\n((?:\t.*\n?)+)', re.MULTILINE
 )
-CACHES = ("fxgraph", "aotautograd")
+CACHES = ("fxgraph", "aotautograd", "vllm")
 _CACHES = {"fx_graph": "fxgraph", "aotautograd": "aotautograd"}
 
 
@@ -66,6 +79,13 @@ def processes(folder: Path, version: str, name: str) -> list[Process]:
     steps = json.loads((folder / "scenario.json").read_text(encoding="utf-8"))["steps"]
     lines = _lines(version, name, [step["step"] for step in steps])
     return [_process(folder, step, mine, _of_ranks(name)) for step, mine in zip(steps, lines, strict=True)]
+
+
+def made(name: str) -> list[Process]:
+    """All that a log of `MADE` tells of, as one process: which there are, no file beside it says."""
+    ended = [what.split() for what in MADE[name]]
+    lookups = [{"cache": cache, "outcome": outcome, "reasons": []} for cache, outcome in ended]
+    return [{"step": name, "files": [name], "pid": None, "counted": Counter(MADE[name]), "lookups": lookups}]
 
 
 def _process(folder: Path, step: Mapping[str, Any], lines: Run | None, of_ranks: list[Any]) -> Process:
