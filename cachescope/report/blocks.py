@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 
 from cachescope.json_types import JsonObject
 from cachescope.report.layout import Line
-from cachescope.report.tables import Cell, Column, Kind, columns_with_cells
+from cachescope.report.tables import Cell, Column, Kind
 from cachescope.wording import and_more, file_size, harmless
 
 T = TypeVar("T")
@@ -242,9 +242,9 @@ def table(
     (['Run'], ((0,),), 'The first 1 of 2 runs; scope.runs has all.')
     """
     kept, note = first_of(rows, what, all_of_them, most)
-    shown = columns_with_cells(columns, kept)
-    heads = tuple(Head(one.title, one.kind) for one, _ in shown)
-    return Table(name, heads, tuple(zip(*(cells for _, cells in shown), strict=True)), note)
+    shown = [one for one in columns if not one.is_optional or one.has_values(kept)]
+    heads = tuple(Head(one.title, one.kind) for one in shown)
+    return Table(name, heads, tuple(tuple(one.cell(row) for one in shown) for row in kept), note)
 
 
 def hidden(page: T, redaction: Hiding) -> T:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any, Literal
 
@@ -43,19 +43,17 @@ class Column:
     kind: Kind
     of: str | Callable[[Any], Cell]
     is_optional: bool = False
+    colours: Mapping[str, str] = field(default_factory=dict)
+    """Of texts, the colour of a mark beside them."""
 
+    @property
+    def cell(self) -> Callable[[Any], Cell]:
+        """What makes its cell of a row."""
+        return attrgetter(self.of) if isinstance(self.of, str) else self.of
 
-def columns_with_cells(columns: Sequence[Column], rows: Iterable[Any]) -> list[tuple[Column, list[Cell]]]:
-    """The columns that have something to show, each with its cells."""
-    kept = list(rows)
-    made = [
-        (one, list(map(attrgetter(one.of) if isinstance(one.of, str) else one.of, kept))) for one in columns
-    ]
-    return [
-        (one, cells)
-        for one, cells in made
-        if not one.is_optional or any(cell not in (None, "") for cell in cells)
-    ]
+    def has_values(self, rows: Iterable[Any]) -> bool:
+        """Whether it has something to show."""
+        return any(cell not in (None, "") for cell in map(self.cell, rows))
 
 
 def timed(ns: int | None) -> Sorted | None:

@@ -6,6 +6,7 @@ It is drawn without plotly.js, whose five megabytes take a browser seconds, as t
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 import ipywidgets
@@ -13,19 +14,19 @@ import pandas as pd
 import traitlets
 from traitlets.utils.bunch import Bunch
 
+from cachescope.columns import plain_columns
 from cachescope.figures.picture import drawing_js
 from cachescope.json_types import JsonObject
+from cachescope.report.tables import Cell, Column, Sorted, shared, sized, timed
 from cachescope.views.controls import Pane
-from cachescope.views.table import FrameRows, Head, Table
+from cachescope.views.table import ListedRows, Table
 from cachescope.views.widget_base import STYLE, Control, script
-from cachescope.wording import duration, file_size, percent
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 
-_TEXTS: Final[dict[str, Callable[[Any], str]]] = {"_ns": duration, "_bytes": file_size, "_rate": percent}
-_UNITS: Final = ("_ns", "_bytes")
+_TEXTS: Final[dict[str, Callable[[Any], Cell]]] = {"_ns": timed, "_bytes": sized, "_rate": shared}
 
 
 class Plot(Control):
@@ -116,27 +117,32 @@ class Tabled(Pane):
         self.children = [self._plot, self.show, *([self.table] if self.table is not None else [])]
 
 
-def _rows(frame: pd.DataFrame) -> FrameRows:
-    numbered = frame.reset_index(drop=True)
-    numbered.insert(0, "row", range(1, len(frame) + 1))
-    heads = [_head(name, numbered[name]) for name in numbered.columns]
-    return FrameRows(numbered, heads, {head.name: _text_of(head.name) for head in heads})
+def _rows(frame: pd.DataFrame) -> ListedRows:
+    columns = [_column(at, name, frame[name]) for at, name in enumerate(map(str, frame), 1)]
+    rows = enumerate(zip(*plain_columns(frame).values(), strict=True), 1)
+    return ListedRows([Column("Row", "name", itemgetter(0)), *columns], [(n, (n, *row)) for n, row in rows])
 
 
-def _head(name: str, column: pd.Series[Any]) -> Head:
-    is_number = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
-    unit = next((unit for unit in _UNITS if name.endswith(unit)), "")
-    label = name.removesuffix(unit).replace("_", " ")
-    return Head(name, f"{label[0].upper()}{label[1:]}", number=is_number)
+def _column(at: int, name: str, values: pd.Series[Any]) -> Column:
+    is_number = pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values)
+    text = next((text for unit, text in _TEXTS.items() if name.endswith(unit)), _text)
+    if isinstance(values.dtype, pd.DatetimeTZDtype):
+        text = _moment
+    label = name.removesuffix("_ns").removesuffix("_bytes").replace("_", " ")
+    return Column(
+        f"{label[0].upper()}{label[1:]}", "number" if is_number else "word", lambda row: text(row[at])
+    )
 
 
-def _text_of(name: str) -> Callable[[Any], str]:
-    return next((text for unit, text in _TEXTS.items() if name.endswith(unit)), _text)
+def _moment(ns: int | None) -> Cell:
+    return (
+        None if ns is None else Sorted(f"{pd.Timestamp(ns, tz='UTC'):%Y-%m-%d %H:%M:%S.%f}"[:-3], ns, "UTC")
+    )
 
 
-def _text(value: Any) -> str:
-    if isinstance(value, pd.Timestamp):
-        return f"{value:%Y-%m-%d %H:%M:%S.%f}"[:-3]
+def _text(value: Any) -> Cell:
     if isinstance(value, tuple):
         return ", ".join(map(str, value))
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        return Sorted(f"{value:.4g}", value)
+    return value if value is None or isinstance(value, (int, str)) else str(value)

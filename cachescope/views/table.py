@@ -12,10 +12,9 @@ import pandas as pd
 import traitlets
 from traitlets.utils.bunch import Bunch
 
-from cachescope.columns import plain_columns
 from cachescope.json_types import JsonObject
 from cachescope.report.json_text import values_of
-from cachescope.report.tables import Cell, Column, Sorted, cell_text, columns_with_cells
+from cachescope.report.tables import Cell, Column, Sorted, cell_text
 from cachescope.views.widget_base import STYLE, Control, script
 from cachescope.wording import harmless
 
@@ -209,22 +208,23 @@ class Table(Control):
 
 
 class ListedRows:
-    """Rows few enough to keep as text, each with its id."""
+    """Rows, each with its id; a cell is made when it is shown, or when its column is sorted."""
 
     def __init__(self, columns: Sequence[Column], rows: Sequence[tuple[int, object]]) -> None:
-        shown = columns_with_cells(columns, (row for _, row in rows))
-        self.heads = [_head(column, cells) for column, cells in shown]
-        self._rows = [(number, [cells[at] for _, cells in shown]) for at, (number, _) in enumerate(rows)]
+        values = [row for _, row in rows]
+        self._columns = [one for one in columns if not one.is_optional or one.has_values(values)]
+        self.heads = [_head(one, values) for one in self._columns]
+        self._rows = rows
 
     def order(self, column: str, ascending: bool) -> None:
-        """Sort by value, not by printed text."""
+        """Sort by value, not by printed text; rows without a value come last."""
         at = next((i for i, head in enumerate(self.heads) if head.name == column), None)
         if at is None:
             return
-        known = [row for row in self._rows if row[1][at] is not None]
-        missing = [row for row in self._rows if row[1][at] is None]
-        known.sort(key=lambda row: _sort_key(row[1][at]), reverse=not ascending)
-        self._rows = known + missing
+        cells = [(self._columns[at].cell(row[1]), row) for row in self._rows]
+        known = [one for one in cells if one[0] is not None]
+        known.sort(key=lambda one: _sort_key(one[0]), reverse=not ascending)
+        self._rows = [row for _, row in (*known, *(one for one in cells if one[0] is None))]
 
     def __len__(self) -> int:
         """The number of rows."""
@@ -232,25 +232,28 @@ class ListedRows:
 
     def page(self, first: int, count: int) -> list[tuple[int, list[str]]]:
         """Some rows, each with its id and its cells as text."""
-        return [(row, list(map(cell_text, cells))) for row, cells in self._rows[first : first + count]]
+        rows = self._rows[first : first + count]
+        return [(number, [cell_text(one.cell(row)) for one in self._columns]) for number, row in rows]
 
     def whole(self, first: int = 0, count: int | None = None) -> Whole:
         """The headings with their units, and the values of the cells; without `count` of all rows."""
         rows = self._rows[first : None if count is None else first + count]
         names = [f"{head.label} ({head.unit})" if head.unit else head.label for head in self.heads]
-        return names, [[_value(cell) for cell in cells] for _, cells in rows]
+        return names, ([_value(one.cell(row)) for one in self._columns] for _, row in rows)
 
 
-def _head(column: Column, cells: Sequence[Cell]) -> Head:
-    units = (cell.unit for cell in cells if isinstance(cell, Sorted) and cell.unit != "UTC")
+def _head(column: Column, rows: Sequence[object]) -> Head:
+    # A column has one unit, if any.
+    cell = next((cell for row in rows if (cell := column.cell(row)) is not None), None)
     return Head(
         column.title.lower().replace(" ", "_"),
         column.title,
         number=column.kind in ("number", "name"),
         wide=column.kind in ("text", "long"),
         fills=column.kind == "key",
-        sortable=len(cells) > 1,
-        unit=next(units, ""),
+        sortable=len(rows) > 1,
+        colours=column.colours,
+        unit=cell.unit if isinstance(cell, Sorted) and cell.unit != "UTC" else "",
     )
 
 
@@ -272,44 +275,3 @@ def _cell(text: str) -> str:
 
 def _columns(rows: Rows) -> list[JsonObject]:
     return [values_of(head, *_SENT) for head in rows.heads]
-
-
-class FrameRows:
-    """Rows of a frame, sorted by its values and shown as text."""
-
-    def __init__(
-        self, frame: pd.DataFrame, heads: Sequence[Head], texts: Mapping[str, Callable[[Any], str]]
-    ) -> None:
-        self.heads = heads
-        self._frame, self._texts = frame, texts
-
-    def order(self, column: str, ascending: bool) -> None:
-        """Sort by a column; rows without a value come last."""
-        if column in self._frame:
-            self._frame = self._frame.sort_values(column, ascending=ascending, kind="stable")
-
-    def __len__(self) -> int:
-        """The number of rows."""
-        return len(self._frame)
-
-    def page(self, first: int, count: int) -> list[tuple[int, list[str]]]:
-        """Some rows, each with its id and its cells as text."""
-        names = [head.name for head in self.heads]
-        rows = self._frame.iloc[first : first + count][names].astype(object)
-        rows = rows.where(rows.notna(), None)
-        return [(int(row[0]), list(map(self._text, names, row))) for row in rows.to_numpy()]
-
-    def whole(self, first: int = 0, count: int | None = None) -> Whole:
-        """The columns of the frame and the values in them; without `count` of all rows."""
-        rows = self._frame.iloc[first : None if count is None else first + count]
-        return whole(rows, [head.name for head in self.heads])
-
-    def _text(self, name: str, value: Any) -> str:
-        if value is None:
-            return "–"
-        return self._texts.get(name, str)(value)
-
-
-def whole(frame: pd.DataFrame, names: list[str]) -> Whole:
-    """Some columns of a frame, to be copied."""
-    return names, zip(*plain_columns(frame, names).values(), strict=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from operator import itemgetter
 from typing import Any, Final
 
 import pandas as pd
@@ -18,6 +19,7 @@ from cachescope.figures.texts import run_labels
 from cachescope.keys.key_schema import KeySchema
 from cachescope.report.blocks import Numbers, Toggle
 from cachescope.report.page.toggles import savings_of, toggle_groups
+from cachescope.report.tables import Column, timed
 from cachescope.report.what_if_forms import (
     BY_CAUSE,
     CAUSE_SAVINGS,
@@ -30,23 +32,13 @@ from cachescope.views.lookup_rows import between
 from cachescope.views.lookups import NOTHING
 from cachescope.views.plot import Plot, Tabled
 from cachescope.views.state import State
-from cachescope.views.table import FrameRows, Head, ListedRows, Table
+from cachescope.views.table import ListedRows, Table
 from cachescope.views.widget_base import STYLE, Control, script
-from cachescope.wording import duration, percent, plural
+from cachescope.wording import percent, plural
 
 # Sets of fields that would help.
 _RANKED: Final = 20
 _WARNING: Final = "bold red"
-_HEADS: Final = (
-    Head("lookup", "Lookup", number=True),
-    Head("run", "Run"),
-    Head("cache", "Cache"),
-    Head("compile_id", "Compile"),
-    Head("function", "Function"),
-    Head("outcome", "Recorded", colours=OUTCOME_COLOURS),
-    Head("outcome_after", "Then", colours=OUTCOME_COLOURS),
-    Head("time_won_ns", "Saves", number=True),
-)
 
 
 class Tree(Control):
@@ -114,7 +106,17 @@ class WhatIfView(Pane):
             super().__init__(sentence(NOTHING))
             return
         guarded = self._state.guarded
-        self._labels = run_labels(scope.tables.runs.rows)
+        labels = run_labels(scope.tables.runs.rows)
+        self._columns = (
+            Column("Lookup", "name", lambda one: one[0].lookup),
+            Column("Run", "word", lambda one: labels[one[0].run]),
+            Column("Cache", "word", lambda one: one[0].cache),
+            Column("Compile", "word", lambda one: one[0].compile_id),
+            Column("Function", "word", lambda one: one[0].function),
+            Column("Recorded", "word", lambda one: one[0].outcome, colours=OUTCOME_COLOURS),
+            Column("Then", "word", itemgetter(1), colours=OUTCOME_COLOURS),
+            Column("Saves", "number", lambda one: timed(one[2])),
+        )
         rows = scope.sensitivity_rows()
         fields, varying = self.found.fields, self.found.varying
         safety = scope.field_safety
@@ -209,15 +211,14 @@ class WhatIfView(Pane):
         self.changed.show(self._changed_rows())
         self.rates.redraw()
 
-    def _changed_rows(self) -> FrameRows:
-        lookups, changed = self._chosen.lookups, self.found.changed
-        shown = [head.name for head in _HEADS if head.name in lookups]
-        rows = lookups[shown][lookups["lookup"].isin(changed.keys()) | lookups["outcome"].eq("unknown")]
-        then = [changed.get(lookup, ("unknown", None)) for lookup in rows["lookup"].tolist()]
-        outcomes = pd.Series([outcome for outcome, _ in then], rows.index, dtype=object)
-        times = pd.array([time for _, time in then], dtype="Int64")
-        rows = rows.assign(outcome_after=outcomes, time_won_ns=times)
-        return FrameRows(rows, _HEADS, {"run": self._labels.__getitem__, "time_won_ns": duration})
+    def _changed_rows(self) -> ListedRows:
+        changed, unknown = self.found.changed, ("unknown", None)
+        rows = [
+            (row.lookup, (row, *changed.get(row.lookup, unknown)))
+            for row in self._chosen.rows
+            if row.lookup in changed or row.outcome == "unknown"
+        ]
+        return ListedRows(self._columns, rows)
 
     def __repr__(self) -> str:
         rate = self.found.rate_table.rows

@@ -70,5 +70,8 @@ def test_hit_rates_are_those_of_the_scope() -> None:
     expected = scope.hit_rates(by=["run", "cache"])
     for column in ("hit_rate", "time_hit_rate"):
         pd.testing.assert_series_equal(
-            rates[column], expected[column].astype("float64"), check_names=False, check_exact=True
+            rates[column.capitalize().replace("_", " ")],
+            expected[column].astype("float64"),
+            check_names=False,
+            check_exact=True,
         )

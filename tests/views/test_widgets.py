@@ -1,6 +1,7 @@
 """The controls: tables in pages, figures made when they are seen, the tree of toggles. Callbacks run by setting traits."""
 
 import json
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,11 +20,10 @@ from cachescope.report.what_if_forms import NOTHING_ALONE
 from cachescope.views import table
 from cachescope.views.controls import markup
 from cachescope.views.plot import Plot, Tabled
-from cachescope.views.table import FrameRows, Head, ListedRows, Table
+from cachescope.views.table import ListedRows, Table
 from cachescope.views.what_if import Tree
 
 HOSTILE = "<img src=x onerror=alert(1)>\x1b[31m\u202e" + "A" * 1_000_000
-HEADS = (Head("name", "Name"), Head("size", "Size", number=True))
 COLUMNS = (Column("Name", "word", "name"), Column("Size", "number", "size"))
 
 
@@ -85,12 +85,19 @@ def test_texts_reach_the_page_as_text_only(path: Path) -> None:
     assert not any(unsafe in script for unsafe in (*markup, "eval(", "http:", "https:"))
 
 
-def test_frame_rows() -> None:
-    frame = pd.DataFrame({"name": [7, 8], "size": pd.array([None, 5], dtype="Int64")})
-    rows = FrameRows(frame, HEADS, {"size": lambda value: f"{value} B"})
+def test_rows_without_a_value_come_last_whichever_way_they_are_sorted() -> None:
+    sizes = {7: None, 8: 5, 9: 2000}
+    columns = [
+        Column("Name", "name", itemgetter(0)),
+        Column("Size", "number", lambda row: row[1] and Sorted(f"{row[1]} B", row[1], "B")),
+    ]
+    rows = ListedRows(columns, [(row[0], row) for row in sizes.items()])
     assert rows.page(0, 2) == [(7, ["7", "–"]), (8, ["8", "5 B"])]
-    rows.order("size", False)
-    assert [row for row, _ in rows.page(0, 2)] == [8, 7]
+    for ascending, ordered in ((False, [9, 8, 7]), (True, [8, 9, 7])):
+        rows.order("size", ascending)
+        assert [row for row, _ in rows.page(0, 3)] == ordered
+    names, values = rows.whole()
+    assert names == ["Name", "Size (B)"] and next(iter(values)) == [8, 5]
 
 
 def test_a_figure_is_made_when_somebody_looks() -> None:
