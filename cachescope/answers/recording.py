@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Final
 
 from cachescope.analysis.differences import FieldChange, field_changes
@@ -343,7 +343,12 @@ class Recording:
         found = rank_differences(self.settled.rows, tables.runs.rows, tables.hash_details)
         return Table(RankDifference, [*found])
 
-    def changes(self, lookup: int) -> tuple[FieldChange, ...]:
+    @cached_property
+    def changes(self) -> Callable[[int], tuple[FieldChange, ...]]:
+        """What changed for a missed lookup; the last ones that were asked for are kept: an answer asks several times."""
+        return lru_cache(16)(self._changes)
+
+    def _changes(self, lookup: int) -> tuple[FieldChange, ...]:
         """What changed between a missed lookup and its baseline; of a graph that only may be another form of that, the lines of its code."""
         miss, compared = self._miss_of.get(lookup), self._compared(lookup)
         if miss is None or compared is None:

@@ -170,6 +170,13 @@ def test_what_cannot_be_read_is_said_in_a_sentence_and_the_page_goes_on(page: An
         assert not page.is_visible("#result")
     assert drop(page, "rank_0.log", log_of_tour()) == "Read: rank_0.log."
     assert "compiled" in page.frame_locator("#report").locator("main").inner_text()
+    # Beside what can be read it is said too.
+    both = {"picture.png": picture, "rank_0.log": log_of_tour()}
+    page.set_input_files(
+        "#files", [{"name": name, "mimeType": "", "buffer": content} for name, content in both.items()]
+    )
+    page.get_by_text("picture.png: this file holds no trace").wait_for()
+    assert page.is_visible("#report")
 
 
 def test_what_is_too_large_is_refused_before_it_is_read(page: Any) -> None:
