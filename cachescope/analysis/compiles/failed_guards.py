@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from cachescope.analysis.compiles.ranges import Bounds, bounds_of, guarded_bounds
+from cachescope.analysis.compiles.ranges import ANY, Bounds, bounds_of, guarded_bounds
 from cachescope.analysis.guards import GuardError, guard_symbols, holds
 from cachescope.frames.compile_rows import SymbolRow
 from cachescope.keys.printed_values import parsed_expression
@@ -181,7 +181,7 @@ def _bounds(guards: str, parts: Sequence[str]) -> dict[str, Bounds] | None:
     found: dict[str, Bounds] = {}
     for part in _conjuncts(guards):
         for name, bounds in guarded_bounds(_PLACEHOLDER.sub(r"\1", part)).items():
-            found[name] = found[name].narrowed(bounds) if name in found else bounds
+            found[name] = found.get(name, ANY).narrowed(bounds)
     return found
 
 

@@ -15,6 +15,10 @@ from cachescope.readers.logs.shape_symbols import Symbol
 _RANGE: Final = re.compile(r"\[(-?\d{1,40}|-int_oo), (-?\d{1,40}|int_oo)\]")
 _WHOLE: Final = re.compile(r"[su]\d+")
 _LONGEST: Final = 10_000
+# What is not negative where a comparison of a difference with 0 holds: a sign of the difference, and what is taken from that.
+_NOT_NEGATIVE: Final[dict[type[ast.cmpop], tuple[tuple[int, int], ...]]] = {
+    ast.GtE: ((1, 0),), ast.Gt: ((1, 1),), ast.LtE: ((-1, 0),), ast.Lt: ((-1, 1),), ast.Eq: ((1, 0), (-1, 0)),
+}  # fmt: skip
 
 
 class Bounds(NamedTuple):
@@ -48,6 +52,9 @@ class Bounds(NamedTuple):
         return f"[{least}, {'int_oo' if self.most is None else self.most}]"
 
 
+ANY: Final = Bounds(None, None)
+
+
 @dataclass(frozen=True, slots=True)
 class _Linear:
     """``factor * symbol + number``; a plain number if there is no symbol."""
@@ -55,6 +62,15 @@ class _Linear:
     factor: int
     symbol: str | None
     number: int
+
+    def times(self, by: int) -> _Linear:
+        return _Linear(self.factor * by, self.symbol, self.number * by)
+
+    def less(self, other: _Linear) -> _Linear:
+        """The difference; ValueError if it is one of two symbols."""
+        if None not in (self.symbol, other.symbol) and self.symbol != other.symbol:
+            raise ValueError("of two symbols")
+        return _Linear(self.factor - other.factor, self.symbol or other.symbol, self.number - other.number)
 
 
 def bounds_of(text: str | None) -> Bounds | None:
@@ -84,12 +100,14 @@ def guarded_bounds(expr: str, names: Mapping[str, str] | None = None) -> dict[st
     """
     found: dict[str, Bounds] = {}
     for left, operator, right in _comparisons(expr):
-        difference = _subtracted(_linear(left, names or {}), _linear(right, names or {}))
-        if difference is None or difference.symbol is None or not difference.factor:
+        try:
+            one = _linear(left, names or {}).less(_linear(right, names or {}))
+        except (ValueError, RecursionError):
             continue
-        for bounds in _solved(difference, operator):
-            symbol = difference.symbol
-            found[symbol] = found[symbol].narrowed(bounds) if symbol in found else bounds
+        if one.symbol is not None and one.factor:
+            for sign, less in _NOT_NEGATIVE.get(type(operator), ()):
+                bounds = _not_negative(one.factor * sign, one.number * sign - less)
+                found[one.symbol] = found.get(one.symbol, ANY).narrowed(bounds)
     return found
 
 
@@ -101,7 +119,7 @@ def remaining_ranges(symbols: Sequence[Symbol]) -> dict[str, Bounds]:
     for symbol in whole:
         if (bounds := bounds_of(symbol.range)) is not None:
             name = first[symbol.name]
-            found[name] = found[name].narrowed(bounds) if name in found else bounds
+            found[name] = found.get(name, ANY).narrowed(bounds)
     for expr in {guard.expr for symbol in whole for guard in symbol.guards}:
         for name, bounds in guarded_bounds(expr, first).items():
             if name in found:
@@ -120,12 +138,9 @@ def _equals(symbols: Sequence[Symbol]) -> dict[str, str]:
     for symbol in symbols:
         for guard in symbol.guards:
             for left, operator, right in _comparisons(guard.expr):
-                if (
-                    isinstance(operator, ast.Eq)
-                    and isinstance(left, ast.Name)
-                    and isinstance(right, ast.Name)
-                ):
-                    _join(first, left.id, right.id)
+                match left, operator, right:
+                    case ast.Name(id=one), ast.Eq(), ast.Name(id=other):
+                        _join(first, one, other)
     return first
 
 
@@ -157,66 +172,25 @@ def _comparisons(expr: str) -> Iterator[tuple[ast.expr, ast.cmpop, ast.expr]]:
                     left = right
 
 
-def _linear(node: ast.expr, names: Mapping[str, str]) -> _Linear | None:
-    try:
-        match node:
-            case ast.Constant(value=int() as number) if not isinstance(number, bool):
-                return _Linear(0, None, number)
-            case ast.Name(id=name):
-                return _Linear(1, names.get(name, name), 0)
-            case ast.UnaryOp(op=ast.USub(), operand=operand):
-                return _scaled(_linear(operand, names), -1)
-            case ast.BinOp(left=left, op=ast.Add(), right=right):
-                return _subtracted(_linear(left, names), _scaled(_linear(right, names), -1))
-            case ast.BinOp(left=left, op=ast.Sub(), right=right):
-                return _subtracted(_linear(left, names), _linear(right, names))
-            case ast.BinOp(left=left, op=ast.Mult(), right=right):
-                return _multiplied(_linear(left, names), _linear(right, names))
-    except RecursionError:
-        return None
-    return None
+def _linear(node: ast.expr, names: Mapping[str, str]) -> _Linear:
+    match node:
+        case ast.Constant(value=int() as number) if not isinstance(number, bool):
+            return _Linear(0, None, number)
+        case ast.Name(id=name):
+            return _Linear(1, names.get(name, name), 0)
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return _linear(operand, names).times(-1)
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            return _linear(left, names).less(_linear(right, names).times(-1))
+        case ast.BinOp(left=left, op=ast.Sub(), right=right):
+            return _linear(left, names).less(_linear(right, names))
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            factors = sorted((_linear(left, names), _linear(right, names)), key=lambda one: one.symbol or "")
+            if factors[0].symbol is None:
+                return factors[1].times(factors[0].number)
+    raise ValueError("not linear")
 
 
-def _scaled(one: _Linear | None, by: int) -> _Linear | None:
-    return None if one is None else _Linear(one.factor * by, one.symbol, one.number * by)
-
-
-def _multiplied(left: _Linear | None, right: _Linear | None) -> _Linear | None:
-    if left is None or right is None:
-        return None
-    if left.symbol is None:
-        return _scaled(right, left.number)
-    return _scaled(left, right.number) if right.symbol is None else None
-
-
-def _subtracted(left: _Linear | None, right: _Linear | None) -> _Linear | None:
-    if left is None or right is None:
-        return None
-    if None not in (left.symbol, right.symbol) and left.symbol != right.symbol:
-        return None
-    symbol = right.symbol if left.symbol is None else left.symbol
-    return _Linear(left.factor - right.factor, symbol, left.number - right.number)
-
-
-def _solved(one: _Linear, operator: ast.cmpop) -> list[Bounds]:
-    """The bounds of a symbol for which ``factor * symbol + number`` compares with 0 as said."""
-    match operator:
-        case ast.GtE():
-            positive = [one]
-        case ast.Gt():
-            positive = [_Linear(one.factor, one.symbol, one.number - 1)]
-        case ast.LtE():
-            positive = [_Linear(-one.factor, one.symbol, -one.number)]
-        case ast.Lt():
-            positive = [_Linear(-one.factor, one.symbol, -one.number - 1)]
-        case ast.Eq():
-            positive = [one, _Linear(-one.factor, one.symbol, -one.number)]
-        case _:
-            return []
-    return [_not_negative(part) for part in positive]
-
-
-def _not_negative(one: _Linear) -> Bounds:
-    if one.factor > 0:
-        return Bounds(-(one.number // one.factor), None)
-    return Bounds(None, one.number // -one.factor)
+def _not_negative(factor: int, number: int) -> Bounds:
+    """The bounds of a symbol for which ``factor * symbol + number`` is not negative."""
+    return Bounds(-(number // factor), None) if factor > 0 else Bounds(None, number // -factor)
