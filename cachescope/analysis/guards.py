@@ -30,38 +30,16 @@ _MOST_CHARACTERS: Final = 1_000_000
 # Sizes have 64 bits; a number far beyond that comes from no guard of torch.
 _MOST_BITS: Final = 4_096
 
-_BINARY: Final[dict[type[ast.operator], Callable[[Any, Any], Any]]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.FloorDiv: operator.floordiv,
-    ast.Div: operator.truediv,
-    ast.Mod: operator.mod,
-}
-_UNARY: Final[dict[type[ast.unaryop], Callable[[Any], Any]]] = {
-    ast.Not: operator.not_,
-    ast.USub: operator.neg,
-    ast.UAdd: operator.pos,
-}
-_COMPARE: Final[dict[type[ast.cmpop], Callable[[Any, Any], bool]]] = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-}
+_OPERATORS: Final[dict[type[ast.AST], Callable[..., Any]]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv,
+    ast.Div: operator.truediv, ast.Mod: operator.mod, ast.Not: operator.not_, ast.USub: operator.neg, ast.UAdd: operator.pos,
+    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
+}  # fmt: skip
 _MATH: Final = (
     "floor ceil trunc sqrt cos cosh acos sin sinh asin tan tanh atan log log2 exp".split()  # noqa: SIM905
 )
 _CALLS: Final[dict[str, Callable[..., Any]]] = {
-    "max": max,
-    "min": min,
-    "abs": abs,
-    "round": round,
-    "int": int,
-    "float": float,
-    "bool": bool,
+    **{call.__name__: call for call in (max, min, abs, round, int, float, bool)},
     # What torch's own namespace for guards, `SYMPY_INTERP`, holds for plain numbers.
     "cast_symbool_to_symint_guardless": int,
     "torch.sym_float": float,
@@ -102,7 +80,9 @@ def holds(expression: str | None, sizes: Sequence[Number] | Mapping[str, Number]
     known = sizes if isinstance(sizes, Mapping) else {f"t{n}": size for n, size in enumerate(sizes)}
     tree = _parse(expression)
     try:
-        return bool(_value(tree, known))
+        return bool(_evaluate(tree, known))
+    except RecursionError as error:
+        raise GuardError("guards nested too deep to evaluate") from error
     except (ArithmeticError, TypeError, ValueError) as error:
         if isinstance(error, GuardError):
             raise
@@ -131,13 +111,6 @@ def _parse(expression: str) -> ast.expr:
     return tree
 
 
-def _value(node: ast.expr, sizes: Mapping[str, Number]) -> Any:
-    try:
-        return _evaluate(node, sizes)
-    except RecursionError as error:
-        raise GuardError("guards nested too deep to evaluate") from error
-
-
 def _evaluate(node: ast.expr, sizes: Mapping[str, Number]) -> Any:
     match node:
         case ast.Constant(value=bool() | int() | float() as constant):
@@ -153,8 +126,8 @@ def _evaluate(node: ast.expr, sizes: Mapping[str, Number]) -> Any:
                 if bool(value) is wanted:
                     break
             return value
-        case ast.UnaryOp(op=unary, operand=operand) if type(unary) in _UNARY:
-            return _UNARY[type(unary)](_evaluate(operand, sizes))
+        case ast.UnaryOp(op=unary, operand=operand) if type(unary) in _OPERATORS:
+            return _OPERATORS[type(unary)](_evaluate(operand, sizes))
         case ast.BinOp(left=left, op=binary, right=right):
             return _binary(binary, _evaluate(left, sizes), _evaluate(right, sizes))
         case ast.Compare(left=left, ops=ops, comparators=comparators):
@@ -173,9 +146,9 @@ def _binary(op: ast.operator, left: Any, right: Any) -> Any:
         if isinstance(left, int) and isinstance(right, int) and abs(left).bit_length() * right > _MOST_BITS:
             raise GuardError("a power beyond any size")
         return left**right
-    if type(op) not in _BINARY:
+    if type(op) not in _OPERATORS:
         raise GuardError(f"not an operator of guards: {type(op).__name__}")
-    result = _BINARY[type(op)](left, right)
+    result = _OPERATORS[type(op)](left, right)
     if isinstance(result, int) and result.bit_length() > _MOST_BITS:
         raise GuardError("a number beyond any size")
     return result
@@ -183,10 +156,10 @@ def _binary(op: ast.operator, left: Any, right: Any) -> Any:
 
 def _compare(left: Any, ops: list[ast.cmpop], others: list[ast.expr], sizes: Mapping[str, Number]) -> bool:
     for op, comparator in zip(ops, others, strict=True):
-        if type(op) not in _COMPARE:
+        if type(op) not in _OPERATORS:
             raise GuardError(f"not a comparison of guards: {type(op).__name__}")
         right = _evaluate(comparator, sizes)
-        if not _COMPARE[type(op)](left, right):
+        if not _OPERATORS[type(op)](left, right):
             return False
         left = right
     return True

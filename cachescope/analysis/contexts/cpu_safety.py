@@ -18,16 +18,9 @@ from cachescope.terms import UNREADABLE
 
 _WIDTHS: Final = frozenset({128, 256, 512})
 _BYTES: Final = {
-    "float": 4,
-    "int32_t": 4,
-    "uint32_t": 4,
-    "double": 8,
-    "int64_t": 8,
-    "uint64_t": 8,
-    "at::BFloat16": 2,
-    "at::Half": 2,
-    "bfloat16": 2,
-    "half": 2,
+    **dict.fromkeys(("float", "int32_t", "uint32_t"), 4),
+    **dict.fromkeys(("double", "int64_t", "uint64_t"), 8),
+    **dict.fromkeys(("at::BFloat16", "at::Half", "bfloat16", "half"), 2),
 }
 # Types of which a vector is always full: for 16-bit types half a vector may be loaded, for 8-bit types a quarter.
 _WHOLE: Final = 4

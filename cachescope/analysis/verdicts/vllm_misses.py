@@ -49,6 +49,14 @@ class Judged(NamedTuple):
     changes: tuple[FieldChange, ...] = ()
 
 
+def _not_recorded(reason: str, why: str) -> Judged:
+    return Judged(Why("details_not_recorded", reason, "not_known", why, kind=VLLM))
+
+
+def _unavailable(reason: str, evidence: Evidence, why: str, kind: str, baseline: int | None = None) -> Judged:
+    return Judged(Why("entry_unavailable", reason, evidence, why, kind=kind), baseline)
+
+
 DISABLED: Final = Why(
     "disabled",
     "vLLM's compile cache was switched off",
@@ -56,42 +64,24 @@ DISABLED: Final = Why(
     "vLLM says that it is switched off",
     kind=VLLM,
 )
-PARTLY_STORED: Final = Judged(
-    Why(
-        "entry_unavailable",
-        "some of what had been compiled was loaded, and some of it was not there and was compiled",
-        "recorded",
-        "vLLM logged both",
-        kind="partly stored",
-    )
+PARTLY_STORED: Final = _unavailable(
+    "some of what had been compiled was loaded, and some of it was not there and was compiled",
+    "recorded",
+    "vLLM logged both",
+    "partly stored",
 )
-NO_FOLDER: Final = Judged(
-    Why(
-        "details_not_recorded",
-        "its log does not name the folder, so nothing says what was in its key",
-        "not_known",
-        'the line "Using cache directory" is missing (vLLM writes it at the level INFO)',
-        kind=VLLM,
-    )
+NO_FOLDER: Final = _not_recorded(
+    "its log does not name the folder, so nothing says what was in its key",
+    'the line "Using cache directory" is missing (vLLM writes it at the level INFO)',
 )
-NO_HASHES: Final = Judged(
-    Why(
-        "details_not_recorded",
-        "this part of a model is in another folder as well, and nothing says what the name of this one was made of: read vLLM's "
-        "torch_compile_cache beside its log, or set VLLM_LOGGING_LEVEL=DEBUG",
-        "not_known",
-        "cache_key_factors.json of this folder was not read, and the hashes were not logged",
-        kind=VLLM,
-    )
+NO_HASHES: Final = _not_recorded(
+    "this part of a model is in another folder as well, and nothing says what the name of this one was made of: read vLLM's "
+    "torch_compile_cache beside its log, or set VLLM_LOGGING_LEVEL=DEBUG",
+    "cache_key_factors.json of this folder was not read, and the hashes were not logged",
 )
-SEVERAL_TREES: Final = Judged(
-    Why(
-        "details_not_recorded",
-        "several caches that were read have this folder, and nothing says which of them this process used",
-        "not_known",
-        "none of them is where the log says that the folder is",
-        kind=VLLM,
-    )
+SEVERAL_TREES: Final = _not_recorded(
+    "several caches that were read have this folder, and nothing says which of them this process used",
+    "none of them is where the log says that the folder is",
 )
 COLD_START: Final = Judged(
     Why(
@@ -123,7 +113,7 @@ def not_loaded(error: str, changed: Judged | None) -> Judged:
     reason = f"a whole compiled model was there and could not be loaded: {error}"
     if changed is not None and changed.why.changed:
         reason += f"; of its graphs, {changed.why.reason}"
-    return Judged(Why("entry_unavailable", reason, "recorded", "vLLM wrote the error", kind="load error"))
+    return _unavailable(reason, "recorded", "vLLM wrote the error", "load error")
 
 
 def used_before(start: Started, others: Sequence[Started]) -> Judged | None:
@@ -134,10 +124,10 @@ def used_before(start: Started, others: Sequence[Started]) -> Judged | None:
         if (error := before[-1].row.save_error) is not None:
             reason = f"run {before[-1].run} had used the same folder and could not save the whole compiled model: {error}"
             why = "vLLM wrote the error; that nothing else was there that this start could have used, is not said"
-            return Judged(Why("entry_unavailable", reason, "inferred", why, kind="not saved"), before[-1].at)
+            return _unavailable(reason, "inferred", why, "not saved", before[-1].at)
         why = "why what it had stored was not used, the log does not say"
         reason = f"run {before[-1].run} had used the same folder, and it was compiled again: {why}"
-        return Judged(Why("entry_unavailable", reason, "not_known", why, kind=NOT_KNOWN), before[-1].at)
+        return _unavailable(reason, "not_known", why, NOT_KNOWN, before[-1].at)
     if racing := [other for other in here if other.run != start.run and other.was_running_at(start)]:
         reason = f"run {racing[0].run} had begun to compile into the same folder and had not ended"
         why = "by the times in the logs, which are whole seconds"
@@ -149,7 +139,7 @@ def used_before(start: Started, others: Sequence[Started]) -> Judged | None:
         there = elsewhere[-1]
         reason = f"the same folder had been made in another directory: {there.row.path}, not {row.path}"
         why = "the logs name both directories"
-        return Judged(Why("entry_unavailable", reason, "recorded", why, kind="another directory"), there.at)
+        return _unavailable(reason, "recorded", why, "another directory", there.at)
     return None
 
 
@@ -166,7 +156,7 @@ def beside_kept(start: Started, kept: StoredPart, earlier: Sequence[Started]) ->
             "of the start that wrote them was read"
         )
         reason = f"its folder had been there before this start, and what was in it was not used: {why}"
-        return Judged(Why("entry_unavailable", reason, "not_known", why, kind=NOT_KNOWN))
+        return _unavailable(reason, "not_known", why, NOT_KNOWN)
     beside = kept.beside
     if beside is None:
         return None
@@ -321,7 +311,7 @@ def _changed(start: Started, others: Sequence[Started], parts: Parts) -> Judged 
     if len({one.name_text or (one.beside and one.beside.baseline.name) for one in kept}) > 1:
         return SEVERAL_TREES
     if kept and (text := kept[0].name_text) is not None:
-        return Judged(Why("details_not_recorded", text, "not_known", text, kind=VLLM))
+        return _not_recorded(text, text)
     if kept and (found := beside_kept(start, kept[0], earlier)) is not None:
         return found
     if (found := beside_logged(start, earlier)) is not None or kept:
