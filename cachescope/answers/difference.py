@@ -16,6 +16,7 @@ from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.grouping import by_key
 from cachescope.readers.remote_cache.address import is_redis, without_password
+from cachescope.rows import like
 from cachescope.terms import VLLM
 
 
@@ -69,16 +70,7 @@ def side_of_runs(read: Recording, runs: Iterable[int], roots: Iterable[str]) -> 
 def _looked_up(read: Recording, runs: Collection[int]) -> Iterator[SeenKey]:
     for row in read.history.lookups:
         if row.run in runs and row.cache_key is not None:
-            yield SeenKey(
-                row.cache,
-                row.cache_key,
-                row.direction,
-                row.detail_set,
-                row.compile_id,
-                row.function,
-                row.file,
-                lookup=row.lookup,
-            )
+            yield like(SeenKey, row)
 
 
 def _stored(read: Recording, places: tuple[str, ...]) -> Iterator[SeenKey]:

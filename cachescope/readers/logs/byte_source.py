@@ -26,7 +26,7 @@ from typing import IO, Any, Final
 from cachescope.errors import SourceError
 from cachescope.readers.json_record import load_json
 from cachescope.readers.logs import tlparse
-from cachescope.readers.logs.remote import address_modified_s, is_address, open_address
+from cachescope.readers.logs.remote import RawStream, address_modified_s, is_address, open_address
 
 if sys.version_info >= (3, 14):
     from compression import zstd as zstd
@@ -71,17 +71,13 @@ def unpacking(head: bytes) -> Unpack | None:
     return _from_crlf if ends and ends == head.count(b"\r\n") else None
 
 
-class Unpacked(io.RawIOBase):
+class Unpacked(RawStream):
     """The restored bytes as a stream."""
 
     def __init__(self, stream: IO[bytes], unpack: Unpack) -> None:
-        self._stream = stream
+        super().__init__(stream)
         self._pieces = unpack(stream)
         self._rest = memoryview(b"")
-
-    def readable(self) -> bool:
-        """Return True."""
-        return True
 
     def readinto(self, space: memoryview) -> int:  # type: ignore[override]
         """Fill the buffer from at most one piece; return 0 after the last."""
@@ -94,11 +90,6 @@ class Unpacked(io.RawIOBase):
         space[:size] = self._rest[:size]
         self._rest = self._rest[size:]
         return size
-
-    def close(self) -> None:
-        """Close the underlying stream, too."""
-        self._stream.close()
-        super().close()
 
 
 def _pieces(stream: IO[bytes]) -> Iterator[bytes]:
@@ -181,17 +172,13 @@ class TooMuchError(EOFError):
     """The stream is longer than the limit."""
 
 
-class Bounded(io.RawIOBase):
+class Bounded(RawStream):
     """The unpacked bytes of a compressed file: at most a thousand times its size, or 32 MiB if that is more."""
 
     def __init__(self, stream: IO[bytes], packed: IO[bytes], packed_bytes: int) -> None:
+        super().__init__(stream, packed)
         self._stream = stream
-        self._packed = packed
         self._most = self._left = max(_MOST_TIMES * packed_bytes, _ALWAYS_BYTES)
-
-    def readable(self) -> bool:
-        """Return True."""
-        return True
 
     def readinto(self, space: Any) -> int:
         """Fill the buffer with one read of the stream."""
@@ -204,12 +191,6 @@ class Bounded(io.RawIOBase):
         size: int = self._stream.readinto(memoryview(space)[: self._left])  # type: ignore[attr-defined]
         self._left -= size
         return size
-
-    def close(self) -> None:
-        """Close the stream and the compressed file, too."""
-        self._stream.close()
-        self._packed.close()
-        super().close()
 
 
 def open_bytes(path: str, ahead_bytes: int = _AHEAD_BYTES) -> IO[bytes]:

@@ -27,6 +27,10 @@ _FILLED: Final = [
     for one in fields(LookupRow)
     if one.default is None and one.name not in ("time", "cache_key", *OF_ALL_LOGS)
 ]
+# What a run has from whichever of its logs tells it first.
+_OF_EITHER: Final = (
+    "rank", "pid", "cache_dir", "gpus", "kernel_lookups", "command", "environment", "commit", "label", "exit_status",
+)  # fmt: skip
 
 
 def end_time_ns(process: Process) -> int | None:
@@ -276,15 +280,9 @@ def _join(run: Process, other: Process) -> None:
     if other.source not in run.sources:
         run.sources.append(other.source)
     run.kinds.add(other.kind)
-    run.rank = run.rank if run.rank is not None else other.rank
-    run.pid = run.pid if run.pid is not None else other.pid
-    run.cache_dir = run.cache_dir or other.cache_dir
-    run.gpus = run.gpus or other.gpus
-    run.kernel_lookups = run.kernel_lookups or other.kernel_lookups
-    run.command = run.command or other.command
-    run.environment = run.environment or other.environment
-    run.commit, run.label = run.commit or other.commit, run.label or other.label
-    run.exit_status = other.exit_status if run.exit_status is None else run.exit_status
+    for name in _OF_EITHER:
+        if getattr(run, name) in (None, "", ()):
+            setattr(run, name, getattr(other, name))
     if run.command_start_ns is None:
         run.command_start_ns, run.command_end_ns = other.command_start_ns, other.command_end_ns
     run.is_cut |= other.is_cut

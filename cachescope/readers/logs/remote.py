@@ -61,33 +61,40 @@ def address_modified_s(address: str) -> float:
         return time.time()
 
 
-class _Stream(io.RawIOBase):
-    """An fsspec file that raises an `OSError` with a number on every failure, like files of the system."""
+class RawStream(io.RawIOBase):
+    """A stream over others, which are closed with it."""
 
-    def __init__(self, file: Any) -> None:
-        self._file = file
+    def __init__(self, *files: Any) -> None:
+        self._files = files
 
     def readable(self) -> bool:
+        """Return True."""
         return True
+
+    def close(self) -> None:
+        """Close the streams below, too."""
+        if not self.closed:
+            for file in self._files:
+                file.close()
+        super().close()
+
+
+class _Stream(RawStream):
+    """An fsspec file that raises an `OSError` with a number on every failure, like files of the system."""
 
     def seekable(self) -> bool:
         return True
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        return int(self._file.seek(offset, whence))
+        return int(self._files[0].seek(offset, whence))
 
     def readinto(self, buffer: Any) -> int:
         try:
-            data = self._file.read(len(buffer))
+            data = self._files[0].read(len(buffer))
         except Exception as error:  # every store has its own exceptions
             raise OSError(errno.EIO, _error_text(error)) from error
         buffer[: len(data)] = data
         return len(data)
-
-    def close(self) -> None:
-        if not self.closed:
-            self._file.close()
-        super().close()
 
 
 def _error_text(error: Exception) -> str:
