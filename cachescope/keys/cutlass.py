@@ -7,39 +7,13 @@ from collections.abc import Iterable
 from itertools import product
 from typing import Final, NamedTuple
 
+from cachescope.catalogue.facts import document
+
 # `cutlass_key()` if torch finds no Python module in its CUTLASS folder: sha256 of no bytes, as in every release.
 NO_CUTLASS_KEY: Final = hashlib.sha256().digest()
 
-TORCH_FILE_HASHES: Final[dict[tuple[str, ...], str]] = {
-    (): "2.8 or older",
-    (
-        "fffc8e4a697b92ed1c1eded408b9af54d4bf6f4debe4c4c480f5a17781df103e",
-        "35a5508d4cff2187698bf15f25db1018c860ede9c8e6cb8e2f3a6408d28cae8f",
-    ): "2.9.0 or 2.9.1",
-    (
-        "fffc8e4a697b92ed1c1eded408b9af54d4bf6f4debe4c4c480f5a17781df103e",
-        "90779e14a096ee7221bc5e87ec0da2e16d2c781dbb4acbc2866a658dcadedb40",
-    ): "2.10.0",
-    (
-        "de7b43f75bd89c0dac5936e5dd2b409d984bf7bde7aa2e43a1b0cb7b4f6715c3",
-        "582e76017c54c9dd689cc50afb50072ed9543a8a0ea1a9ead675c1be81783407",
-    ): "2.11.0",
-    (
-        "b47c757d10aa6a1c392a92771f2afdab4ba1d130a2df97b7090b000f3bf0b909",
-        "0c23a67bbc6733897e8490b057b6fb6030f3074a53645f0a9339c1cf09e9fd8e",
-    ): "2.12.0 or 2.12.1",
-    (
-        "b47c757d10aa6a1c392a92771f2afdab4ba1d130a2df97b7090b000f3bf0b909",
-        "e3b266377af6a0847d492afc94c2eea91423a8302372e8cc4d5f0dd628e15f54",
-    ): "2.13.0",
-    (
-        "336434186038fc1321f8cae50c6ed78d1611c7a088216edfb7252fa0ea93efba",
-        "f766db216235c243a5ec4eb19e209c563761456f753c63ff1b94657ed2f3ed28",
-    ): "2.14.0 or 2.14.1",
-    (
-        "336434186038fc1321f8cae50c6ed78d1611c7a088216edfb7252fa0ea93efba",
-        "f17db4efba043d4b55c1a2ed5a55eb176471ed3cb4695bd424925f5cda833851",
-    ): "2.15.0",
+TORCH_FILE_HASHES: Final = {
+    tuple(hashes): releases for releases, hashes in document("cutlass_files.json").items()
 }
 """`file_hashes` -> the torch releases whose wheels contain ``serialization.py`` and ``utils.py`` with these hashes.
 

@@ -79,10 +79,8 @@ def _torch(lock: CacheLock, here: Machine, why_not: str) -> Fact:
     mine = torch_detail_hashes(key)
     recorded = [context.get(_TORCH) for context in lock.contexts]
     if not any(recorded):
-        installed = lock.machine
-        return _with_locked(
-            name, made or installed.torch_version, installed.torch_key, key, here.torch_version
-        )
+        made = made or lock.machine.torch_version
+        return _with_locked(name, made, lock.machine.torch_key, key, here.torch_version)
     holds = [None if field is None else field.detail_hash in mine for field in recorded]
     return _of_contexts(name, holds, made, here.torch_version, "every key holds the hash of torch's sources")
 
@@ -113,9 +111,8 @@ def _triton(lock: CacheLock, here: Machine, why_not: str) -> Fact:
     if not holds_triton(lock):
         made, mine = lock.machine.triton_version or _NO_TRITON, here.triton_version or _NO_TRITON
         state = EQUAL if made == mine else DIFFERS
-        return Fact(
-            name, state, made, mine, "no key of this cache holds it; compared with where the lock was made"
-        )
+        reason = "no key of this cache holds it; compared with where the lock was made"
+        return Fact(name, state, made, mine, reason)
     recorded = [_parts(context.get(_VERSION)) for context in lock.contexts]
     if here.triton_version is not None and here.triton_key is None:
         return Fact(name, UNKNOWN, _triton_names(recorded), here.triton_version, why_not, None)
@@ -124,9 +121,8 @@ def _triton(lock: CacheLock, here: Machine, why_not: str) -> Fact:
         for context, parts in zip(lock.contexts, recorded, strict=True)
     ]
     shown = here.triton_version or _NO_TRITON
-    return _of_contexts(
-        name, holds, _triton_names(recorded), shown, "keys hold the hashes of Triton's sources"
-    )
+    reason = "keys hold the hashes of Triton's sources"
+    return _of_contexts(name, holds, _triton_names(recorded), shown, reason)
 
 
 def _triton_names(recorded: Sequence[Mapping[str, object] | None]) -> str | None:
@@ -196,11 +192,11 @@ def _python(lock: CacheLock, here: Machine) -> Fact:
     if mine in map(_minor, versions):
         state = EQUAL if {*map(_minor, versions)} == {mine} else PARTLY
         return Fact("Python", state, made, here.python_version, "patch releases count as one")
-    if {default_protocol(version) for version in versions} == {default_protocol(here.python_version)}:
-        reason = "no key holds it; the code that torch reads of a program may be another"
-        return Fact("Python", DIFFERS, made, here.python_version, reason)
+    loses: tuple[str, ...] = CACHES
     reason = "pickles, and with them all keys, are other ones from Python 3.14 on"
-    return Fact("Python", DIFFERS, made, here.python_version, reason, loses=CACHES)
+    if {default_protocol(version) for version in versions} == {default_protocol(here.python_version)}:
+        loses, reason = (), "no key holds it; the code that torch reads of a program may be another"
+    return Fact("Python", DIFFERS, made, here.python_version, reason, loses=loses)
 
 
 def _minor(version: str) -> tuple[str, ...]:
@@ -214,9 +210,8 @@ def _cpu(lock: CacheLock, here: Machine) -> Fact:
         reason = "kernels for the CPU are compiled for the machine they are made on"
         return Fact("CPU", DIFFERS, made.architecture, mine.architecture, reason, None)
     if made.cpu_features is None or mine.cpu_features is None:
-        return Fact(
-            "CPU", UNKNOWN, made.architecture, mine.architecture, "its instructions are not listed", None
-        )
+        reason = "its instructions are not listed"
+        return Fact("CPU", UNKNOWN, made.architecture, mine.architecture, reason, None)
     lacking = sorted({*made.cpu_features} - {*mine.cpu_features})
     if not lacking:
         reason = "it has every instruction of the one that the lock was made on"
@@ -245,14 +240,8 @@ def _of_contexts(
     name: str, holds: Sequence[bool | None], locked: str | None, here: str | None, reason: str
 ) -> Fact:
     """A fact from whether it holds for each context (None: not known)."""
-    return Fact(
-        name,
-        state_of(holds),
-        locked,
-        here,
-        reason,
-        frozenset(at for at, one in enumerate(holds) if one is False),
-    )
+    lost = frozenset(at for at, one in enumerate(holds) if one is False)
+    return Fact(name, state_of(holds), locked, here, reason, lost)
 
 
 def state_of(holds: Sequence[bool | None]) -> str:

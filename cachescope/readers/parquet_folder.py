@@ -79,18 +79,8 @@ def _sets(file: Path) -> Iterator[array[int]]:
 
 # The number of a row is its position.
 _NUMBERS: Final = {"runs": "run", "lookups": "lookup", "entries": "entry", "contexts": "context"}
-_REFERENCES: Final = {
-    "lookups": {"run": "runs", "aot_lookup": "lookups", "detail_set": "sets"},
-    "entries": {"detail_set": "sets"},
-    "contexts": {"run": "runs"},
-    "kernels": {"entry": "entries"},
-    "autotune": {"entry": "entries"},
-    "vllm_factors": {"entry": "entries"},
-    "vllm_starts": {"lookup": "lookups"},
-    "phases": {"run": "runs"},
-    "compiles": {"run": "runs"},
-    "symbols": {"run": "runs"},
-}
+_OF_LOOKUPS: Final = dict.fromkeys(("lookup", "aot_lookup"), "lookups")
+_REFERENCES: Final = {"run": "runs", "entry": "entries", "detail_set": "sets", **_OF_LOOKUPS}
 # Columns of lists of numbers; other lists are lists of texts.
 _LISTED: Final = {("compiles", "lookups"): "lookups"}
 _WORDS: Final = {
@@ -167,9 +157,10 @@ def read_frames(folder: Path, names: tuple[str, ...], sets: int) -> dict[str, pd
         for declared in columns_of(FRAMES[name]):
             if declared.missing == "never":
                 need(declared.name, "has missing values", bool(frame[declared.name].notna().all()))
-        for column, into in _REFERENCES.get(name, {}).items():
-            are_rows = frame[column].between(0, sizes[into] - 1).fillna(True)
-            need(column, "points nowhere", bool(are_rows.all()))
+        for column, into in _REFERENCES.items():
+            if column in frame and column != number:
+                are_rows = frame[column].between(0, sizes[into] - 1).fillna(True)
+                need(column, "points nowhere", bool(are_rows.all()))
         for (of, column), into in _LISTED.items():
             if of == name:
                 numbers = (number for listed in frame[column] for number in listed)

@@ -85,15 +85,8 @@ def all_contexts(
 
 
 def _of_run(run: RunRow) -> dict[str, Any]:
-    return {
-        "source": run.source,
-        "run": run.run,
-        "torch_version": run.torch_version,
-        "python_version": run.python_version,
-        "pid": run.pid,
-        "time": run.start_time,
-        "known_from": "hash_details",
-    }
+    same = {name: getattr(run, name) for name in ("source", "run", "torch_version", "python_version", "pid")}
+    return {**same, "time": run.start_time, "known_from": "hash_details"}
 
 
 def _row(

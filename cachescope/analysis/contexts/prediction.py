@@ -132,10 +132,8 @@ class _Comparison:
             reason = f"the process looked this graph up, and {_listed(differing)}"
             return _Prediction("no", reason, differing)
         if self._may_be_options(row, differing):
-            reason = (
-                f"{_listed(differing)}: an option or mode of this compile, or set where the entry was made"
-            )
-            return _Prediction("unknown", reason, differing)
+            where = "an option or mode of this compile, or set where the entry was made"
+            return _Prediction("unknown", f"{_listed(differing)}: {where}", differing)
         return _Prediction("no", _listed(differing), differing)
 
     def autograd(self, row: EntryRow, graphs: Sequence[Sequence[_Prediction]]) -> _Prediction:
@@ -158,9 +156,8 @@ class _Comparison:
     def _other_form(self, is_bundled: bool) -> _Prediction | None:
         if self._process.keeps_graphs_inside in (None, is_bundled):
             return None
-        return _Prediction(
-            "no", f"it {'holds' if is_bundled else 'points to'} its graphs, unlike the process's own"
-        )
+        has = "holds" if is_bundled else "points to"
+        return _Prediction("no", f"it {has} its graphs, unlike the process's own")
 
     def _by_graphs(self, row: EntryRow, best: Sequence[_Prediction]) -> _Prediction:
         if (AOTAUTOGRAD, row.cache_key) in self._process.keys:
@@ -169,26 +166,19 @@ class _Comparison:
             return self._other_key()
         if not best:
             return _Prediction("unknown", "it points to no FX entry that could be compared")
-        refused = next((p for p in best if p.will_hit == "no"), None)
-        if refused is not None:
-            # All state of the process that goes into an FX key goes into the AOTAutograd key too.
-            return _Prediction("no", refused.reason, refused.fields)
-        open_ = next((p for p in best if p.will_hit == "unknown"), None)
-        if open_ is not None:
-            return _Prediction("unknown", open_.reason, open_.fields)
-        return _Prediction(
-            "yes",
-            "every field of the process is equal in its graphs",
-            assuming=(*self._assumptions(row), OWN_FIELDS),
-        )
+        # All state of the process that goes into an FX key goes into the AOTAutograd key too.
+        for will_hit in ("no", "unknown"):
+            if (one := next((one for one in best if one.will_hit == will_hit), None)) is not None:
+                return _Prediction(will_hit, one.reason, one.fields)
+        assuming = (*self._assumptions(row), OWN_FIELDS)
+        return _Prediction("yes", "every field of the process is equal in its graphs", assuming=assuming)
 
     def _other_key(self) -> _Prediction:
         """The prediction for an entry whose graphs the process looked up, but not the entry itself."""
         if any(cache == AOTAUTOGRAD for cache, _ in self._process.keys):
             return _Prediction("no", "the process looked its graphs up under another AOTAutograd key")
-        return _Prediction(
-            "unknown", "the process looked its graphs up; of AOTAutograd no lookup is recorded"
-        )
+        reason = "the process looked its graphs up; of AOTAutograd no lookup is recorded"
+        return _Prediction("unknown", reason)
 
     def _may_be_options(self, row: EntryRow, differing: tuple[str, ...]) -> bool:
         """Whether these may be options of the compile itself: ``torch.compile(options=…)`` and ``mode=…``.
