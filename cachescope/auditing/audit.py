@@ -67,21 +67,14 @@ class Audit:
         """Add the findings in another source."""
         self.files += other.files
         self.vouched += other.vouched
-        self.findings = sorted(
-            [*self.findings, *other.findings], key=lambda one: AUDIT_LEVELS.index(one.level)
-        )
+        self.findings += other.findings
+        self.findings.sort(key=lambda one: AUDIT_LEVELS.index(one.level))
 
     @property
     def frame(self) -> pd.DataFrame:
         """The frame ``audit``."""
         rows = (
-            like(
-                AuditRow,
-                one,
-                path=readable(one.path),
-                cache=one.kind,
-                advice=AUDIT_RULES[one.rule].advice,
-            )
+            like(AuditRow, one, path=readable(one.path), cache=one.kind, advice=AUDIT_RULES[one.rule].advice)
             for one in self.findings
         )
         return frame_of(rows, AuditRow)
@@ -118,9 +111,7 @@ def audit(*paths: str | os.PathLike[str], lock: str | os.PathLike[str] | None = 
 
 def run_audit(paths: Iterable[str], lock: str | os.PathLike[str] | None = None) -> Audit:
     """Like `audit`, but with counts."""
-    vouched = (
-        frozenset() if lock is None else frozenset(file.sha256 for file in read_lock(lock).files.values())
-    )
+    vouched = frozenset(() if lock is None else (file.sha256 for file in read_lock(lock).files.values()))
     whole = Audit()
     for path in paths:
         path = without_password(path)
@@ -146,9 +137,8 @@ class _Run:
         self._counts: Counter[str] = Counter()
         self._names_of: dict[tuple[int, int], list[Item]] = {}
         self._entries: dict[object, list[Finding]] = {}
-        self._writable: dict[
-            str, frozenset[tuple[str, int]]
-        ] = {}  # of each folder, who can replace what is in it
+        # Of each folder, who can replace what is in it.
+        self._writable: dict[str, frozenset[tuple[str, int]]] = {}
         self._is_of_a_cache = False
 
     def all(self) -> None:
@@ -175,9 +165,8 @@ class _Run:
         self._keep(self._hard_links())
         if self.files and not self._is_of_a_cache and not self._found:
             # A wrong path must not look like a clean cache.
-            raise SourceError(
-                self.path, "holds nothing that torch or Triton writes into a cache", "unknown_source"
-            )
+            what = "holds nothing that torch or Triton writes into a cache"
+            raise SourceError(self.path, what, "unknown_source")
 
     def remote(self, source: str) -> None:
         """Audit the values of a remote cache."""
@@ -271,17 +260,15 @@ class _Run:
         if rule is not None:
             place = rule.place
             if around is FX_PREFIX and os.path.basename(os.path.dirname(item.path)) != item.name[1:3]:
-                self._add(
-                    "entry-misnamed", item, "the folder of a key that torch looks for in another folder"
-                )
+                message = "the folder of a key that torch looks for in another folder"
+                self._add("entry-misnamed", item, message)
         elif around.is_deep or (around.kind == CODE and _BESIDE_CODE.fullmatch(item.name)):
             place = around
         else:
             place = place_here(self.tree, item) or UNKNOWN
             if place is UNKNOWN and around is not UNKNOWN and not LEFT.fullmatch(item.name):
-                self._add(
-                    "unknown-file", item, f"a folder called {shown(item.name)}, which torch does not make"
-                )
+                message = f"a folder called {shown(item.name)}, which torch does not make"
+                self._add("unknown-file", item, message)
         is_key = FX_KEY.fullmatch(item.name) or place.loads_all
         self._folder(item, place, item.name if is_key else key, depth + 1)
 

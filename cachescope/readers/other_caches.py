@@ -167,10 +167,8 @@ def _look(found: FoundCache, root: str) -> None:
     mine = [one for top in own for one in sizes[top]]
     every = [one for files in sizes.values() for one in files]
     found.files, found.size_bytes = len(mine), sum(size for size, _ in mine)
-    found.other_files, found.other_bytes = (
-        len(every) - len(mine),
-        sum(size for size, _ in every) - found.size_bytes,
-    )
+    found.other_files = len(every) - len(mine)
+    found.other_bytes = sum(size for size, _ in every) - found.size_bytes
     found.oldest_ns = min((time for _, time in mine), default=None)
     found.newest_ns = max((time for _, time in mine), default=None)
     if not mine:

@@ -292,34 +292,29 @@ class _UnavailableEntries:
             reason = f"run {before.run} had looked up the same key, and this process could not use the directory: {error}"
             why = "the compile after the miss failed of it"
             return _unavailable("load error", reason, "inferred", why, earlier)
-        if row.time is None and before.run != row.run:
-            return _not_known(
-                before.run, "the logs have no times, so nothing says which of them was first", earlier
-            )
-        if any(entry.status == "unreadable" for entry in self._of_key(row)):
-            return _not_known(before.run, "there is an entry under the key that cannot be read here", earlier)
-        if row.status_detailed is None and row.detail_set is None:
-            why = "it was not found, or its guards did not hold (a trace shows which)"
-            return _not_known(before.run, why, earlier)
-        if past.latest_hit is None and not self._history.timeline.is_stored(earlier):
-            why = f"nothing that was read says that run {before.run} stored it (trace and text log together would)"
-            return _not_known(before.run, why, earlier)
         directory_of = self._history.directory_of
         directories = directory_of.get(row.run), directory_of.get(before.run)
-        if before.run != row.run and None in directories:
-            why = "whether both used one cache directory is not recorded"
-            return _not_known(before.run, why, earlier)
-        if past.latest_stored is None and directories[0] != directories[1]:
-            return _not_known(before.run, "it was compiling it for another directory", earlier)
+        open_: str | None = None
+        if row.time is None and before.run != row.run:
+            open_ = "the logs have no times, so nothing says which of them was first"
+        elif any(entry.status == "unreadable" for entry in self._of_key(row)):
+            open_ = "there is an entry under the key that cannot be read here"
+        elif row.status_detailed is None and row.detail_set is None:
+            open_ = "it was not found, or its guards did not hold (a trace shows which)"
+        elif past.latest_hit is None and not self._history.timeline.is_stored(earlier):
+            open_ = f"nothing that was read says that run {before.run} stored it (trace and text log together would)"
+        elif before.run != row.run and None in directories:
+            open_ = "whether both used one cache directory is not recorded"
+        elif past.latest_stored is None and directories[0] != directories[1]:
+            open_ = "it was compiling it for another directory"
+        if open_ is not None:
+            return _not_known(before.run, open_, earlier)
+        reason = "the same key had been stored, but it was not there any more: deleted, moved or cleared"
         if past.latest_hit is not None:
             why = f"run {self._rows[past.latest_hit].run} had found it in the same directory"
-            return self._deleted("recorded", why, past.latest_hit)
+            return _unavailable("deleted", reason, "recorded", why, past.latest_hit)
         why = f"run {before.run} compiled it to the end, where torch stores it, and its text log shows no failure"
-        return self._deleted("inferred", why, earlier)
-
-    def _deleted(self, evidence: Evidence, why: str, earlier: int) -> _Judged:
-        reason = "the same key had been stored, but it was not there any more: deleted, moved or cleared"
-        return _unavailable("deleted", reason, evidence, why, earlier)
+        return _unavailable("deleted", reason, "inferred", why, earlier)
 
     def _damaged_entries(self, row: LookupRow) -> list[EntryRow]:
         """Entries under the key that torch refuses; torch does not notice other damage, such as a different name."""

@@ -171,9 +171,8 @@ class Stored:
     source: int  # position of the miss that stored it; -1 if it existed before, or came from elsewhere
     gone: int = NEVER
     guards: str | None = None  # empty if it has none; None if they are not known
-    unsure: int = (
-        -1
-    )  # the last position at which it may not have been there yet; -1 if `since` is when it was stored
+    # The last position at which it may not have been there yet; -1 if `since` is when it was stored.
+    unsure: int = -1
 
     @property
     def sure(self) -> int:
