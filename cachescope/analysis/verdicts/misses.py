@@ -9,7 +9,6 @@ from cachescope.analysis.differences import FieldChange
 from cachescope.frames.answer_rows import MissRow
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow
-from cachescope.rows import like
 from cachescope.terms import Evidence
 from cachescope.verdict_kinds import Kind, SameCause, Verdict, kind_of, same_cause
 
@@ -79,13 +78,18 @@ def miss_row(miss: Miss) -> MissRow:
     lookup = baseline.lookup if isinstance(baseline, LookupRow) else None
     entry = baseline.entry if isinstance(baseline, EntryRow) else None
     named = None if entry is None else f"entry {entry}"
-    return like(
-        MissRow,
-        why,
+    # One for each of a hundred thousand.
+    return MissRow(
         lookup=miss.row.lookup,
+        verdict=why.verdict,
+        kind=why.kind,
         baseline=named if lookup is None else f"lookup {lookup}",
         baseline_lookup=lookup,
         baseline_entry=entry,
+        changed=why.changed,
         root=miss.root,
         cause=miss.cause,
+        reason=why.reason,
+        evidence=why.evidence,
+        evidence_text=why.evidence_text,
     )
