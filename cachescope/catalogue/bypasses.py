@@ -115,7 +115,7 @@ def cacheable_since(operator: str) -> str | None:
 def _reasons() -> tuple[BypassFacts, ...]:
     return tuple(
         BypassFacts(
-            **{name: plain(value) for name, value in row.items()},
+            **plain(row),
             first_version=min(row["versions"], key=release),
             last_version=max(row["versions"], key=release),
         )

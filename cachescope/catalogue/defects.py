@@ -123,6 +123,4 @@ def _has(version: str, defect: Defect) -> bool:
 @cache
 def all_defects() -> tuple[Defect, ...]:
     """Every known defect and limit, in the order of the file."""
-    return tuple(
-        Defect(**{name: plain(value) for name, value in one.items()}) for one in document(_FILE)["defects"]
-    )
+    return tuple(Defect(**plain(one)) for one in document(_FILE)["defects"])

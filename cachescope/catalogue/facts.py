@@ -203,7 +203,7 @@ def _history(field: str) -> dict[str, FieldFacts]:
     first, last = next(iter(found)), next(reversed(found))
     held = tuple(version for version, facts in found.items() if facts.get("in_key", True))
     return {
-        version: FieldFacts(field, version, first, last, held, **{k: plain(v) for k, v in facts.items()})
+        version: FieldFacts(field, version, first, last, held, **plain(facts))
         for version, facts in found.items()
     }
 
@@ -219,6 +219,6 @@ def option_name(attribute: str, name: str) -> str:
     return f"torch._inductor.{attribute.removeprefix('inductor_')}.{name}"
 
 
-def plain(value: Any) -> Any:
-    """A value of the file as a row has it: a tuple in place of a list."""
-    return tuple(value) if isinstance(value, list) else value
+def plain(one: JsonObject) -> dict[str, Any]:
+    """What a file says of one thing, as a row has it: tuples in place of lists."""
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in one.items()}

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Final
 
-from cachescope.catalogue.facts import document
+from cachescope.catalogue.facts import document, plain
 from cachescope.readers.cache_file import DamagedContent, load_object
 from cachescope.readers.directory.default_root import file_name_of, user_name
 
@@ -35,11 +35,11 @@ class KnownCache:
 
     name: str
     places: tuple[str, ...]  # the first whose variable is set, else the last
-    layout: tuple[re.Pattern[str], ...]  # of paths in it
-    also: re.Pattern[str]  # what lies beside those at the top
+    layout: tuple[str, ...]  # patterns of paths in it
     stale: str
     source: str
-    off: tuple[str, ...]  # variables that switch it off
+    also: str = ""  # a pattern of what lies beside those at the top
+    off: tuple[str, ...] = ()  # variables that switch it off
 
     @property
     def variable(self) -> str:
@@ -80,18 +80,7 @@ class FoundCache:
 @cache
 def known_caches() -> tuple[KnownCache, ...]:
     """The table."""
-    return tuple(
-        KnownCache(
-            one["name"],
-            tuple(one["places"]),
-            tuple(map(re.compile, one["layout"])),
-            re.compile(one.get("also", "")),
-            one["stale"],
-            one["source"],
-            tuple(one.get("off", ())),
-        )
-        for one in document("other_caches.json")["caches"]
-    )
+    return tuple(KnownCache(**plain(one)) for one in document("other_caches.json")["caches"])
 
 
 def found_caches(environment: Mapping[str, str], home: str, mounts: str) -> list[FoundCache]:
@@ -157,13 +146,13 @@ def _look(found: FoundCache, root: str) -> None:
         top = name.split("/", 1)[0]
         sizes.setdefault(top, []).append((about.st_size, about.st_mtime_ns))
         for pattern in found.known.layout:
-            if match := pattern.fullmatch(name):
+            if match := re.fullmatch(pattern, name):
                 own.add(top)
                 found.architectures.update(filter(None, [match.groupdict().get("arch")]))
                 break
         if about.st_size <= _MOST_METADATA_BYTES and _TRITON_METADATA.fullmatch(name):
             found.architectures.update(_target(entry.path))
-    own |= set(filter(found.known.also.fullmatch, sizes)) if own else set()
+    own |= set(filter(re.compile(found.known.also).fullmatch, sizes)) if own else set()
     mine = [one for top in own for one in sizes[top]]
     every = [one for files in sizes.values() for one in files]
     found.files, found.size_bytes = len(mine), sum(size for size, _ in mine)
