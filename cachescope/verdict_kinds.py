@@ -98,6 +98,8 @@ class Kind:
         Whether misses of every kind are one cause: guards of one graph are, in whichever cache they failed.
     is_graph_gone : bool
         Whether an AOTAutograd entry was found, but not the FX entry that it points to.
+    is_unavailable : bool
+        Whether the key was known, and no entry of it was there.
     is_below : bool
         Whether it always follows from the AOTAutograd miss of the same compile.
     is_shown_by_graphs : bool
@@ -138,6 +140,7 @@ class Kind:
     is_of_function: bool = False
     is_one_cause: bool = False
     is_graph_gone: bool = False
+    is_unavailable: bool = False
     is_below: bool = False
     is_shown_by_graphs: bool = False
     explains: frozenset[Verdict] = frozenset()
@@ -185,6 +188,7 @@ _UNAVAILABLE: Final = Kind(
     summary="entry unavailable: {kind}",
     vllm_summary="vLLM: entry unavailable: {kind}",
     cost="avoidable",
+    is_unavailable=True,
     explains_same_kind=True,
     why_still="the key is the same; its entry was not there ({kind})",
     in_directory="one key, equal guards: raced for, or made again",

@@ -36,7 +36,7 @@ def shown(cell: dict[str, Any]) -> str:
 
 def test_a_cell_is_explained_below_it(cells: dict[str, Any]) -> None:
     assert cells["load"]["success"] and cells["load"]["text"] == ""
-    assert "2 lookups: 2 hit" in shown(cells["hit"])
+    assert "All 2 lookups hit" in shown(cells["hit"])
 
 
 @pytest.mark.parametrize(

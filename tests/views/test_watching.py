@@ -74,7 +74,7 @@ def test_what_a_job_writes_is_shown_and_what_was_chosen_stays(traces: list[Path]
         assert explorer.scope.lookups["cache_key"][state.lookup] == key and state.lookup > 1
         assert explorer.frame().equals(explorer.scope.explain(state.lookup).frame)
         assert explorer.tabs.children[explorer.tabs.selected_index].children == (explorer.pane("Why"),)
-        assert set(explorer.pane("Lookups").rows.shown()["run"]) == {1}
+        assert set(explorer.pane("Lookups").frame()["run"]) == {1}
         explorer.state.show_why(0)
         assert explorer.pane("Why").explained.lookup == 0
 

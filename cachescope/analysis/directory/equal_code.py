@@ -26,7 +26,9 @@ ContentHash = Callable[[str], str | None]
 
 _COMPILED: Final = (".so", ".pyd", ".dylib", ".cubin", ".hsaco", ".o")
 SOURCE: Final = "equal code keys"
-SOURCE_BUT_FOR_THE_PROCESS: Final = "equal source but for comments, the cache directory and the benchmark in it"
+SOURCE_BUT_FOR_THE_PROCESS: Final = (
+    "equal source but for comments, the cache directory and the benchmark in it"
+)
 OTHER_SOURCE: Final = "other source"
 
 SourceOf = Callable[[EntryRow], str | None]

@@ -192,10 +192,10 @@ def _judge_graphs_without_a_past(history: History, found: VerdictsSoFar, new: Se
     lookups = history.lookups
     for at in new:
         above, why = history.aot[at], found.why[at]
-        if above is None or why is None or why.verdict != "first_lookup":
+        if above is None or why is None or not why.what.is_first:
             continue
-        unavailable, earlier = found.why[above], found.baseline[above]
-        if unavailable is None or unavailable.verdict != "entry_unavailable" or not isinstance(earlier, int):
+        of_above, earlier = found.why[above], found.baseline[above]
+        if of_above is None or not of_above.what.is_unavailable or not isinstance(earlier, int):
             continue
         graphs = (lookups[graph] for graph in history.timeline.graphs_of(earlier))
         if all(graph.direction != lookups[at].direction for graph in graphs):
