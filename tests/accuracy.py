@@ -280,7 +280,7 @@ def _beside_tlparse(rows: Sequence[Row]) -> Iterator[str]:
                 {name: n for name, n in counts.items() if n or tool[0] == "c"}
             )
     yield (
-        "[tlparse](https://pypi.org/project/tlparse/) makes pages of a trace. Both were given the traces of every recording and nothing else; "
+        "[tlparse](https://github.com/meta-pytorch/tlparse) makes pages of a trace. Both were given the traces of every recording and nothing else; "
         "`python tests/score.py --answers-of tlparse` ran it once for each trace and took what its `compile_directory.json` lists: the artifacts "
         "of the two caches, which it marks as hit, miss or bypass (of AOTAutograd in torch 2.6 the state that the listed file holds). It claims no "
         "reasons, so it is scored on none."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from cachescope.analysis.what_if.causes import cause_rows
 from cachescope.analysis.what_if.replay import Replayed
@@ -32,9 +32,6 @@ from cachescope.keys.key_fields import Removed
 from cachescope.keys.key_schema import KeySchema
 from cachescope.table import Table, copied
 from cachescope.terms import VLLM
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True)

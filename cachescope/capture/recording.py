@@ -32,7 +32,7 @@ TRACE_PREFIX: Final = "dedicated_log_torch_trace_"
 _STDERR: Final = 2
 _SECRET: Final = re.compile(r"(token|secret|passw|credential|api[-_]?key)", re.IGNORECASE)
 # Variables that set what is compiled and where it is kept.
-_NOTED: Final = ("TORCH", "PYTORCH", "VLLM", "TRITON", "OMP")
+_NOTED: Final = ("TORCH", "PYTORCH", "VLLM", "TRITON", "OMP_")  # OMPI_… are of each rank
 _OURS: Final = ("TORCH_TRACE", "TORCH_LOGS", "TORCH_LOGS_OUT")
 _GIT_SECONDS: Final = 5
 
@@ -176,7 +176,7 @@ def _noted_variables() -> dict[str, str]:
 
 def _commit() -> str | None:
     """The commit of the working directory, ``-dirty`` if tracked files were changed since; None outside of a repository."""
-    # Runs no program that the repository names.
+    # Writes nothing to the repository, and starts no monitor of its files.
     git = ["git", "--no-optional-locks", "-c", "core.fsmonitor=false", "describe", "--always", "--dirty"]
     asked = [*git, "--abbrev=12", "--exclude=*"]
     try:

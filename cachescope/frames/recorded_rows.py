@@ -47,7 +47,7 @@ class RunRow:
         "the compile, torch's word (hit, miss or force_disabled) and the kernel; only traces of torch 2.8 and later have them",
         torch_name="trace artifact triton_kernel_info", default=())
     environment: tuple[str, ...] = col(
-        "the variables TORCH*, PYTORCH*, VLLM*, TRITON* and OMP* of its command, ``NAME=value``, without secrets and those of recording; only "
+        "the variables TORCH*, PYTORCH*, VLLM*, TRITON* and OMP_* of its command, ``NAME=value``, without secrets and those of recording; only "
         "cachescope record notes them", default=())
     commit: str | None = col(
         "the commit of the working directory, with ``-dirty`` if tracked files were changed since",

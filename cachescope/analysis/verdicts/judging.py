@@ -199,8 +199,11 @@ def _judge_graphs_without_a_past(history: History, found: VerdictsSoFar, new: Se
             continue
         graphs = (lookups[graph] for graph in history.timeline.graphs_of(earlier))
         if all(graph.direction != lookups[at].direction for graph in graphs):
-            reason = f"run {lookups[earlier].run} had compiled the same AOTAutograd key, and logged no lookup of this graph"
-            because = "a compile that fails or is killed logs none"
+            run = lookups[earlier].run
+            reason = f"run {run} had looked up the same AOTAutograd key, and no lookup of this graph is recorded of it"
+            because = (
+                "a compile that fails or is killed logs no lookup of its graphs, and lines may be missing"
+            )
             found.record(at, Why("entry_unavailable", reason, "not_known", because, kind=NOT_RECORDED))
 
 
