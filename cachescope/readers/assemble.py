@@ -16,7 +16,7 @@ from cachescope.readers.file_fingerprints import Stamps, file_stamps
 from cachescope.readers.json_record import MOST_NS, well_formed
 from cachescope.readers.logs.processes import end_time_ns, join_processes
 from cachescope.readers.logs.run_notes import labels_of
-from cachescope.readers.logs.trace_compiles import failed_compiles
+from cachescope.readers.logs.trace_compiles import failed_compiles, unrecorded_compiles
 from cachescope.readers.reading import Entries, ListedEntry, Process, Reading, Snapshot
 from cachescope.rows import TIME, columns_of
 from cachescope.table import Table
@@ -98,6 +98,7 @@ def _run_row(number: int, run: Process, label: str | None) -> RunRow:
         command_start_time=run.command_start_ns,
         command_end_time=run.command_end_ns,
         failed_compiles=failed_compiles(run),
+        unrecorded_compiles=unrecorded_compiles(run),
         label=label,
         **{name: getattr(run, name) for name in _ALIKE},
     )

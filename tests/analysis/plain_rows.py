@@ -18,6 +18,7 @@ _ENTRY: dict[str, Any] = dict.fromkeys((field.name for field in fields(EntryRow)
 )
 _RUN: dict[str, Any] = dict.fromkeys((field.name for field in fields(RunRow)), None) | {
     "source": "log", "sources": ("log",), "is_cut": False, "looked_up": True, "is_preflight": False,
+    "unrecorded_compiles": (),
 }  # fmt: skip
 
 

@@ -19,10 +19,11 @@ from cachescope.analysis.verdicts.changed_keys import GUARD_FAILED, ChangedKeys
 from cachescope.analysis.verdicts.misses import Candidate, VerdictsSoFar, Why
 from cachescope.analysis.verdicts.recompiles import is_recompiled, recompile_of
 from cachescope.analysis.verdicts.replaced_graphs import is_named
-from cachescope.frames.recorded_rows import LookupRow
+from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.kept import kept
 from cachescope.terms import AOTAUTOGRAD, HOW_TO_RECORD, MISSED, VLLM
 from cachescope.verdict_kinds import CONCURRENT, NEW_GRAPH, NOT_KNOWN
+from cachescope.wording import place_text
 
 _COLD_START: Final = Why(
     "first_lookup",
@@ -173,6 +174,8 @@ class NewKeys:
     def _why_not_known_to_be_new(self, at: int) -> tuple[str | None, Baseline | None]:
         """Why a graph without a baseline may still be an earlier one, None if nothing suggests it; and the most alike one."""
         row = self._lookups[at]
+        if (unrecorded := self._compiled_unrecorded(row)) is not None:
+            return unrecorded, None
         if self._baselines.stored.may_be_of_graph(at):
             return "entries of the same graph are stored, and nothing shows since when", None
         first = self._first_without_details.get(row.cache)
@@ -193,6 +196,14 @@ class NewKeys:
         alike = self._baselines.are_alike_by(like, row)
         why = f"{where} has a graph of which {alike}; whether this is another form of it is not known, for {lacking}"
         return why, found
+
+    def _compiled_unrecorded(self, row: LookupRow) -> str | None:
+        """Why it may not be the first lookup of its function: an earlier compile ended early, and its log has no lookup of it."""
+        place = place_text(row.function, row.file, row.line)
+        for run in self._history.runs:
+            if place in run.unrecorded_compiles and run.run != row.run and _began_before(run, row):
+                return f"run {run.run} failed or ended while it compiled {row.function}, and no lookup of that is recorded"
+        return None
 
     @cached_property
     def _first_without_details(self) -> dict[str, int]:
@@ -248,10 +259,17 @@ class NewKeys:
         if again is not None and (below := self._graph_compiled_again(at)) is not None:
             return replace(again, reason=below.reason, kind=below.kind)
         is_filled = row.cache in self._is_stored_before or self._is_filled(at)
-        is_new = is_alone and not is_filled
+        is_new = is_alone and not is_filled and self._compiled_unrecorded(row) is None
         if again is not None and is_new:
             return again
-        return _COLD_START if is_new and not self._is_compiled_again(at) else _not_recorded(row.cache)
+        is_cold = is_new and not self._is_another_above(at) and not self._is_compiled_again(at)
+        return _COLD_START if is_cold else _not_recorded(row.cache)
+
+    def _is_another_above(self, at: int) -> bool:
+        """Whether the AOTAutograd key of its compile is another form of an earlier one: the graph may be as well."""
+        above = self._history.aot[at]
+        why = None if above is None else self._found.why[above]
+        return why is not None and not why.what.is_first
 
     def _graph_compiled_again(self, at: int) -> Why | None:
         """Why the graphs below an AOTAutograd lookup missed, if a failed guard is: they are new, and so is its key."""
@@ -280,6 +298,10 @@ class NewKeys:
         is_same_autograd = first.aot_lookup == row.aot_lookup
         may_be_backward = is_same_autograd and first.direction != "inference"
         return first.cache_key != row.cache_key and (first.details == "incomplete" or not may_be_backward)
+
+
+def _began_before(run: RunRow, row: LookupRow) -> bool:
+    return run.start_time is not None and row.time is not None and run.start_time < row.time
 
 
 def _compiled_again(row: LookupRow) -> Why | None:

@@ -37,6 +37,8 @@ _NUMBERS: Final = re.compile(
 )
 _LONGEST_NUMBERS: Final = 300
 _MOST_FAILED: Final = 100
+# torch/_dynamo/exc.py; since 2.7 Inductor's own errors have a class of their own.
+_OF_BACKEND: Final = ("BackendCompilerFailed", "InductorError")
 
 
 class Place(NamedTuple):
@@ -214,6 +216,18 @@ def failed_compiles(process: Process) -> tuple[str, ...]:
             line += f" {more.partition(chr(10))[0]}" if line.endswith(" raised:") else ""
             found[f"{place or one.compile_id}: {line}"] = None
     return tuple(islice(found, _MOST_FAILED))
+
+
+def unrecorded_compiles(process: Process) -> tuple[str, ...]:
+    """What was being compiled when its process ended or the backend failed, and no lookup of it is recorded."""
+    looked_up = {first_attempt(lookup.compile_id or "") for lookup in process.lookups}
+    found = (
+        place_text(one.function, one.file, one.line)
+        for one in compiles_of(process)
+        if one.compile_id not in looked_up
+        and (one.ended_us is None if one.error is None else one.error.startswith(_OF_BACKEND))
+    )
+    return tuple(islice(dict.fromkeys(place for place in found if place is not None), _MOST_FAILED))
 
 
 def tell_of_compiles(process: Process, lookups: list[LookupRow]) -> None:

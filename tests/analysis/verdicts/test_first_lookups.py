@@ -51,6 +51,32 @@ def test_what_nothing_shows_to_be_stored_is_a_cold_start(
     assert {found[0] for found in first_lookups(*traces(recording(version, name)))} == {COLD}
 
 
+@pytest.mark.parametrize("name", ["failed_codegen", "failed_compiler", "killed_compiling"])
+def test_a_compile_that_ended_early_without_a_recorded_lookup_may_have_been_of_the_same_graph(
+    name: str, recording: Recording
+) -> None:
+    first, second, _ = traces(recording("2.6.0", name))
+    scope = cachescope.read(first, second, index=False)
+    assert not len(scope.lookups[scope.lookups["run"] == 0])
+    (place,), *_ = scope.runs["unrecorded_compiles"]
+    assert place.startswith("matmul_relu (")
+    assert set(scope.misses["evidence"]) == {"not_known"}
+    assert "run 0 failed or ended while it compiled matmul_relu" in str(scope.explain(0))
+    # Alone, nothing speaks against a cold start.
+    assert first_lookups(second) == [(COLD, "", (0,))]
+
+
+def test_below_a_changed_key_a_graph_without_details_is_no_cold_start(recording: Recording) -> None:
+    # torch 2.15 writes no hash details of FX keys into text logs.
+    scope = cachescope.read(recording("2.15.0", "recompiles") / "text", index=False)
+    lookups = scope.misses.merge(scope.lookups[["lookup", "cache", "compile_id"]], on="lookup")
+    graphs = lookups[lookups["cache"] == "fxgraph"]
+    found = {at: set(of["verdict"]) for at, of in graphs.groupby("compile_id")}
+    assert found.pop("0/0") == {"first_lookup"}
+    assert len(found) == 4
+    assert set().union(*found.values()) == {"details_not_recorded"}
+
+
 def test_every_form_says_that_the_graph_is_new(recording: Recording) -> None:
     _, second = traces(recording("2.13.0", "new_graph"))
     scope = cachescope.read(second, index=False)
