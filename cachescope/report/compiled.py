@@ -1,18 +1,26 @@
-"""What torch compiled and why, as lines: what was compiled again, where graphs break, what became a symbol."""
+"""What torch compiled and why: how much, what was compiled again, what it looked up, where graphs break, what became a symbol."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final, TypeVar
 
 from cachescope.analysis.compiles.frames import recompiles
 from cachescope.analysis.compiles.ranges import bounds_of
-from cachescope.answers.compiled import Compiled
+from cachescope.analysis.rates import known_sum
+from cachescope.answers.names import place_name, place_of
 from cachescope.answers.recording import Recording
-from cachescope.frames.compile_rows import RecompileRow, SymbolRow
+from cachescope.frames.compile_rows import CompileRow, RecompileRow, SymbolRow
+from cachescope.grouping import by_key
+from cachescope.notebook_cells import of_any_process
 from cachescope.report.layout import Line, first_items, parted
 from cachescope.report.why_missed import problem_lines
-from cachescope.wording import duration, plural
+from cachescope.wording import duration, listed, plural, short_names
+
+SomeRow = TypeVar("SomeRow")
+Files = Mapping[str, str]
+"""What each file of the program is called in a line: its name, and as much of its path as tells it from the others."""
 
 _ROWS: Final = 3
 _KINDS: Final = {
@@ -20,6 +28,12 @@ _KINDS: Final = {
     "recompile": ("recompile", "recompiles"),
     "resume": ("resumed after a graph break", "resumed after a graph break"),
     "backward": ("backward", "backward"),
+}
+_OUTCOMES: Final = {
+    "hits": ("hit", "hits"),
+    "full_misses": ("full miss", "full misses"),
+    "guard_misses": ("guard miss", "guard misses"),
+    "bypasses": ("bypassed", "bypassed"),
 }
 
 
@@ -37,35 +51,36 @@ def rows(read: Recording) -> dict[str, Sequence[object]]:
 
 def blocks(read: Recording, most: int = 10, where: str = "--json") -> list[Line]:
     """The counts, and below them the first of each list; `where` all are."""
-    compiled = Compiled.of(read)
-    if not compiled.kinds:
+    compiles, symbols = read.compiles_read[0].rows, read.compiles_read[1].rows
+    problems = list(problem_lines([*read.facts.problems, *read.compiles_read[2]]))
+    if not compiles:
         text = "no trace with compiles was read: they are in the files that torch writes to the folder TORCH_TRACE names"
-        return [Line(text, style="bold"), *problem_lines(compiled.problems)]
-    symbols = [_symbol(compiled, row, count) for row, count in compiled.symbols]
-    sections: dict[str, Sequence[Iterable[Line]]] = {
-        "compiled again": [_recompile(compiled, row) for row in compiled.recompiles],
-        "looked up in caches": [[line] for line in _looked_up(compiled)],
-        "graph breaks": [[line] for line in _breaks(compiled)],
-        "sizes and numbers that became symbols": symbols,
+        return [Line(text, style="bold"), *problems]
+    files = short_names(row.file for row in (*compiles, *symbols) if row.file is not None)
+    sections: dict[str, Iterable[Iterable[Line]]] = {
+        "compiled again": (_recompile(row, files) for row in recompiles(compiles)),
+        "looked up in caches": ([line] for line in _looked_up(compiles, files)),
+        "graph breaks": ([line] for line in _breaks(compiles, files)),
+        "sizes and numbers that became symbols": _symbols(symbols, files),
     }
     lists = (first_items(title, items, most, f"{where} lists all", 2) for title, items in sections.items())
-    headline = Line(_headline(compiled), style="bold", hang=3)
-    return [headline, *parted(lists), *problem_lines(compiled.problems)]
+    return [Line(_headline(compiles), style="bold", hang=3), *parted(lists), *problems]
 
 
-def _headline(compiled: Compiled) -> str:
+def _headline(compiles: Sequence[CompileRow]) -> str:
     """How many compiles there are of each kind, and how long they took."""
-    kinds = compiled.kinds
-    counts = [plural(kinds[kind], *words) for kind, words in _KINDS.items() if kinds[kind]]
-    limits = compiled.kinds["limit"]
-    text = plural(compiled.kinds.total() - limits, "compile")
-    if compiled.time_taken_ns is not None:
-        text += f" in {duration(compiled.time_taken_ns)}"
-    text += f": {', '.join(counts)}"
-    if compiled.failed:
-        text += f"; {compiled.failed} failed"
-    if compiled.unended:
-        text += f"; {compiled.unended} without an end in the log"
+    kinds = Counter(row.kind for row in compiles)
+    taken = [row.time_taken_ns for row in compiles if row.time_taken_ns is not None]
+    limits = kinds["limit"]
+    failed = sum(row.error is not None and row.kind != "limit" for row in compiles)
+    text = plural(len(compiles) - limits, "compile")
+    if taken:
+        text += f" in {duration(known_sum(taken))}"
+    text += f": {', '.join(plural(kinds[kind], *words) for kind, words in _KINDS.items() if kinds[kind])}"
+    if failed:
+        text += f"; {failed} failed"
+    if unended := len(compiles) - len(taken):
+        text += f"; {unended} without an end in the log"
     return f"{text}; {_limits(limits)}, and torch did not compile" if limits else text
 
 
@@ -73,8 +88,13 @@ def _limits(count: int) -> str:
     return f"the recompile limit was reached {'once' if count == 1 else f'{count} times'}"
 
 
-def _recompile(compiled: Compiled, row: RecompileRow) -> Iterator[Line]:
-    text = f"{compiled.place(row)}: {plural(row.compiles, 'recompile')}"
+def _place(row: CompileRow | SymbolRow | RecompileRow, files: Files) -> str:
+    """``forward (model.py:88)``."""
+    return place_name(row, files) or "a function that the log does not name"
+
+
+def _recompile(row: RecompileRow, files: Files) -> Iterator[Line]:
+    text = f"{_place(row, files)}: {plural(row.compiles, 'recompile')}"
     if row.limits:
         text += f"; {_limits(row.limits)}"
     yield Line(text, 1, right=duration(row.time_taken_ns), hang=3)
@@ -86,59 +106,86 @@ def _recompile(compiled: Compiled, row: RecompileRow) -> Iterator[Line]:
         yield Line(f"as in {row.example}", 3, "dim", rows=_ROWS)
 
 
-def _looked_up(compiled: Compiled) -> Iterator[Line]:
-    for one in compiled.looked_up:
-        hits = plural(one.hits, "hit") if one.hits else ""
-        misses = plural(one.full_misses, "full miss", "full misses") if one.full_misses else ""
-        guards = plural(one.guard_misses, "guard miss", "guard misses") if one.guard_misses else ""
-        bypasses = f"{one.bypasses} bypassed" if one.bypasses else ""
-        outcomes = ", ".join(filter(None, (hits, misses, guards, bypasses))) or "no outcome is known"
-        first, more = one.missed_in[:_ROWS], len(one.missed_in) - _ROWS
-        missed = f"; missed in compile {', '.join(first)}" if first else ""
-        missed += f" and {more} more" if more > 0 else ""
-        yield Line(f"{compiled.place(one.row)}: {outcomes}{missed}", 1, hang=3, rows=_ROWS)
+def _looked_up(compiles: Sequence[CompileRow], files: Files) -> Iterator[Line]:
+    """What the compiles of each function looked up, the most misses first; only of those whose lookups are known."""
+    of_function = by_key((place_of(row), row) for row in compiles if row.lookups).values()
+    for rows in sorted(of_function, key=lambda rows: -sum(map(_misses, rows))):
+        counts = {name: sum(getattr(row, name) or 0 for row in rows) for name in _OUTCOMES}
+        outcomes = ", ".join(plural(count, *_OUTCOMES[name]) for name, count in counts.items() if count)
+        missed_in = dict.fromkeys(row.compile_id for row in rows if _misses(row))
+        missed = f"; missed in compile {listed(missed_in, _ROWS)}" if missed_in else ""
+        text = f"{_place(rows[0], files)}: {outcomes or 'no outcome is known'}{missed}"
+        yield Line(text, 1, hang=3, rows=_ROWS)
 
 
-def _breaks(compiled: Compiled) -> Iterator[Line]:
-    for row, count in compiled.broken:
+def _misses(row: CompileRow) -> int:
+    return (row.full_misses or 0) + (row.guard_misses or 0)
+
+
+def _breaks(compiles: Sequence[CompileRow], files: Files) -> Iterator[Line]:
+    """A line for each place at which a graph breaks."""
+    breaks = ((row, (row.function, _everywhere(row.graph_breaks))) for row in compiles if row.graph_breaks)
+    for row, count in _counted(breaks):
         often = "" if count == 1 else f", in {count} compiles"
         for text in row.graph_breaks:
-            where = _short_break(compiled, text)
+            where = _short_break(text, files)
             yield Line(f"{row.function or '?'}, {where}{often}", 1, hang=3, rows=_ROWS)
 
 
-def _short_break(compiled: Compiled, text: str) -> str:
+def _short_break(text: str, files: Files) -> str:
     """A graph break as the frame has it, its file shortened."""
     file, _, rest = text.partition(": ")
     name, _, line = file.rpartition(":")
-    return f"{compiled.files[name]}:{line}: {rest}" if name in compiled.files else text
+    return f"{files[name]}:{line}: {rest}" if name in files else text
 
 
-def _symbol(compiled: Compiled, row: SymbolRow, count: int) -> Iterator[Line]:
+def _symbols(symbols: Sequence[SymbolRow], files: Files) -> Iterator[Iterator[Line]]:
+    """Each size or number that became a symbol, with its guards; first those that torch fixed to one value."""
+    # Another branch leaves another range.
+    alike = (
+        (row, (row.source, place_of(row), row.range_after, _everywhere(row.guards), row.specialized))
+        for row in symbols
+    )
+    for row, count in sorted(_counted(alike), key=lambda one: one[0].specialized is None):
+        yield _symbol(row, count, files)
+
+
+def _symbol(row: SymbolRow, count: int, files: Files) -> Iterator[Line]:
     value = "" if row.value is None else f", {row.value} when it was compiled"
     if row.changed_from is not None:
         value += f" and {row.changed_from} before"
     often = "" if count == 1 else f"; in {count} compiles"
     source = row.source or "a number that the program computes from data, or that the log does not name"
-    text = f"{row.symbol} is {source}{value}, in {compiled.place(row)}{often}"
+    text = f"{row.symbol} is {source}{value}, in {_place(row, files)}{often}"
     yield Line(text, 1, hang=3, rows=_ROWS)
     bounds = bounds_of(row.range_after)
     if row.specialized is not None:
-        where = "" if row.specialized_at is None else f", at {_short(compiled, row.specialized_at)}"
+        where = "" if row.specialized_at is None else f", at {_short(row.specialized_at, files)}"
         yield Line(f"torch fixed it to {row.specialized}{where}", 3, rows=_ROWS)
     if row.guards and bounds is not None:
-        guards = ", ".join(_guard_text(compiled, text) for text in dict.fromkeys(row.guards))
+        guards = ", ".join(_guard_text(text, files) for text in dict.fromkeys(row.guards))
         # A guard may leave fewer values than lie within its bounds: a remainder, another symbol.
         within = "" if row.range_after == row.range else f"within {bounds.in_words}, by "
         yield Line(f"{within}its guards: {guards}", 3, rows=_ROWS)
 
 
-def _guard_text(compiled: Compiled, text: str) -> str:
+def _guard_text(text: str, files: Files) -> str:
     """``s0 > 10 (model.py:88)`` of ``/home/me/model.py:88: s0 > 10``."""
     where, _, expr = text.rpartition(": ")
-    return f"{expr} ({_short(compiled, where)})"
+    return f"{expr} ({_short(where, files)})"
 
 
-def _short(compiled: Compiled, where: str) -> str:
+def _short(where: str, files: Files) -> str:
     file, _, line = where.rpartition(":")
-    return f"{compiled.files.get(file, file)}:{line}"
+    return f"{files.get(file, file)}:{line}"
+
+
+def _everywhere(texts: Iterable[str]) -> tuple[str, ...]:
+    """What is the same of texts in all processes."""
+    return tuple(map(of_any_process, texts))
+
+
+def _counted(rows: Iterable[tuple[SomeRow, object]]) -> list[tuple[SomeRow, int]]:
+    """The first row of each kind, and how many there are of the kind, the most frequent first."""
+    groups = sorted(by_key((kind, row) for row, kind in rows).values(), key=len, reverse=True)
+    return [(alike[0], len(alike)) for alike in groups]

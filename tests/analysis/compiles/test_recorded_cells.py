@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 import cachescope
-from cachescope.answers.compiled import Compiled
 from cachescope.cli import main
 from cachescope.columns import records
+from cachescope.report.compiled import blocks
 from tests.conftest import unpacked
 
 pytestmark = pytest.mark.slow
@@ -44,6 +44,15 @@ def logged(folder: Path) -> list[tuple[str, str, int]]:
     return [place for place in places if not place[0].startswith("torch_dynamo_")]
 
 
+def told(scope: cachescope.Scope) -> dict[str, list[str]]:
+    """The lines of `cachescope compiles` below each title."""
+    found, below = dict[str, list[str]](), list[str]()
+    for line in blocks(scope, most=100):
+        below = found.setdefault(line.text, []) if line.style == "bold" else below
+        below += [line.text] if line.text and not line.style else []
+    return found
+
+
 @pytest.mark.parametrize("process", _PROCESSES)
 def test_places_are_those_of_python(recorded: Path, process: str) -> None:
     *cells, of_magic = said(recorded / process)
@@ -62,11 +71,13 @@ def test_places_are_those_of_python(recorded: Path, process: str) -> None:
 
 def test_one_cell_of_two_kernels_is_one_place(recorded: Path) -> None:
     """Both have the same cells but for one; what each kernel did is counted together."""
-    compiled = Compiled.of(cachescope.read(recorded / "kernel", recorded / "edited"))
-    assert {row.runs for row in compiled.recompiles} == {(0, 1)}
-    assert [count for _, count in compiled.broken] == [2]
-    assert {count for _, count in compiled.symbols} == {2}
-    names = [row.row.function for row in compiled.looked_up]
+    scope = cachescope.read(recorded / "kernel", recorded / "edited")
+    assert set(scope.recompiles["runs"]) == {(0, 1)}
+    sections = told(scope)
+    assert [line.endswith(", in 2 compiles") for line in sections["graph breaks"]] == [True]
+    symbols = [line for line in sections["sizes and numbers that became symbols"] if " is " in line]
+    assert symbols and all(line.endswith("; in 2 compiles") for line in symbols)
+    names = [line.partition(" (")[0] for line in sections["looked up in caches"]]
     assert sorted(names) == sorted([*dict.fromkeys(names), "edited"])
 
 
@@ -88,9 +99,8 @@ def test_a_cell_that_was_edited_is_compared_with_what_it_was(recorded: Path) -> 
 
 def test_nothing_of_one_process_is_in_the_name_of_a_cell(recorded: Path) -> None:
     scope = cachescope.read(recorded)
-    compiled = Compiled.of(scope)
-    rows = [*compiled.recompiles, *(one.row for one in compiled.looked_up)]
-    names = {compiled.place(row) for row in rows}
+    sections = told(scope)
+    names = {*sections["compiled again"], *sections["looked up in caches"]}
     assert not any(map(_OF_A_PROCESS.search, names))
     assert any(" (cell " in name for name in names)
     assert not _OF_A_PROCESS.search(str(scope.explain()))
