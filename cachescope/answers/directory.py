@@ -149,48 +149,6 @@ def _problems(read: Recording, has_entries: bool, listed: set[str]) -> tuple[Pro
     return problems if others or not has_entries else ()
 
 
-@dataclass(frozen=True, slots=True)
-class PastMisses:
-    """Past misses of one reason."""
-
-    rows: tuple[PastMiss, ...]
-    # For each the key of the entry, and of the one that had been stored before.
-    keys: tuple[tuple[str, str], ...]
-    changes: tuple[FieldChange, ...]  # what changed for the first of them
-    # Whether what had been stored before lies in other directories, which torch may never have looked in.
-    is_elsewhere: bool
-
-    @property
-    def time_lost_ns(self) -> int:
-        """What those of them cost whose time is known."""
-        return _lost(self.rows)
-
-
-def past_misses(read: Recording, most: int | None = None) -> list[PastMisses]:
-    """The past misses of the directories that were read, the costliest reason first."""
-    entries = read.facts.entries
-
-    def reason_of(row: PastMiss) -> tuple[bool, str, tuple[str, ...]]:
-        is_elsewhere = entries[row.entry].root != entries[row.baseline_entry].root
-        return is_elsewhere, row.verdict, tuple(sorted(row.changed))
-
-    groups = by_key((reason_of(row), row) for row in read.missed_before.rows)
-    ordered = sorted(groups.items(), key=lambda group: (-_lost(group[1]), -len(group[1])))
-    return [
-        PastMisses(
-            tuple(rows),
-            tuple((row.cache_key, entries[row.baseline_entry].cache_key or "") for row in rows),
-            past_changes(read, rows[0]) if most is None or number < most else (),
-            is_elsewhere,
-        )
-        for number, ((is_elsewhere, *_), rows) in enumerate(ordered)
-    ]
-
-
-def _lost(rows: tuple[PastMiss, ...] | list[PastMiss]) -> int:
-    return sum(row.time_taken_ns or 0 for row in rows)
-
-
 def past_changes(read: Recording, row: PastMiss) -> tuple[FieldChange, ...]:
     """What changed for a past miss, as far as it was recorded."""
     entries = read.facts.entries

@@ -10,7 +10,6 @@ from typing import Final, Self
 
 from cachescope.analysis.rates import known_sum
 from cachescope.answers.recording import Recording
-from cachescope.answers.why import Why
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.keys.paths import is_in_remote_cache
 from cachescope.readers.logs.preflight_notes import LookupNote
@@ -33,7 +32,7 @@ class PreflightAnswer:
     # The compile time that misses would cost, as recorded of the same key or of what they are compared with.
     cost_ns: int | None
     without_cost: int  # of how many missed FX graphs nothing says what they would cost
-    why: Why  # why the others would not hit
+    read: Recording  # what it is of
     # The directories that the program itself would look in, if they are none of those that its lookups were checked against.
     elsewhere: tuple[str, ...] = ()
 
@@ -66,7 +65,7 @@ class PreflightAnswer:
             known_sum(row.time_saved_ns for row in rows if row.cache == FXGRAPH),
             known_sum(costs),
             costs.count(None),
-            Why.of(read, runs),
+            read,
             _elsewhere(read, rows),
         )
 

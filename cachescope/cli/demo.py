@@ -17,7 +17,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from cachescope.answers.why import Why
     from cachescope.cli.sources import read_scope
     from cachescope.report.as_json import explain_object
     from cachescope.report.layout import Line
@@ -35,4 +34,4 @@ def run(args: argparse.Namespace) -> int:
         Line("In Jupyter: make lab, which opens notebooks/01_why_did_it_miss.ipynb"),
         Line("On your own program: cachescope record -- python train.py"),
     ]
-    return write_answer(args, lambda: explain_object(scope), lambda: [*answer_lines(Why.of(scope)), *further])
+    return write_answer(args, lambda: explain_object(scope), lambda: [*answer_lines(scope), *further])

@@ -34,7 +34,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from cachescope.answers.why import Why
     from cachescope.cli.sources import read_given
     from cachescope.report.explanation import explanation_lines
     from cachescope.report.why_missed import answer_lines
@@ -42,8 +41,7 @@ def run(args: argparse.Namespace) -> int:
     scope = read_given(args, args.paths, args.baseline)
     which = args.key if args.key is not None else args.lookup
     if which is None:
-        why = Why.of(scope, most=args.causes)
-        return write_answer(args, lambda: _object(scope), lambda: answer_lines(why))
+        return write_answer(args, lambda: _object(scope), lambda: answer_lines(scope, most=args.causes))
     explained = scope.explain(which)
     return write_answer(args, lambda: _object(scope, explained), lambda: explanation_lines(explained))
 

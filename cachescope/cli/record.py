@@ -71,7 +71,6 @@ def run(args: argparse.Namespace) -> int:
 def _explain(args: argparse.Namespace, recorded: Recorded) -> Sequence[str]:
     """Explain its lookups; or, where it recorded nothing, return the reasons."""
     from cachescope.answers.unrecorded import what_is_missing
-    from cachescope.answers.why import Why
     from cachescope.cli.sources import read_scope
     from cachescope.readers.assemble import assemble
     from cachescope.readers.reading import Reading
@@ -109,7 +108,7 @@ def _explain(args: argparse.Namespace, recorded: Recorded) -> Sequence[str]:
         args,
         lambda: {**explain_object(scope), "recorded": told},
         lambda: [
-            *answer_lines(Why.of(scope, runs)),
+            *answer_lines(scope, runs),
             *map(Line, missing),
             Line(further, style="dim"),
         ],

@@ -19,6 +19,7 @@ from cachescope.report.why_missed import problem_lines
 from cachescope.wording import duration, listed, plural, short_names
 
 SomeRow = TypeVar("SomeRow")
+_Placed = CompileRow | SymbolRow | RecompileRow
 Files = Mapping[str, str]
 """What each file of the program is called in a line: its name, and as much of its path as tells it from the others."""
 
@@ -56,7 +57,8 @@ def blocks(read: Recording, most: int = 10, where: str = "--json") -> list[Line]
     if not compiles:
         text = "no trace with compiles was read: they are in the files that torch writes to the folder TORCH_TRACE names"
         return [Line(text, style="bold"), *problems]
-    files = short_names(row.file for row in (*compiles, *symbols) if row.file is not None)
+    placed: list[_Placed] = [*compiles, *symbols]
+    files = short_names(row.file for row in placed if row.file is not None)
     sections: dict[str, Iterable[Iterable[Line]]] = {
         "compiled again": (_recompile(row, files) for row in recompiles(compiles)),
         "looked up in caches": ([line] for line in _looked_up(compiles, files)),
@@ -88,7 +90,7 @@ def _limits(count: int) -> str:
     return f"the recompile limit was reached {'once' if count == 1 else f'{count} times'}"
 
 
-def _place(row: CompileRow | SymbolRow | RecompileRow, files: Files) -> str:
+def _place(row: _Placed, files: Files) -> str:
     """``forward (model.py:88)``."""
     return place_name(row, files) or "a function that the log does not name"
 

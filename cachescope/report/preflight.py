@@ -26,7 +26,8 @@ def preflight_lines(answer: PreflightAnswer) -> list[Line]:
     if answer.elsewhere:
         others = f"the program would itself look in {listed(answer.elsewhere, _PLACES)}"
         lines.append(Line(others, style="dim"))
-    lines += answer_lines(answer.why)
+    runs = {run.run for run in answer.read.facts.runs.values() if run.is_preflight}
+    lines += answer_lines(answer.read, runs)
     if answer.not_known:
         lines += [Line(), Line(f"not known of {plural(answer.counts['not_known'], 'lookup')}:")]
         for reason, count in answer.not_known[:_REASONS]:

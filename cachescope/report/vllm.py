@@ -7,9 +7,11 @@ from itertools import islice
 from typing import Final
 
 from cachescope.analysis.differences import short
-from cachescope.answers.vllm import Again, Apart, Started, VllmFolders
+from cachescope.analysis.vllm.folders import fragments, ranks_apart
+from cachescope.answers.recording import Recording
+from cachescope.answers.vllm import Started, starts_of_vllm
 from cachescope.answers.vllm_start import VllmStart
-from cachescope.frames.vllm import FragmentRow, StartRow
+from cachescope.frames.vllm import FolderRow, RankRow, StartRow
 from cachescope.grouping import by_key
 from cachescope.report.layout import Line, parted, rest, titled
 from cachescope.wording import duration, listed, plural
@@ -43,9 +45,14 @@ _NOT_BY_DESIGN: Final = (
 )
 
 
-def vllm_lines(found: VllmFolders) -> list[Line]:
-    """The folders of vLLM: why there are several, and which factors make them many; then its starts."""
-    return list(parted((_folder_lines(found), _sglang_lines(found), start_lines(found.starts))))[1:]
+def vllm_lines(read: Recording) -> list[Line]:
+    """The folders of vLLM: why there are several, and which factors make them many; then its starts; no line if none was read."""
+    rows = read.folders_of_vllm
+    named = {row.folder: row for row in reversed(rows) if row.name_is == "recomputed"}
+    others = {row.folder: row for row in reversed(rows) if row.folder not in named}
+    sglang = [row for row in others.values() if row.name_is == "of_torch"]
+    own = _folder_lines(read, named, [row for row in others.values() if row.name_is != "of_torch"])
+    return list(parted((own, _sglang_lines(sglang), start_lines(starts_of_vllm(read)))))[1:]
 
 
 def start_lines(starts: Sequence[Started]) -> list[Line]:
@@ -79,42 +86,55 @@ def _how(row: StartRow) -> Iterator[str]:
         yield f"could not be saved: {row.save_error}"
 
 
-def _folder_lines(found: VllmFolders) -> list[Line]:
-    if not (found.named or found.unknown or found.packages):
-        return []
-    again = sum(len(one.folders) for one in found.again)
-    title = f"vLLM: {plural(found.named, 'folder')} whose names follow from their factors"
-    if found.unknown and not found.named:
-        title = f"vLLM: {plural(len(found.unknown), 'folder')}"
+def _folder_lines(
+    read: Recording, named: dict[str, FolderRow], others: Sequence[FolderRow]
+) -> Iterator[Line]:
+    """Of folders whose names follow from their factors, and of those of which it is not known what their names were made of."""
+    if not (named or others):
+        return
+    # One row of each that another had been there before, by what differs; the reason of most folders comes first.
+    later = (row for row in read.folders_of_vllm if named.get(row.folder) is row and row.baseline is not None)
+    again = sorted(by_key((row.changed, row) for row in later).items(), key=lambda one: -len(one[1]))
+    unknown = [row for row in others if row.prefix is not None]
+    title = f"vLLM: {plural(len(named), 'folder')} whose names follow from their factors"
+    if unknown and not named:
+        title = f"vLLM: {plural(len(unknown), 'folder')}"
     if again:
-        title += f"; {again} of them made although another was there before:"
-    lines = [Line(title, style="bold")]
-    lines += parted(_again_lines(number, one) for number, one in enumerate(found.again[:_REASONS_SHOWN], 1))
-    lines += rest(len(found.again) - _REASONS_SHOWN, "reason", "see scope.vllm_folders", 0, "")
-    fragments = titled("what makes the folders many:", _fragment_lines(found.fragments))
-    apart = titled("ranks of one configuration in folders of their own:", _apart_lines(found.apart))
-    return [*lines, *parted((fragments, apart)), *_left(found)]
+        title += f"; {sum(len(rows) for _, rows in again)} of them made although another was there before:"
+    yield Line(title, style="bold")
+    yield from parted(_again_lines(number, *one) for number, one in enumerate(again[:_REASONS_SHOWN], 1))
+    yield from rest(len(again) - _REASONS_SHOWN, "reason", "see scope.vllm_folders", 0, "")
+    many = titled("what makes the folders many:", _fragment_lines(read))
+    yield from parted(
+        (many, titled("ranks of one configuration in folders of their own:", _apart_lines(read)))
+    )
+    yield from _left(read, unknown)
+    if packages := len(others) - len(unknown):
+        what = plural(packages, "whole compiled model")
+        yield Line(f"{what} (torch_aot_compile): vLLM keeps nothing from which it made their names", 0, "dim")
 
 
-def _sglang_lines(found: VllmFolders) -> Iterator[Line]:
-    if found.sglang:
-        yield Line(f"SGLang: {plural(len(found.sglang), 'folder')}", style="bold")
-    for row in found.sglang[:_UNKNOWN_SHOWN]:
+def _sglang_lines(folders: Sequence[FolderRow]) -> Iterator[Line]:
+    if folders:
+        yield Line(f"SGLang: {plural(len(folders), 'folder')}", style="bold")
+    for row in folders[:_UNKNOWN_SHOWN]:
         yield Line(f"{row.folder}: {row.name_text}", 3, "dim", rows=_ROWS)
-    yield from rest(len(found.sglang) - _UNKNOWN_SHOWN, "folder", "see scope.vllm_folders")
+    yield from rest(len(folders) - _UNKNOWN_SHOWN, "folder", "see scope.vllm_folders")
 
 
-def _again_lines(number: int, one: Again) -> Iterator[Line]:
-    first = one.folders[0]
-    factors = _names(one.factors) or "no recorded factor differs"
-    yield Line(f"{number}  {factors}", style="bold", right=plural(len(one.folders), "folder"))
+def _again_lines(number: int, changed: tuple[str, ...], folders: Sequence[FolderRow]) -> Iterator[Line]:
+    first = folders[0]
+    factors = _names(changed) or "no recorded factor differs"
+    yield Line(f"{number}  {factors}", style="bold", right=plural(len(folders), "folder"))
     yield Line(f"{first.folder} beside {first.baseline or ''}:", 3)
     yield Line(short(first.reason, _LONGEST_REASON), 5, rows=_ROWS)
-    if not all(row.is_order_known for row in one.folders):
+    if not all(row.is_order_known for row in folders):
         yield Line("which was made first is not known: their modification times do not show it", 3, "dim")
 
 
-def _fragment_lines(rows: tuple[FragmentRow, ...]) -> Iterator[Line]:
+def _fragment_lines(read: Recording) -> Iterator[Line]:
+    """Factors without which there would be fewer folders; what leaves the fewest comes first."""
+    rows = [row for row in fragments(read.named_of_vllm) if row.folders_without < row.folders]
     for row in rows[:_FRAGMENTS_SHOWN]:
         kinds = f" (apparently {listed(row.differs_by, 3)})" if row.differs_by else ""
         it = "it" if len(row.factors) == 1 else "them"
@@ -125,16 +145,25 @@ def _fragment_lines(rows: tuple[FragmentRow, ...]) -> Iterator[Line]:
     yield from rest(len(rows) - _FRAGMENTS_SHOWN, "factor", "see scope.vllm_fragments", style="")
 
 
-def _apart_lines(found: tuple[Apart, ...]) -> Iterator[Line]:
-    for one in found[:_APART_SHOWN]:
-        yield Line(_names(one.factors), 3, style="bold", right=plural(len(one.folders), "folder"))
-        for rows in one.folders[:_FOLDERS_SHOWN]:
-            sides = f"{listed(rows[0].ranks, 4)} in {rows[0].folder} beside {listed(rows[0].baseline_ranks, 4)} in {rows[0].baseline}: "
-            differing = listed((row.text for row in rows), _FACTORS_NAMED, "; ")
+def _apart_lines(read: Recording) -> Iterator[Line]:
+    """Ranks that have a folder of their own, by the factors that differ; what no rank has of its own comes first."""
+    rows = ranks_apart(read.tables.vllm_factors.rows, read.named_of_vllm)
+    alike = by_key((_how_apart(found), found) for found in by_key((row.folder, row) for row in rows).values())
+    for (is_of_a_rank, factors), folders in sorted(alike.items(), key=lambda one: one[0][0])[:_APART_SHOWN]:
+        yield Line(_names(factors), 3, style="bold", right=plural(len(folders), "folder"))
+        for of_folder in folders[:_FOLDERS_SHOWN]:
+            first, there = of_folder[0], [row.text for row in of_folder]
+            sides = f"{listed(first.ranks, 4)} in {first.folder} beside {listed(first.baseline_ranks, 4)} in {first.baseline}: "
+            differing = listed(there, _FACTORS_NAMED, "; ")
             yield Line(short(sides + differing, _LONGEST_REASON), 5, rows=_ROWS)
-        yield from rest(len(one.folders) - _FOLDERS_SHOWN, "folder", "see scope.vllm_ranks", 5, "")
-        yield Line(_BY_DESIGN if one.is_of_a_rank else _NOT_BY_DESIGN, 5, "dim", rows=_ROWS)
-    yield from rest(len(found) - _APART_SHOWN, "difference", "see scope.vllm_ranks", style="")
+        yield from rest(len(folders) - _FOLDERS_SHOWN, "folder", "see scope.vllm_ranks", 5, "")
+        yield Line(_BY_DESIGN if is_of_a_rank else _NOT_BY_DESIGN, 5, "dim", rows=_ROWS)
+    yield from rest(len(alike) - _APART_SHOWN, "difference", "see scope.vllm_ranks", style="")
+
+
+def _how_apart(rows: Sequence[RankRow]) -> tuple[bool, tuple[str, ...]]:
+    """Whether a folder differs in nothing but what each rank has of its own, and in which factors."""
+    return all(row.is_of_a_rank for row in rows), tuple(row.factor for row in rows)
 
 
 def _names(factors: tuple[str, ...]) -> str:
@@ -147,14 +176,16 @@ def _ranks(names: Sequence[str]) -> str:
     return f" ({listed(several, _RANKS_SHOWN)})" if len(several) > 1 else ""
 
 
-def _left(found: VllmFolders) -> Iterator[Line]:
-    alike = by_key((row.name_text, row.folder + _ranks(found.ranks[row.folder])) for row in found.unknown)
+def _left(read: Recording, unknown: Sequence[FolderRow]) -> Iterator[Line]:
+    # Of each folder those in it of the ranks: ``rank_0_0``, also with a device in a fork.
+    ranks = by_key(
+        (row.folder, row.path.rpartition(f"{row.folder}/")[2].partition("/")[0])
+        for row in read.folders_of_vllm
+    )
+    alike = by_key((row.name_text, row.folder + _ranks(ranks[row.folder])) for row in unknown)
     for text, folders in islice(alike.items(), _UNKNOWN_SHOWN):
         yield Line(f"{listed(folders, _UNKNOWN_SHOWN)}: {text}", 0, "dim", rows=_ROWS)
     yield from rest(len(alike) - _UNKNOWN_SHOWN, "reason", "see scope.vllm_folders", 0)
-    if found.packages:
-        what = plural(found.packages, "whole compiled model")
-        yield Line(f"{what} (torch_aot_compile): vLLM keeps nothing from which it made their names", 0, "dim")
 
 
 def prospect_lines(found: VllmStart) -> Iterator[Line]:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from cachescope.analysis.differences import short
+from cachescope.answers.cards import Cards
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.costs import headline
+from cachescope.answers.explanation import Explanation
 from cachescope.answers.names import lookups_of_cause
 from cachescope.answers.recording import Recording
-from cachescope.answers.summary import footer
-from cachescope.answers.why import Why, counts_beside
+from cachescope.answers.summary import MAY_BE_NO_LOOKUP, counts_text, footer
+from cachescope.grouping import by_key
 from cachescope.report.cards import card_lines
 from cachescope.report.explanation import explanation_lines
 from cachescope.report.html import answer_html, lines_html, safe
@@ -31,8 +33,6 @@ from cachescope.wording import (
 )
 
 if TYPE_CHECKING:
-    from cachescope.answers.directory import PastMisses
-    from cachescope.answers.why import Block
     from cachescope.frames.answer_rows import RankDifference
     from cachescope.frames.checks import FalseHit
     from cachescope.frames.linked_rows import PastMiss
@@ -58,33 +58,50 @@ _CAUSES_IN_TEXT: Final = 3
 _CAUSES_IN_HTML: Final = 5
 
 
-def past_lines(past: Sequence[PastMisses]) -> list[Line]:
-    """Each reason, the costliest first; no line if there is none."""
-    if not past:
-        return []
-    what = plural(sum(len(group.rows) for group in past), "entry was", "entries were")
-    lines = [Line(f"{what} made although the graph had been stored before:", style="bold")]
-    lines += parted(_group_lines(number, group) for number, group in enumerate(past[:_GROUPS_SHOWN], 1))
-    return [*lines, *rest(len(past) - _GROUPS_SHOWN, "reason", "see scope.past_misses", 0, "")]
+def past_lines(read: Recording) -> list[Line]:
+    """The misses that directories show without a log: each reason, the costliest first; no line if there is none."""
+    past, entries = read.missed_before.rows, read.facts.entries
+
+    def reason_of(row: PastMiss) -> tuple[bool, str, tuple[str, ...]]:
+        # What had been stored before may lie in another directory, which torch may never have looked in.
+        is_elsewhere = entries[row.entry].root != entries[row.baseline_entry].root
+        return is_elsewhere, row.verdict, tuple(sorted(row.changed))
+
+    groups = by_key((reason_of(row), row) for row in past)
+    ordered = sorted(groups.items(), key=lambda group: (-_lost(group[1]), -len(group[1])))
+    what = plural(len(past), "entry was", "entries were")
+    parts = (
+        _past_lines(read, number, rows, is_elsewhere)
+        for number, ((is_elsewhere, *_), rows) in enumerate(ordered[:_GROUPS_SHOWN], 1)
+    )
+    more = rest(len(ordered) - _GROUPS_SHOWN, "reason", "see scope.past_misses", 0, "")
+    return titled(f"{what} made although the graph had been stored before:", [*parted(parts), *more])
 
 
-def _group_lines(number: int, group: PastMisses) -> Iterator[Line]:
-    rows, changes = group.rows, group.changes
+def _lost(rows: Iterable[PastMiss]) -> int:
+    return sum(row.time_taken_ns or 0 for row in rows)
+
+
+def _past_lines(read: Recording, number: int, rows: Sequence[PastMiss], is_elsewhere: bool) -> Iterator[Line]:
+    from cachescope.answers.directory import past_changes
+
+    changes = past_changes(read, rows[0])
     if not changes:
         kind = KINDS[rows[0].verdict, ""]
-        title = (group.is_elsewhere and kind.in_other_directory) or kind.in_directory
+        title = (is_elsewhere and kind.in_other_directory) or kind.in_directory
     elif len(changes) == 1:
         title = f"{changes[0].field}   {changes[0].summary}"
     else:
         title = f"{len(changes)} fields changed"
-    right = f"{plural(len(rows), 'miss', 'misses'):>8}  {duration(group.time_lost_ns or None):>6}"
+    right = f"{plural(len(rows), 'miss', 'misses'):>8}  {duration(_lost(rows) or None):>6}"
     yield Line(f"{number}  {title}", style="bold", right=right)
     if len(changes) > 1:
         for change in changes:
             yield Line(f"{change.field}   {change.summary}", 3)
-    for row, (key, before) in list(zip(rows, group.keys, strict=True))[:_KEYS_SHOWN]:
+    for row in rows[:_KEYS_SHOWN]:
         direction = f" {row.direction}" if row.direction == "backward" else ""
-        yield Line(f"fxgraph{direction} {key[:SHORT_KEY]}… beside {before[:SHORT_KEY]}…", 3)
+        before = read.facts.entries[row.baseline_entry].cache_key or ""
+        yield Line(f"fxgraph{direction} {row.cache_key[:SHORT_KEY]}… beside {before[:SHORT_KEY]}…", 3)
     yield from rest(len(rows) - _KEYS_SHOWN, style="")
     if not all(row.is_order_known for row in rows):
         yield Line("which was made first is not known: their modification times do not show it", 3, "dim")
@@ -110,39 +127,80 @@ def _same_code(rows: Sequence[PastMiss]) -> Iterator[Line]:
     yield Line(f"The generated source is the same{of_all}, {rest}.", 3)
 
 
-def answer_lines(why: Why) -> list[Line]:
-    """The answer to "why did it miss": rates, the causes by time lost, the rest."""
-    found = why.causes
-    failed = failed_lines(why)
+def answer_lines(read: Recording, runs: Collection[int] | None = None, most: int = 10) -> list[Line]:
+    """The answer to "why did it miss": rates, the causes by time lost, the rest; of all, or of some runs where causes struck in these."""
+    chosen = Chosen(read) if runs is None else Chosen.of_runs(read, runs)
+    found = Cards.of(read, chosen, most)
+    if runs is None or len(chosen):
+        said = headline(chosen)
+    else:
+        said = f"no lookup of this run is recorded: {MAY_BE_NO_LOOKUP}"
+    counts, failed = counts_beside(chosen, said), failed_lines(read, runs)
     lines = [*failed, Line()] if failed else []
-    lines.append(Line(why.headline, style="bold"))
-    lines += [Line(why.counts, style="dim")] if why.counts else []
+    lines.append(Line(said, style="bold"))
+    lines += [Line(counts, style="dim")] if counts else []
     lines += parted(card_lines(number, card) for number, card in enumerate(found.cards, 1))
     if found.more:
         left = plural(found.more_misses, "lookup")
         all_of_them = f"--causes {len(found.cards) + found.more} shows all"
         more = f"{and_more(found.more, 'cause')} of {left} that did not hit: {all_of_them}"
         lines += [Line(), Line(more, style="dim")]
-    lines += parted([past_lines(why.past), rank_lines(why.rank_differences)])
-    if why.vllm is not None:
-        from cachescope.report.vllm import vllm_lines
+    if not read.asked_torch:
+        lines += parted([past_lines(read)])
+    if runs is None:
+        lines += parted([rank_lines(read.differing_ranks.rows), _vllm_lines(read)])
+    lines += [Line(), Line(footer(read, chosen.causes), style="dim")]
+    return [*lines, *problem_lines(read.facts.problems), *false_hit_lines(read.suspected.rows)]
 
-        lines += [Line(), *vllm_lines(why.vllm)]
-    lines += [Line(), Line(why.footer, style="dim")]
-    return lines + list(problem_lines(why.problems)) + list(false_hit_lines(why.false_hits))
+
+def counts_beside(chosen: Chosen, said: str) -> str:
+    """Lookups, hits and misses in one line; nothing where there are none, or that was said already."""
+    counts = counts_text(chosen.read, chosen.rows) if len(chosen) else ""
+    return "" if counts == said else counts
 
 
-def failed_lines(why: Why) -> list[Line]:
+def _vllm_lines(read: Recording) -> list[Line]:
+    if not (read.has_files_of_vllm or len(read.tables.vllm_starts)):
+        return []
+    from cachescope.report.vllm import vllm_lines
+
+    return vllm_lines(read)
+
+
+def failed_lines(read: Recording, runs: Collection[int] | None) -> list[Line]:
     """The compiles that failed, by error; no line if none did."""
-    many = sum(map(len, why.failed.values()))
+    of_runs = [row for row in read.facts.runs.values() if runs is None or row.run in runs]
+    failed = dict.fromkeys(text for row in of_runs for text in row.failed_compiles)
+    if not failed:
+        return []
+    of_error = by_key(map(_error_and_place, failed))
     lines = []
-    for error, places in islice(why.failed.items(), _FAILED_SHOWN):
+    for error, places in islice(of_error.items(), _FAILED_SHOWN):
         lines.append(Line(short(error, _LONGEST_ERROR), 3, hang=3))
         lines.append(Line(listed(map(short, places), _FAILED_SHOWN), 6, "dim", hang=3))
-    lines += rest(len(why.failed) - _FAILED_SHOWN, "error", "in scope.runs", 3)
+    lines += rest(len(of_error) - _FAILED_SHOWN, "error", "in scope.runs", 3)
+    numbers = {row.run for row in of_runs}
+    compiles = sum(row.run in numbers for row in read.compiles_read[0].rows)
     # What was collected has the errors alone.
-    of = f"{many} of {plural(max(why.compiles, many), 'compile')}"
+    of = f"{len(failed)} of {plural(max(compiles, len(failed)), 'compile')}"
     return titled(f"{of} failed (torch ran these functions without compiling them, or raised):", lines)
+
+
+def _error_and_place(text: str) -> tuple[str, str]:
+    place, _, error = text.partition(": ")
+    return _in_short(error), place
+
+
+def _in_short(error: str) -> str:
+    """An error of a compiler without its command (triton/runtime/build.py, `_build`): a call in a temporary folder of its own."""
+    before, is_command, command = error.partition("Command '['")
+    compiler, _, arguments = command.partition("'")
+    _, has_output, rest = arguments.partition("'-o', '")
+    output, _, rest = rest.partition("'")
+    ends = [at for word in ("' returned", "' died") if (at := rest.find(word)) >= 0]
+    if not (is_command and has_output and ends):
+        return error
+    return f"{before}{compiler} could not build {output.rpartition('/')[2]}: it {rest[min(ends) + 2 :]}"
 
 
 def rank_lines(rows: Sequence[RankDifference]) -> Iterator[Line]:
@@ -191,22 +249,28 @@ def false_hit_lines(found: Sequence[FalseHit]) -> Iterator[Line]:
         yield Line(f"{key}{row.evidence}", 2, "dim", rows=_ADVICE_ROWS)
 
 
-def block_lines(block: Block) -> list[Line]:
-    """The answer of the block, and what it was compared with."""
-    if not block.looked_up:
-        return [Line(block.why.headline, style="bold"), Line(_NOTHING, style="dim")]
-    earlier = f"compared with {plural(block.earlier, 'earlier run')}"
-    return [*answer_lines(block.why), *([Line(earlier, style="dim")] if block.earlier else [])]
+def block_lines(read: Recording, run: int) -> list[Line]:
+    """The answer of a block of code that was recorded as one run, and with how many earlier ones it was compared."""
+    lines, earlier = answer_lines(read, {run}), len(read.facts.runs) - 1
+    if all(row.run != run for row in read.facts.lookups.values()):
+        return [*lines[:1], Line(_NOTHING, style="dim")]
+    return [
+        *lines,
+        *([Line(f"compared with {plural(earlier, 'earlier run')}", style="dim")] if earlier else []),
+    ]
 
 
-def block_html(block: Block) -> str:
+def block_html(read: Recording, run: int) -> str:
     """The HTML repr: the same lines, and the costliest miss that has a reason with everything that changed."""
-    below = ""
-    if block.costliest is not None:
-        summary, explained = block.costliest
-        whole = lines_html(explanation_lines(explained))
-        below = f"<details><summary>{safe(summary)}, in full</summary>{whole}</details>"
-    return answer_html(block_lines(block), below)
+    below, facts = "", read.facts
+    causes = (cause for cause in facts.causes if not kind_of(cause).is_first)
+    roots = ((cause, miss.lookup) for cause in causes for miss in facts.roots_of(cause.cause))
+    costliest = next((one for one in roots if facts.lookups[one[1]].run == run), None)
+    if costliest is not None:
+        cause, lookup = costliest
+        whole = lines_html(explanation_lines(Explanation.of(read, lookup)))
+        below = f"<details><summary>{safe(cause.summary)}, in full</summary>{whole}</details>"
+    return answer_html(block_lines(read, run), below)
 
 
 def summary_text(read: Recording) -> str:
@@ -229,4 +293,4 @@ def summary_text(read: Recording) -> str:
 
 def summary_html(read: Recording) -> str:
     """The HTML repr: the answer, with the costliest causes."""
-    return answer_html(answer_lines(Why.of(read, most=_CAUSES_IN_HTML)))
+    return answer_html(answer_lines(read, most=_CAUSES_IN_HTML))

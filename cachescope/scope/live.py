@@ -12,7 +12,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final
 
-from cachescope.answers.why import Block as BlockAnswer
 from cachescope.capture.fresh_caches import FreshCaches
 from cachescope.capture.live_trace import LiveTrace
 from cachescope.errors import CachescopeError
@@ -162,12 +161,12 @@ class Recording(Reprs):
     def _lines(self) -> list[Line]:
         if self._scope is None:
             return [Line(f"cachescope.Recording: {self._state}")]
-        return block_lines(BlockAnswer.of(self._scope, self.run))
+        return block_lines(self._scope, self.run)
 
     def _repr_html_(self) -> str:
         if self._scope is None:
             return super()._repr_html_()
-        return block_html(BlockAnswer.of(self._scope, self.run))
+        return block_html(self._scope, self.run)
 
 
 def recording(*, fresh: bool = False, against: Iterable[Against | Recording] = ()) -> Recording:

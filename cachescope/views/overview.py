@@ -13,8 +13,6 @@ from cachescope.analysis.rates import grouped, rates
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.costs import headline
 from cachescope.answers.read import Read
-from cachescope.answers.vllm import VllmFolders
-from cachescope.answers.why import Why
 from cachescope.columns import frame_of
 from cachescope.figures.canvas import empty
 from cachescope.figures.compile_time import phases
@@ -77,7 +75,7 @@ class Overview(Pane):
     def __init__(self, scope: Read, state: State) -> None:
         self._scope, self._state, self._chosen = scope, state, Chosen(scope)
         if not scope.facts.lookups:
-            said = [*answer_lines(Why.of(scope)), *_what_now(scope)]
+            said = [*answer_lines(scope), *_what_now(scope)]
             super().__init__(markup(*said, *_wrong(scope)))
             return
         guarded = state.guarded
@@ -170,8 +168,8 @@ class Overview(Pane):
 
 def _vllm(scope: Read) -> Iterator[Block]:
     """Why vLLM compiled again, if anything of it was read."""
-    if (found := VllmFolders.of(scope)) is not None:
-        yield Group("", "vLLM's torch_compile_cache", tuple(vllm_lines(found)))
+    if lines := vllm_lines(scope):
+        yield Group("", "vLLM's torch_compile_cache", tuple(lines))
 
 
 def _wrong(scope: Read) -> list[Block]:

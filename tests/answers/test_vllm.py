@@ -8,9 +8,9 @@ import pytest
 
 import cachescope
 from cachescope.answers.cards import Cards
-from cachescope.answers.vllm import VllmFolders
 from cachescope.cli import main
 from cachescope.errors import NotFoundError
+from cachescope.report.vllm import vllm_lines
 from cachescope.scope import Scope
 from tests.vllm_folders import ENV, folder_name, make_folder
 from tests.vllm_logs import NOON, start, write_log
@@ -180,7 +180,7 @@ def test_json_has_the_frames_and_vllms_lookups(
 
 
 def test_without_vllm_there_is_no_word_of_it() -> None:
-    assert VllmFolders.of(cachescope.read(cachescope.sample("config_flip"))) is None
+    assert vllm_lines(cachescope.read(cachescope.sample("config_flip"))) == []
 
 
 def test_folders_of_many_ports_are_one_row(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 import pandas as pd
 
 import cachescope
-from cachescope.answers.why import Why
 from cachescope.errors import CachescopeError
 from cachescope.readers.assemble import assemble
 from cachescope.readers.index.log_tables import LogTables
@@ -41,7 +40,7 @@ def use(scope: Scope, folder: Path | None = None, path: Path | None = None, whic
         text = json_text(made)
         json.loads(text.encode())
         assert len(text) < MOST_PRINTED, f"{len(text)} letters of JSON"
-    lines = answer_lines(Why.of(scope))
+    lines = answer_lines(scope)
     assert sum(len(str(line)) for line in lines) < MOST_PRINTED, "too long an answer"
     if len(scope.misses):
         repr(scope.explain())

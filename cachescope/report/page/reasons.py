@@ -8,10 +8,8 @@ from typing import Final
 
 from cachescope.answers.cards import MOST, Card, Cards, nothing_to_fix, ways
 from cachescope.answers.chosen import Chosen
-from cachescope.answers.directory import past_misses
 from cachescope.answers.names import cache_name
 from cachescope.answers.read import Read
-from cachescope.answers.vllm import VllmFolders
 from cachescope.figures.key_strip import key_difference
 from cachescope.frames.answer_rows import MissRow
 from cachescope.report.blocks import Block, Drawing, Group, Section, Table, table
@@ -70,11 +68,11 @@ def why_section(scope: Read) -> Section:
         blocks.append(Group("misses", "Every lookup", (_lookups(scope),)))
     else:
         blocks.append(Line(nothing_to_fix(Chosen(scope))))
-    if past := past_lines(past_misses(scope)):
+    if past := past_lines(scope):
         intro = Line("Read from the directory itself: which field made each further entry of a graph.")
         blocks.append(Group("past", "Past misses", (intro, *past)))
-    if (vllm := VllmFolders.of(scope)) is not None:
-        blocks.append(Group("vllm", "vLLM's torch_compile_cache", tuple(vllm_lines(vllm))))
+    if vllm := vllm_lines(scope):
+        blocks.append(Group("vllm", "vLLM's torch_compile_cache", tuple(vllm)))
     return Section("why", "Why did each one miss?", sentence, tuple(blocks))
 
 
