@@ -93,7 +93,7 @@ OWN_AND_HEAVY = {
 WHEN_ASKED = {
     "readers/kinds.py", "readers/sources.py", "readers/assemble.py", "readers/logs/many_logs.py",
     "analysis/directory/false_hits.py", "analysis/verdicts/advice.py", "answers/causes.py",
-    "answers/explanation.py", "answers/why.py", "report/why_missed.py", "answers/recording.py",
+    "answers/explanation.py", "report/why_missed.py", "answers/recording.py",
     "answers/read.py", "scope/scope.py",
 }  # fmt: skip
 

@@ -1,28 +1,23 @@
-"""Which entries of what was read a process would find, what is known of a process, and what the predictions come to."""
+"""Which entries of what was read a process would find, and what is known of a process."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Final, Self
+from dataclasses import replace
 
-from cachescope.analysis.contexts.prediction import OWN_FIELDS, predictions_of
+from cachescope.analysis.contexts.prediction import predictions_of
 from cachescope.analysis.contexts.process_fields import ProcessFields
 from cachescope.answers.recording import Recording
 from cachescope.details import HashDetails
 from cachescope.errors import NotFoundError
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.sharing_rows import PredictionRow
-from cachescope.grouping import by_key
 from cachescope.readers.assemble import entry_rows
 from cachescope.readers.directory.bundles import entries_inside
 from cachescope.readers.directory.file_contents import source_of
 from cachescope.readers.reading import Entries, Reading
 from cachescope.terms import BUNDLES, CACHES
-
-_ANSWERS: Final = ("yes", "no", "unknown")
-_WORST_FIRST: Final = ("no", "unknown", "yes")
 
 
 def predictions(read: Recording, entries: Sequence[EntryRow], process: ProcessFields) -> list[PredictionRow]:
@@ -88,52 +83,3 @@ def context_fields(read: Recording, context: int) -> ProcessFields:
         captured.torch_version,
         captured.platform,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Reason:
-    """A reason shared by some predictions."""
-
-    text: str
-    rows: tuple[PredictionRow, ...]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PredictionSummary:
-    """What predictions come to."""
-
-    # What is unsafe comes first, then what would not be found.
-    rows: tuple[PredictionRow, ...]
-    # How many entries would be found (yes), would not (no), and of how many it is not known (unknown).
-    counts: dict[str, int]
-    # The entries of which that is so, folded by why; the most frequent reason first.
-    unsafe: tuple[Reason, ...]
-    perhaps_unsafe: tuple[Reason, ...]
-    not_found: tuple[Reason, ...]
-    unknown: tuple[Reason, ...]
-    takes_own_fields_as_equal: bool  # whether that is taken for granted of some
-
-    @classmethod
-    def of(cls, rows: Iterable[PredictionRow]) -> Self:
-        """Of some predictions."""
-        rows = list(rows)
-        return cls(
-            tuple(sorted(rows, key=lambda row: (not row.is_unsafe, _WORST_FIRST.index(row.will_hit)))),
-            {answer: sum(row.will_hit == answer for row in rows) for answer in _ANSWERS},
-            _folded((row.unsafe_reason or "", row) for row in rows if row.is_unsafe),
-            _folded((row.unsafe_reason, row) for row in rows if row.unsafe_reason and not row.is_unsafe),
-            _folded((row.reason, row) for row in rows if row.will_hit == "no"),
-            _folded((row.reason, row) for row in rows if row.will_hit == "unknown"),
-            any(OWN_FIELDS in row.assuming for row in rows),
-        )
-
-    @property
-    def unsafe_count(self) -> int:
-        """How many entries torch would load and should not."""
-        return sum(len(reason.rows) for reason in self.unsafe)
-
-
-def _folded(rows: Iterable[tuple[str, PredictionRow]]) -> tuple[Reason, ...]:
-    """The rows by the reason that each comes with."""
-    ordered = sorted(by_key(rows).items(), key=lambda item: -len(item[1]))
-    return tuple(Reason(text, tuple(members)) for text, members in ordered)

@@ -100,7 +100,6 @@ def _where(args: argparse.Namespace, key: str, paths: list[str]) -> tuple[Scope,
 
 
 def _print_all(args: argparse.Namespace, scope: Scope) -> int:
-    from cachescope.answers.directory import Directory
     from cachescope.readers.directory.lock_state import locks_of
     from cachescope.report.as_json import entries_object
     from cachescope.report.entry_table import entry_lines
@@ -112,10 +111,9 @@ def _print_all(args: argparse.Namespace, scope: Scope) -> int:
             )
         _print_paths([row.path for row in scope.removed_unnoticed.rows])
         return 0
+    locks = list(locks_of(scope.tables.entries.rows)) if args.locks else None
     return write_answer(
-        args,
-        lambda: entries_object(scope, locks_of(scope.tables.entries.rows) if args.locks else None),
-        lambda: entry_lines(Directory.of(scope, args.locks), args.most),
+        args, lambda: entries_object(scope, locks), lambda: entry_lines(scope, args.most, locks)
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
@@ -10,10 +11,9 @@ from cachescope.analysis.directory.built import CHOICE, CODE, KERNELS, NOT_KNOWN
 from cachescope.answers import comparison as answer
 from cachescope.answers.difference import Difference, Pair, SeenKey
 from cachescope.answers.names import lookup_name
-from cachescope.answers.predictions import PredictionSummary, Reason
 from cachescope.answers.recording import Recording
 from cachescope.frames.compared import Built, CoverageRow
-from cachescope.frames.sharing_rows import FormDifference
+from cachescope.frames.sharing_rows import FormDifference, PredictionRow
 from cachescope.grouping import by_key
 from cachescope.json_types import JsonObject
 from cachescope.report.as_json import rows_object, whole_change_object
@@ -188,7 +188,7 @@ def comparison_lines(found: answer.Comparison) -> list[Line]:
     if found.covered is not None:
         parts.append(coverage_lines(found.covered))
     if found.predicted is not None:
-        parts.append(prediction_lines(PredictionSummary.of(found.predicted)))
+        parts.append(prediction_lines(found.predicted))
     if found.form_differences is not None:
         parts.append(_context_lines(found.form_differences))
     if found.graphs is not None:
@@ -222,29 +222,30 @@ def unpredicted(read: Recording) -> str:
     )
 
 
-def prediction_lines(found: PredictionSummary) -> Iterator[Line]:
-    """What a process would find, each reason with the first of its entries."""
-    entries = plural(len(found.rows), "entry", "entries")
-    if found.unsafe:
-        unsafe = plural(found.unsafe_count, "entry", "entries")
-        yield Line(f"{unsafe} unsafe: torch would load code that was built for another CPU", style="bold")
-        yield from _folded("unsafe", found.unsafe)
-    yes, no, unknown = (found.counts[answer] for answer in ("yes", "no", "unknown"))
-    yield Line(f"{entries}: {yes:,} would be found, {no:,} not, {unknown:,} unknown", style="bold")
+def prediction_lines(rows: Sequence[PredictionRow]) -> Iterator[Line]:
+    """What a process would find: what is unsafe, how many entries, then each reason with the first of its entries."""
+    unsafe = [row for row in rows if row.is_unsafe]
+    if unsafe:
+        what = plural(len(unsafe), "entry", "entries")
+        yield Line(f"{what} unsafe: torch would load code that was built for another CPU", style="bold")
+        yield from _folded("unsafe", ((row.unsafe_reason or "", row) for row in unsafe))
+    entries, counts = plural(len(rows), "entry", "entries"), Counter(row.will_hit for row in rows)
+    said = f"{counts['yes']:,} would be found, {counts['no']:,} not, {counts['unknown']:,} unknown"
+    yield Line(f"{entries}: {said}", style="bold")
     yield Line("by a process that compiles the graphs and inputs that they were made for", 3, "dim")
-    if found.takes_own_fields_as_equal:
+    if any(OWN_FIELDS in row.assuming for row in rows):
         yield Line(f"and has {OWN_FIELDS}", 3, "dim")
-    yield from _folded("no", found.not_found)
-    yield from _folded("unknown", found.unknown)
-    yield from _folded("not known whether safe", found.perhaps_unsafe)
+    for found in ("no", "unknown"):
+        yield from _folded(found, ((row.reason, row) for row in rows if row.will_hit == found))
+    doubts = ((row.unsafe_reason, row) for row in rows if row.unsafe_reason and not row.is_unsafe)
+    yield from _folded("not known whether safe", doubts)
 
 
-def _folded(answer: str, reasons: Sequence[Reason]) -> Iterator[Line]:
-    """Each reason with the first of its entries."""
-    for reason in reasons:
-        count = plural(len(reason.rows), "entry", "entries")
-        names = (f"{row.cache} {row.cache_key[:SHORT_KEY]}…" for row in reason.rows)
-        yield from _reason(answer, reason.text, count, names)
+def _folded(answer: str, rows: Iterable[tuple[str, PredictionRow]]) -> Iterator[Line]:
+    """Each reason with the first of its entries, the most frequent first."""
+    for reason, alike in sorted(by_key(rows).items(), key=lambda item: -len(item[1])):
+        names = (f"{row.cache} {row.cache_key[:SHORT_KEY]}…" for row in alike)
+        yield from _reason(answer, reason, plural(len(alike), "entry", "entries"), names)
 
 
 def _context_lines(rows: Iterable[FormDifference]) -> Iterator[Line]:

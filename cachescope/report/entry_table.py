@@ -6,18 +6,20 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Final
 
 from cachescope.analysis.differences import short
-from cachescope.answers.directory import Directory, SharedKey, Total, size_of
+from cachescope.analysis.directory.same_key import marks_beside
+from cachescope.answers.directory import newest_first, size_of
 from cachescope.answers.recording import Recording
 from cachescope.frames.directory_rows import EntryRow
-from cachescope.frames.linked_rows import LockRow, OrphanRow, RemovableRow
+from cachescope.frames.linked_rows import DuplicateRow, LockRow, OrphanRow, RemovableRow
 from cachescope.grouping import by_key
 from cachescope.report.blocks import Numbers
 from cachescope.report.layout import Line, first_items, parted, rest, titled
 from cachescope.report.why_missed import problem_lines
-from cachescope.terms import HASH, UNREADABLE
+from cachescope.terms import CACHES, HASH, SHIPPED, UNREADABLE
 from cachescope.wording import duration, file_size, file_time, harmless, listed, plural
 
 _SHOWN: Final = 5
@@ -44,28 +46,31 @@ def no_entry(read: Recording) -> str:
     return f"No cache directory was read, so there are no entries. Give the directory as well: {where}."
 
 
-def section_lines(found: Directory, where: str = "--json lists all") -> list[Line]:
+def section_lines(
+    read: Recording, where: str = "--json lists all", locks: Sequence[LockRow] | None = None
+) -> list[Line]:
     """The sections that are not empty, each after an empty line; `where` the rest of a list is."""
+    entries = read.tables.entries.rows
+    shipped = [row for row in entries if row.cache in SHIPPED]
+    damaged, unreadable = ([row for row in entries if row.status == one] for one in ("damaged", UNREADABLE))
+    shared, orphans, removable = _shared(entries), read.orphaned.rows, read.removed_unnoticed.rows
+    can_go = f"{plural(len(removable), 'file')} of {file_size(size_of(removable))} can go"
 
     def listed(title: str, items: Iterable[Iterable[Line]]) -> list[Line]:
         return first_items(f"{title}:", items, _SHOWN, where)
 
-    removable = f"{plural(len(found.removable), 'file')} of {file_size(size_of(found.removable))}"
     sections = (
-        listed(f"{plural(len(found.shipped), 'file')} shipped by themselves", map(_shipped, found.shipped)),
-        listed(f"{len(found.damaged)} damaged", map(_unsound, found.damaged)),
+        listed(f"{plural(len(shipped), 'file')} shipped by themselves", map(_shipped, shipped)),
+        listed(f"{len(damaged)} damaged", map(_unsound, damaged)),
         listed(
-            f"{len(found.unreadable)} unreadable: what they hold is not known, nor what they need",
-            map(_unsound, found.unreadable),
+            f"{len(unreadable)} unreadable: what they hold is not known, nor what they need",
+            map(_unsound, unreadable),
         ),
-        listed(
-            f"{plural(len(found.shared), 'key holds', 'keys hold')} several entries",
-            map(_shared, found.shared),
-        ),
-        _duplicates(found),
-        titled(f"{len(found.orphans)} left alone:", _by_reason(found.orphans, where)),
-        titled(f"{removable} can go (--prune-list prints the paths):", _by_reason(found.removable, where)),
-        _locks(found.locks),
+        listed(f"{plural(len(shared), 'key holds', 'keys hold')} several entries", shared),
+        _duplicates(read.duplicated.rows),
+        titled(f"{len(orphans)} left alone:", _by_reason(orphans, where)),
+        titled(f"{can_go} (--prune-list prints the paths):", _by_reason(removable, where)),
+        _locks(locks),
     )
     return list(parted(sections))
 
@@ -80,28 +85,41 @@ def _unsound(row: EntryRow) -> list[Line]:
     return [Line(row.path, 3, whole=True), Line(short(row.damage or "not said"), 5)]
 
 
-def _shared(key: SharedKey) -> list[Line]:
-    """A key that holds several entries, and what distinguishes the entries."""
-    names = [
-        name
-        for mark, name in BESIDE_NAMES.items()
-        if mark in key.marks and (mark != "damaged" or "ok" in key.statuses)
-    ]
-    how_many = ", ".join(f"{count} {status}" for status, count in key.statuses.items())
-    text = f"{key.cache} {key.cache_key[:_KEY]}…: {how_many} ({'; '.join(names)})"
-    return [Line(text, 3, hang=2)]
+def _shared(entries: Sequence[EntryRow]) -> list[list[Line]]:
+    """The keys that hold several entries, and what distinguishes the entries."""
+    marks = marks_beside(entries)
+    several = (row for row in entries if row.entry in marks)
+    lines = []
+    for (_, cache, key), rows in by_key(
+        ((row.root, row.cache, row.cache_key or ""), row) for row in several
+    ).items():
+        statuses, marked = (
+            Counter(row.status for row in rows),
+            {mark for row in rows for mark in marks[row.entry]},
+        )
+        names = [
+            name
+            for mark, name in BESIDE_NAMES.items()
+            if mark in marked and (mark != "damaged" or "ok" in statuses)
+        ]
+        how_many = ", ".join(f"{count} {status}" for status, count in statuses.items())
+        lines.append([Line(f"{cache} {key[:_KEY]}…: {how_many} ({'; '.join(names)})", 3, hang=2)])
+    return lines
 
 
-def _duplicates(found: Directory) -> Iterator[Line]:
-    if not found.duplicates:
+def _duplicates(duplicates: Sequence[DuplicateRow]) -> Iterator[Line]:
+    """How many files could be saved; then those of one kind that are known alike, what saves most first."""
+    if not duplicates:
         return
-    saved = file_size(sum(group.saved_bytes for group in found.duplicates))
-    copies = sum(group.copies - 1 for group in found.duplicates)
+    saved = file_size(sum(group.saved_bytes for group in duplicates))
+    copies = sum(group.copies - 1 for group in duplicates)
     yield Line(f"{plural(copies, 'duplicate')} of {saved}, by names, sizes and guards:", style="bold")
-    for alike in found.alike[:_SHOWN]:
-        enough = f"{plural(alike.files, 'file')} of which {alike.groups} would be enough"
-        saved = f"{file_size(alike.saved_bytes)} saved ({alike.known_by})"
-        yield Line(f"{alike.cache}: {enough}, {saved}", 3, hang=2)
+    alike = by_key(((group.cache, group.known_by), group) for group in duplicates)
+    for (cache, known_by), groups in islice(alike.items(), _SHOWN):
+        files = plural(sum(group.copies for group in groups), "file")
+        saved = file_size(sum(group.saved_bytes for group in groups))
+        text = f"{cache}: {files} of which {len(groups)} would be enough, {saved} saved ({known_by})"
+        yield Line(text, 3, hang=2)
 
 
 def _by_reason(rows: Sequence[OrphanRow] | Sequence[RemovableRow], where: str) -> Iterator[Line]:
@@ -141,27 +159,40 @@ def entry_numbers(
     return Numbers(tuple(cells))
 
 
-def entry_lines(found: Directory, most: int = 20) -> list[Line]:
+def entry_lines(read: Recording, most: int = 20, locks: Sequence[LockRow] | None = None) -> list[Line]:
     """The answer to "what is in this directory", listing at most `most` entries one by one."""
-    if not found.entries:
+    entries, problems = read.tables.entries.rows, read.facts.problems
+    if not entries:
         none = Line("no entries: no cache directory was read", style="bold")
-        return [none, *problem_lines(found.problems)]
-    several = plural(len(found.roots), "directory", "directories")
-    where = found.roots[0] if len(found.roots) == 1 else several
-    title = f"{plural(len(found.entries), 'entry', 'entries')} of {file_size(found.size_bytes)} in {where}"
-    lines = [Line(title, style="bold", whole=True), Line(), *_totals(found.totals), *section_lines(found)]
-    if found.graphs:
-        lines += [Line(), *_table(found.graphs, most)]
-    return lines + ([Line(), *problem_lines(found.problems)] if found.problems else [])
+        return [none, *problem_lines(problems)]
+    roots = sorted({row.root for row in entries})
+    where = roots[0] if len(roots) == 1 else plural(len(roots), "directory", "directories")
+    title = f"{plural(len(entries), 'entry', 'entries')} of {file_size(size_of(entries))} in {where}"
+    lines = [
+        Line(title, style="bold", whole=True),
+        Line(),
+        *_totals(entries),
+        *section_lines(read, locks=locks),
+    ]
+    if graphs := newest_first(row for row in entries if row.cache in CACHES):
+        lines += [Line(), *_table(graphs, most)]
+    # Damaged and unreadable entries are listed above.
+    unreadable = {row.path for row in entries if row.status == UNREADABLE}
+    if any(row.kind != "damaged_entry" and row.source not in unreadable for row in problems):
+        lines += [Line(), *problem_lines(problems)]
+    return lines
 
 
-def _totals(totals: Sequence[Total]) -> Iterator[Line]:
+def _totals(entries: Sequence[EntryRow]) -> Iterator[Line]:
+    """The entries by kind and status, what takes the most first."""
     heads = f"{'kind':<18} {'status':<10} {'count':>6} {'size':>8} {'oldest':<16}  {'newest':<16}"
     yield Line(heads, style="dim", verbatim=True)
-    for one in totals:
-        oldest, newest = (_time(ns) for ns in (one.oldest_ns, one.newest_ns))
-        counts = f"{one.count:>6} {file_size(one.size_bytes):>8}"
-        yield Line(f"{one.cache:<18} {one.status:<10} {counts} {oldest:<16}  {newest:<16}", verbatim=True)
+    groups = by_key(((row.cache, row.status), row) for row in entries)
+    for (cache, status), rows in sorted(groups.items(), key=lambda one: (-size_of(one[1]), one[0])):
+        times = [row.modified_time for row in rows if row.modified_time is not None]
+        oldest, newest = _time(min(times, default=None)), _time(max(times, default=None))
+        counts = f"{len(rows):>6} {file_size(size_of(rows)):>8}"
+        yield Line(f"{cache:<18} {status:<10} {counts} {oldest:<16}  {newest:<16}", verbatim=True)
 
 
 def _time(ns: int | None) -> str:

@@ -48,10 +48,8 @@ _NOT_BY_DESIGN: Final = (
 def vllm_lines(read: Recording) -> list[Line]:
     """The folders of vLLM: why there are several, and which factors make them many; then its starts; no line if none was read."""
     rows = read.folders_of_vllm
-    named = {row.folder: row for row in reversed(rows) if row.name_is == "recomputed"}
-    others = {row.folder: row for row in reversed(rows) if row.folder not in named}
-    sglang = [row for row in others.values() if row.name_is == "of_torch"]
-    own = _folder_lines(read, named, [row for row in others.values() if row.name_is != "of_torch"])
+    sglang = [row for row in rows if row.name_is == "of_torch"]
+    own = _folder_lines(read, [row for row in rows if row.name_is != "of_torch"])
     return list(parted((own, _sglang_lines(sglang), start_lines(starts_of_vllm(read)))))[1:]
 
 
@@ -86,16 +84,16 @@ def _how(row: StartRow) -> Iterator[str]:
         yield f"could not be saved: {row.save_error}"
 
 
-def _folder_lines(
-    read: Recording, named: dict[str, FolderRow], others: Sequence[FolderRow]
-) -> Iterator[Line]:
+def _folder_lines(read: Recording, rows: Sequence[FolderRow]) -> Iterator[Line]:
     """Of folders whose names follow from their factors, and of those of which it is not known what their names were made of."""
-    if not (named or others):
+    if not rows:
         return
-    # One row of each that another had been there before, by what differs; the reason of most folders comes first.
-    later = (row for row in read.folders_of_vllm if named.get(row.folder) is row and row.baseline is not None)
-    again = sorted(by_key((row.changed, row) for row in later).items(), key=lambda one: -len(one[1]))
+    named = _by_folder([row for row in rows if row.name_is == "recomputed"])
+    others = [row for folder, row in _by_folder(rows).items() if folder not in named]
     unknown = [row for row in others if row.prefix is not None]
+    # Those that another had been there before, by what differs; the reason of most folders comes first.
+    later = (row for row in rows if named.get(row.folder) is row and row.baseline is not None)
+    again = sorted(by_key((row.changed, row) for row in later).items(), key=lambda one: -len(one[1]))
     title = f"vLLM: {plural(len(named), 'folder')} whose names follow from their factors"
     if unknown and not named:
         title = f"vLLM: {plural(len(unknown), 'folder')}"
@@ -108,13 +106,19 @@ def _folder_lines(
     yield from parted(
         (many, titled("ranks of one configuration in folders of their own:", _apart_lines(read)))
     )
-    yield from _left(read, unknown)
+    yield from _left(rows, unknown)
     if packages := len(others) - len(unknown):
         what = plural(packages, "whole compiled model")
         yield Line(f"{what} (torch_aot_compile): vLLM keeps nothing from which it made their names", 0, "dim")
 
 
-def _sglang_lines(folders: Sequence[FolderRow]) -> Iterator[Line]:
+def _by_folder(rows: Sequence[FolderRow]) -> dict[str, FolderRow]:
+    """The first row of each folder; the last folder first."""
+    return {row.folder: row for row in reversed(rows)}
+
+
+def _sglang_lines(rows: Sequence[FolderRow]) -> Iterator[Line]:
+    folders = list(_by_folder(rows).values())
     if folders:
         yield Line(f"SGLang: {plural(len(folders), 'folder')}", style="bold")
     for row in folders[:_UNKNOWN_SHOWN]:
@@ -176,12 +180,9 @@ def _ranks(names: Sequence[str]) -> str:
     return f" ({listed(several, _RANKS_SHOWN)})" if len(several) > 1 else ""
 
 
-def _left(read: Recording, unknown: Sequence[FolderRow]) -> Iterator[Line]:
+def _left(rows: Sequence[FolderRow], unknown: Sequence[FolderRow]) -> Iterator[Line]:
     # Of each folder those in it of the ranks: ``rank_0_0``, also with a device in a fork.
-    ranks = by_key(
-        (row.folder, row.path.rpartition(f"{row.folder}/")[2].partition("/")[0])
-        for row in read.folders_of_vllm
-    )
+    ranks = by_key((row.folder, row.path.rpartition(f"{row.folder}/")[2].partition("/")[0]) for row in rows)
     alike = by_key((row.name_text, row.folder + _ranks(ranks[row.folder])) for row in unknown)
     for text, folders in islice(alike.items(), _UNKNOWN_SHOWN):
         yield Line(f"{listed(folders, _UNKNOWN_SHOWN)}: {text}", 0, "dim", rows=_ROWS)

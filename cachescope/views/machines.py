@@ -12,7 +12,7 @@ from traitlets.utils.bunch import Bunch
 
 from cachescope.analysis.contexts.keys import context_groups
 from cachescope.answers.chosen import Chosen
-from cachescope.answers.predictions import PredictionSummary, predictions_of_run
+from cachescope.answers.predictions import predictions_of_run
 from cachescope.answers.read import Read
 from cachescope.answers.sharing import Sharing, SideBySide, context_names
 from cachescope.columns import frame_of, rows_of
@@ -54,8 +54,7 @@ class WillHit(Pane):
         return frame_of(predictions_of_run(self._scope, self.run.value), PredictionRow)
 
     def _show(self, change: object = None) -> None:
-        found = PredictionSummary.of(predictions_of_run(self._scope, self.run.value))
-        self.answer.show(*prediction_lines(found))
+        self.answer.show(*prediction_lines(predictions_of_run(self._scope, self.run.value)))
 
 
 class Machines(Pane):

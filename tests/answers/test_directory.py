@@ -4,39 +4,50 @@ from collections import Counter
 from pathlib import Path
 
 import cachescope
-from cachescope.answers.directory import Directory
+from cachescope.report.entry_table import entry_lines
 from cachescope.terms import CACHES
+from cachescope.wording import file_size
+
+
+def lines_of(scope: cachescope.Scope) -> list[str]:
+    return [line.text for line in entry_lines(scope)]
+
+
+def rows_below(head: str, lines: list[str]) -> list[list[str]]:
+    """The rows of the table whose heads begin so."""
+    first = next(at for at, line in enumerate(lines) if line.startswith(head)) + 1
+    return [line.split() for line in lines[first : [*lines, ""].index("", first)]]
 
 
 def test_totals_are_of_every_entry_once() -> None:
     scope = cachescope.read(cachescope.sample("triton_kernels"))
-    found = Directory.of(scope)
+    title, *lines = lines_of(scope)
     by_kind = Counter(zip(scope.entries["cache"], scope.entries["status"], strict=True))
-    assert {(total.cache, total.status): total.count for total in found.totals} == by_kind
-    assert sum(total.size_bytes for total in found.totals) == found.size_bytes
-    assert found.size_bytes == scope.entries["size_bytes"].sum()
-    sizes = [total.size_bytes for total in found.totals]
-    assert sizes == sorted(sizes, reverse=True)
+    totals = rows_below("kind ", lines)
+    assert {(cache, status): int(count) for cache, status, count, *_ in totals} == by_kind
+    assert f"{by_kind.total()} entries of {file_size(scope.entries['size_bytes'].sum())} in " in title
+    sizes = scope.entries.groupby(["cache", "status"])["size_bytes"].sum().sort_values(ascending=False)
+    assert [(cache, status) for cache, status, *_ in totals] == sizes.index.tolist()
 
 
 def test_graphs_are_the_newest_first() -> None:
-    found = Directory.of(cachescope.read(cachescope.sample("rank_in_config")))
-    assert found.graphs and all(row.cache in CACHES for row in found.graphs)
-    times = [row.modified_time for row in found.graphs]
-    assert times == sorted(times, reverse=True)
+    scope = cachescope.read(cachescope.sample("rank_in_config"))
+    graphs = scope.entries[scope.entries["cache"].isin(CACHES)].sort_values("modified_time", kind="stable")
+    listed = [key.rstrip("…") for key, *_ in rows_below("key ", lines_of(scope))]
+    assert listed and listed[0] == graphs["cache_key"].iloc[-1][:16]
+    times = graphs.set_index(graphs["cache_key"].str[:16])["modified_time"]
+    assert times[listed].is_monotonic_decreasing
 
 
 def test_an_entry_that_is_damaged_beside_a_sound_one_shares_its_key() -> None:
-    found = Directory.of(cachescope.read(cachescope.sample("entry_truncated")))
-    (row,) = found.damaged
-    (shared,) = (key for key in found.shared if key.cache_key == row.cache_key)
-    assert shared.statuses == {"ok": 1, "damaged": 1} and "damaged" in shared.marks
+    lines = lines_of(cachescope.read(cachescope.sample("entry_truncated")))
+    assert any(line.endswith("…: 1 ok, 1 damaged (damaged, next to an intact one)") for line in lines)
     # Its one problem is that entry, which stands among the entries.
-    assert found.problems == ()
+    assert not any("damaged_entry" in line for line in lines)
 
 
 def test_where_no_directory_was_read_problems_remain(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("no log at all")
-    found = Directory.of(cachescope.read(cachescope.sample("config_flip"), tmp_path / "notes.txt"))
-    assert found.entries == found.totals == found.shared == ()
-    assert [row.source for row in found.problems] == [str(tmp_path / "notes.txt")]
+    lines = lines_of(cachescope.read(cachescope.sample("config_flip"), tmp_path / "notes.txt"))
+    assert lines[0] == "no entries: no cache directory was read"
+    assert len(lines) == 2 and lines[1].startswith(str(tmp_path / "notes.txt"))

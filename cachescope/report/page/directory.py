@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from cachescope.answers.directory import Directory, newest_first
+from cachescope.answers.directory import newest_first, size_of
 from cachescope.answers.read import Read
 from cachescope.figures.autotuning import autotune_margins
 from cachescope.figures.entry_files import entry_ages, entry_sizes
 from cachescope.figures.links import link_layers
+from cachescope.frames.directory_rows import EntryRow
 from cachescope.grouping import by_key
 from cachescope.report.blocks import Block, Drawing, Group, Section, Table, table
 from cachescope.report.entry_table import entry_numbers, no_entry, section_lines
@@ -23,35 +24,33 @@ def entries_section(scope: Read) -> Section:
         "Every file that torch would call an entry: how big and how old it is, whether it can be loaded, what it belongs to,"
         " and what could be deleted without a later process noticing. cachescope itself removes nothing."
     )
-    found = Directory.of(scope)
     blocks: list[Block] = [Line(no_entry(scope))]
-    if found.entries:
-        drawn = scope.tables.entries.rows
+    if entries := scope.tables.entries.rows:
         blocks = [
-            entry_numbers(found.entries, found.orphans, found.removable),
-            Drawing("Sizes by kind, folder and file", entry_sizes, (drawn,)),
-            Drawing("When the files were written", entry_ages, (drawn,)),
-            _kinds(found),
-            *section_lines(found, "the table below has all"),
+            entry_numbers(entries, scope.orphaned.rows, scope.removed_unnoticed.rows),
+            Drawing("Sizes by kind, folder and file", entry_sizes, (entries,)),
+            Drawing("When the files were written", entry_ages, (entries,)),
+            _kinds(entries),
+            *section_lines(scope, "the table below has all"),
             *_links(scope),
             *_measured(scope),
-            Group("files", "Every file", (_every_file(found),)),
+            Group("files", "Every file", (_every_file(scope),)),
         ]
     return Section("entries", "What is in the cache directory?", sentence, tuple(blocks))
 
 
-def _kinds(found: Directory) -> Table:
-    by_kind = by_key((total.cache, total) for total in found.totals)
-    rows = sorted(by_kind.items(), key=lambda item: -sum(t.size_bytes for t in item[1]))
+def _kinds(entries: Sequence[EntryRow]) -> Table:
+    by_kind = by_key((row.cache, row) for row in entries)
+    kinds = sorted(by_kind.items(), key=lambda item: (-size_of(item[1]), item[0]))
     columns = (
-        Column("Kind", "word", lambda row: row[0]),
-        Column("Files", "number", lambda row: sum(t.count for t in row[1])),
-        Column("Damaged", "number", lambda row: sum(t.count for t in row[1] if t.status == "damaged")),
-        Column("Size", "number", lambda row: sized(sum(t.size_bytes for t in row[1]))),
-        Column("Newest (UTC)", "word", lambda row: written(max(t.newest_ns or 0 for t in row[1]))),
-        Column("What it is", "text", lambda row: ENTRY_KINDS.get(row[0])),
+        Column("Kind", "word", lambda kind: kind[0]),
+        Column("Files", "number", lambda kind: len(kind[1])),
+        Column("Damaged", "number", lambda kind: sum(row.status == "damaged" for row in kind[1])),
+        Column("Size", "number", lambda kind: sized(size_of(kind[1]))),
+        Column("Newest (UTC)", "word", lambda kind: written(max(row.modified_time or 0 for row in kind[1]))),
+        Column("What it is", "text", lambda kind: ENTRY_KINDS.get(kind[0])),
     )
-    return table("Files by kind, the largest first", columns, rows, "kinds", "scope.entries")
+    return table("Files by kind, the largest first", columns, kinds, "kinds", "scope.entries")
 
 
 def _links(scope: Read) -> Iterator[Block]:
@@ -67,12 +66,13 @@ def _measured(scope: Read) -> Iterator[Block]:
         yield Group("autotune", "What max-autotune measured", (intro, drawing))
 
 
-def _every_file(found: Directory) -> Table:
+def _every_file(scope: Read) -> Table:
     """What is to be looked at first, then the newest."""
-    remarks = {row.entry: [row.damage] if row.damage else [] for row in found.entries}
-    for row in found.orphans:
+    entries = scope.tables.entries.rows
+    remarks = {row.entry: [row.damage] if row.damage else [] for row in entries}
+    for row in scope.orphaned.rows:
         remarks[row.entry].append(f"left alone: {row.reason}")
-    for gone in found.removable:
+    for gone in scope.removed_unnoticed.rows:
         remarks[gone.entry].append(f"can go: {gone.reason}")
     columns = (
         Column("Entry", "name", "entry"),
@@ -85,7 +85,7 @@ def _every_file(found: Directory) -> Table:
         Column("Remarks", "text", lambda row: "; ".join(remarks[row.entry]), is_optional=True),
         Column("Path", "code", "path"),
     )
-    rows = newest_first(found.entries)
+    rows = newest_first(entries)
     rows.sort(key=lambda row: not remarks[row.entry])
     name = "Files, those with a remark first, then the newest"
     return table(name, columns, rows, "files", "scope.entries")

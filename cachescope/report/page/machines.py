@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from cachescope.analysis.contexts.keys import context_groups
-from cachescope.answers.predictions import PredictionSummary, predictions_of_run
+from cachescope.answers.predictions import predictions_of_run
 from cachescope.answers.read import Read
 from cachescope.answers.sharing import Sharing, SideBySide, context_names
 from cachescope.figures.context_grid import context_sharing
@@ -36,6 +36,7 @@ _PREDICTIONS: Final = (
     Column("Fields in the way", "code", lambda row: listed(row.fields, 8) or None, is_optional=True),
     Column("Why", "text", "reason"),
 )
+_WORST_FIRST: Final = ("no", "unknown", "yes")
 
 
 def contexts_section(scope: Read) -> Section:
@@ -95,8 +96,9 @@ def _predictions(scope: Read) -> Group:
     if lacks := unpredicted(scope):
         return Group("predictions", "Would the last run find each entry?", (Line(lacks),))
     run = max(scope.asked_torch)
-    found = PredictionSummary.of(predictions_of_run(scope, run))
+    found = predictions_of_run(scope, run)
+    worst_first = sorted(found, key=lambda row: (not row.is_unsafe, _WORST_FIRST.index(row.will_hit)))
     what = "entries, what is unsafe and what is not found first"
-    listed_all = table("Predictions", _PREDICTIONS, found.rows, what, f"scope.predictions({run})")
+    listed_all = table("Predictions", _PREDICTIONS, worst_first, what, f"scope.predictions({run})")
     said = tuple(prediction_lines(found))
     return Group("predictions", f"Would a process like run {run} find each entry?", (*said, listed_all))
