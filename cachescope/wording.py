@@ -250,7 +250,7 @@ def date(ns: int) -> str:
 
 
 def rank_names(ranks: Sequence[int]) -> str:
-    """Ranks in order, consecutive ones as spans.
+    """Ranks, or other numbers, in order; consecutive ones as spans.
 
     Examples
     --------

@@ -183,7 +183,7 @@ def headline(chosen: Chosen) -> str:
     parts = dict(_others(costs, test))
     rest = "; ".join(parts.values())
     if costs.avoidable:
-        text = f"{_avoidable(costs)} were avoidable{_by(costs)}"
+        text = f"{_avoidable(costs)} avoidable{_by(costs)}"
         text += f"; {parts['first']}" if test else ""
     elif costs.is_any_in_doubt:
         where = "" if costs.ranks_ns is None else " on the slowest rank"
@@ -212,8 +212,10 @@ def _avoidable(costs: Costs) -> str:
     avoidable = sum(amount for _, amount in costs.avoidable)
     if costs.is_timed:
         of = "All" if avoidable == costs.amount else f"{duration(avoidable)} of the"
-        return f"{of} {duration(costs.amount)} compiled after misses"
-    return f"{avoidable:,} of {plural(costs.amount, 'miss', 'misses')}"
+        return f"{of} {duration(costs.amount)} compiled after misses were"
+    if avoidable == costs.amount:
+        return "The one miss was" if avoidable == 1 else f"All {avoidable:,} misses were"
+    return f"{avoidable:,} of {costs.amount:,} misses {'was' if avoidable == 1 else 'were'}"
 
 
 def _by(costs: Costs) -> str:
@@ -251,7 +253,7 @@ def _cpu_test(read: Recording, costs: Costs) -> str:
 
 
 def _of_ranks(costs: Costs) -> str:
-    if costs.ranks_ns is None:
+    if costs.ranks_ns in (None, costs.amount):
         return ""
     at_once = (
         f", {duration(costs.at_once_ns)} of them on graphs that several compiled at once"

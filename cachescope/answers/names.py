@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from cachescope.analysis.differences import short
@@ -13,7 +13,7 @@ from cachescope.frames.answer_rows import CauseRow, MissRow
 from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.notebook_cells import code_file
 from cachescope.verdict_kinds import kind_of
-from cachescope.wording import clock, harmless, place_text, plural, short_key
+from cachescope.wording import clock, harmless, place_text, plural, rank_names, short_key
 
 if TYPE_CHECKING:
     from cachescope.answers.difference import SeenKey
@@ -61,6 +61,23 @@ def run_name(row: RunRow) -> str:
     if row.start_time is not None:
         facts.append(clock(row.start_time))
     return f"run {row.run}" + (f" ({', '.join(facts)})" if facts else "")
+
+
+def runs_name(rows: Sequence[RunRow]) -> str:
+    """``4 runs (--bs 16, ranks 0-3, 13:49:03)``: how many, what they share, and when the first began; of one its own name."""
+    if len(rows) == 1:
+        return run_name(rows[0])
+    labels = {row.label for row in rows}
+    ranks = sorted({row.rank for row in rows if row.rank is not None})
+    begun = [row.start_time for row in rows if row.start_time is not None]
+    facts = [harmless(short(label, _LABEL)) for label in labels if label is not None and len(labels) == 1]
+    facts += (
+        [f"{'rank' if len(ranks) == 1 else 'ranks'} {rank_names(ranks)}"]
+        if ranks
+        else [f"first run {min(row.run for row in rows)}"]
+    )
+    facts += [clock(min(begun))] if begun else []
+    return f"{len(rows):,} runs ({', '.join(facts)})"
 
 
 def baseline_name(facts: Facts, miss: MissRow) -> str | None:

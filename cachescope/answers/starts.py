@@ -6,6 +6,7 @@ import os
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from cachescope.analysis.history.history import program_of
@@ -17,6 +18,8 @@ from cachescope.frames.answer_rows import RateRow
 from cachescope.frames.recorded_rows import RunRow
 
 _UNKNOWN: Final = -1
+# Jobs that may run beside each other.
+_AT_ONCE: Final = 64
 
 Sides = tuple[tuple[int, ...], tuple[int, ...]]
 
@@ -87,17 +90,27 @@ class Start:
 
 def starts_of(read: Recording) -> tuple[Start, ...]:
     """What was started, in the order of time; only what looked something up."""
-    starts: list[list[OneRun]] = []
     by_time = sorted(
         _runs(read),
         key=lambda one: (_UNKNOWN if one.row.start_time is None else one.row.start_time, one.row.run),
     )
-    for one in by_time:
-        if starts and _is_of_job(one, starts[-1]):
-            starts[-1].append(one)
-        else:
-            starts.append([one])
+    # First in each folder: two jobs may run at once. Nodes, or ranks, may have a folder each.
+    starts = _jobs(_jobs([[one] for one in by_time], within=True), within=False)
     return tuple(Start(tuple(sorted(members, key=lambda one: one.row.rank or 0))) for members in starts)
+
+
+def _jobs(parts: Iterable[list[OneRun]], *, within: bool) -> list[list[OneRun]]:
+    """Processes in the order of time, those of one job together: those within one folder, or those of the nearest folders."""
+    found, ranked = list[list[OneRun]](), list[list[OneRun]]()
+    for part in parts:
+        mates = [job for job in ranked[-_AT_ONCE:] if _is_of_job(part, job, within=within)]
+        if mates:
+            max(mates, key=partial(_nearness, part)).extend(part)
+            continue
+        found.append([*part])
+        if part[0].row.rank is not None:
+            ranked.append(found[-1])
+    return found
 
 
 def _runs(read: Recording) -> Iterator[OneRun]:
@@ -109,15 +122,20 @@ def _runs(read: Recording) -> Iterator[OneRun]:
         yield OneRun(facts.runs[run], programs[run], known, rates(lookups))
 
 
-def _is_of_job(one: OneRun, others: Sequence[OneRun]) -> bool:
-    """Whether a process is another rank of a job: of one program and folder, and begun before the others ended."""
-    first = others[0]
-    row, ranks = one.row, {other.row.rank for other in others}
-    if row.rank is None or row.start_time is None or row.rank in ranks:
+def _nearness(part: Sequence[OneRun], job: Sequence[OneRun]) -> int:
+    return len(os.path.commonprefix([part[0].folder, job[0].folder]))  # noqa: RUF071
+
+
+def _is_of_job(part: Sequence[OneRun], job: Sequence[OneRun], *, within: bool) -> bool:
+    """Whether processes are other ranks of a job: of one program, and begun before the others ended."""
+    one, first = part[0], job[0]
+    if one.row.rank is None or one.row.start_time is None:
         return False
-    ends = [other.row.end_time for other in others if other.row.end_time is not None]
-    is_one_program = (one.program, one.folder) == (first.program, first.folder)
-    return first.row.rank is not None and is_one_program and row.start_time < max(ends, default=_UNKNOWN)
+    if one.program != first.program or (within and one.folder != first.folder):
+        return False
+    ranks = {other.row.rank for other in job}
+    ends = [other.row.end_time for other in job if other.row.end_time is not None]
+    return ranks.isdisjoint(row.row.rank for row in part) and one.row.start_time < max(ends, default=_UNKNOWN)
 
 
 def first_sides(read: Recording, starts: Sequence[Start]) -> Sides | None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass, replace
 from typing import Final, Self
 
 from cachescope.analysis.phases.frame import Readings, readings_of_runs, self_times
 from cachescope.analysis.phases.names import WAITING_FOR_RANKS
+from cachescope.analysis.rates import known_sum
 from cachescope.answers.difference import runs_below
-from cachescope.answers.names import run_name
+from cachescope.answers.names import run_name, runs_name
 from cachescope.answers.rank_collectives import CollectivesApart, collectives_apart
 from cachescope.answers.recording import Recording
 from cachescope.answers.vllm import Started, starts_of_vllm
@@ -65,6 +66,7 @@ class RunTime:
     # Whether these are the times of a pre-flight, which says nothing of those of a real run.
     is_preflight: bool = False
     has_lookups: bool = True  # whether a lookup of it is recorded: otherwise nothing says what it could find
+    of: int = 1  # how many processes are added up
 
     @property
     def could_save_ns(self) -> int | None:
@@ -158,11 +160,40 @@ def members_of(read: Recording, runs: Sequence[RunTime], paths: Sequence[str]) -
     return tuple(sides) if apart else tuple(Member(None, 1, one) for one in runs)
 
 
+def _alike(runs: Sequence[RunTime], rows: Mapping[int, RunRow]) -> Iterator[RunTime]:
+    """Processes of one command for which hits could save something, or nothing, as one; those that could save most first."""
+    groups = by_key(
+        ((rows[one.run].label, one.is_preflight, one.has_lookups, one.could_save_ns and True), one)
+        for one in runs
+    )
+    sums = [(mine, _sum([one.readings for one in mine])) for mine in groups.values()]
+    for mine, together in sorted(sums, key=lambda group: (-group[1].could_save_ns, -group[1].total_ns)):
+        if len(mine) == 1:
+            yield from mine
+            continue
+        name, traced = runs_name([rows[one.run] for one in mine]), all(one.has_tracing for one in mine)
+        nothing = Besides(None, None, None)
+        yield replace(
+            mine[0],
+            name=f"{name} together",
+            readings=together,
+            besides=nothing,
+            has_tracing=traced,
+            of=len(mine),
+        )
+
+
+def _sum(readings: Sequence[Readings]) -> Readings:
+    columns = zip(*map(astuple, readings), strict=True)
+    return Readings(*map(known_sum, columns))  # type: ignore[arg-type]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class TimeSpent:
     """Where the time of compiling went."""
 
     runs: tuple[RunTime, ...]  # the processes that have events
+    alike: tuple[RunTime, ...]  # the same, those of one command that went alike added up
     without: tuple[str, ...]  # the names of the others
     members: tuple[Member, ...]  # what is compared: paths, if several were given; otherwise all processes
     contrast: Contrast | None  # the slowest of them beside the quickest; None where there are not two
@@ -196,6 +227,7 @@ class TimeSpent:
         members = members_of(read, runs, paths)
         return cls(
             runs=runs,
+            alike=tuple(_alike(runs, rows)),
             without=tuple(run_name(row) for run, row in rows.items() if run not in readings),
             members=members,
             contrast=Contrast.of_members(members),

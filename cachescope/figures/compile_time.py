@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -20,7 +20,7 @@ from cachescope.figures.canvas import (
     time_axis,
     value_axis,
 )
-from cachescope.figures.folding import Folded, folded_runs
+from cachescope.figures.folding import folded_runs
 from cachescope.figures.palette import COMPILE_COLOURS, GREY, PHASE_COLOURS
 from cachescope.figures.picture import Picture
 from cachescope.figures.texts import hover, place_labels, shown
@@ -62,18 +62,25 @@ def compiles(compiles: Sequence[CompileRow], runs: Sequence[RunRow], *, dark: bo
     timed = [row for row in compiles if row.start_time is not None and row.time_taken_ns is not None]
     if not timed:
         return empty("No compile has an end in its log: the processes ended in them, or still run.", dark)
-    folded = folded_runs((row.run for row in timed), runs)
+    folded = folded_runs(((row.run, (row.compile_id, row.kind)) for row in timed), runs)
     placed, since = _placed(timed, runs, folded.row_of)
     is_shared = len(placed) > _MOST_BARS
     if is_shared:
         placed = _shared(placed, len(folded.names))
     lanes = max(bar.lane for bar in placed) + 1
     pixels = max(12.0, min(20.0 + 14 * lanes, 640 / len(folded.names)))
-    top = legend_room(len({bar.kind for bar in placed}))
+    top = legend_room(len({bar.of.kind for bar in placed}))
     seconds = value_axis(dark, rangemode="tozero", ticksuffix=" s", nticks=8, title=axis_title(since))
     figure = rows_canvas(folded.labels, top, dark, pixels, least=60, barmode="overlay", xaxis=seconds)
     _draw(figure, placed, lanes, is_named=not folded.folded)
-    note(figure, dark, *_remarks(compiles, timed, len(placed) if is_shared else 0, folded))
+    shared, left_out = plural(len(placed), "bar") if is_shared else "", len(compiles) - len(timed)
+    note(
+        figure,
+        dark,
+        folded.remark,
+        shared and f"{plural(len(timed), 'compile')} in {shared}",
+        f"{plural(left_out, 'compile')} without an end in the log not shown" if left_out else "",
+    )
     return figure
 
 
@@ -85,25 +92,15 @@ def _placed(
     of_run = by_key((row.run, (begun, begun + span)) for row, (begun, span) in zip(timed, spans, strict=True))
     start, since = origins(runs, of_run)
     bars = [
-        _Bar(
-            row=row_of[one.run],
-            run=one.run,
-            compile_id=one.compile_id,
-            kind=one.kind,
-            place=place or "?",
-            reason=next(iter(one.recompile_reasons), None),
-            error=one.error,
-            x=(begun - start[one.run]) / 1e9,
-            span=span / 1e9,
-        )
+        _Bar(one, row_of[one.run], place or "?", (begun - start[one.run]) / 1e9, span / 1e9)
         for one, place, (begun, span) in zip(timed, place_labels(timed), spans, strict=True)
     ]
-    bars.sort(key=lambda bar: (bar.run, bar.x, -bar.span))
+    bars.sort(key=lambda bar: (bar.of.run, bar.x, -bar.span))
     ends: list[float] = []
     before = None
     for bar in bars:
-        ends = ends if bar.run == before else []
-        before = bar.run
+        ends = ends if bar.of.run == before else []
+        before = bar.of.run
         while ends and ends[-1] <= bar.x:
             ends.pop()
         # No more lanes than there is room for.
@@ -114,10 +111,10 @@ def _placed(
 
 def _shared(bars: list[_Bar], rows: int) -> list[_Bar]:
     """Merge neighbours of one row, lane and kind into one bar."""
-    lanes, kinds = max(bar.lane for bar in bars) + 1, len({bar.kind for bar in bars})
+    lanes, kinds = max(bar.lane for bar in bars) + 1, len({bar.of.kind for bar in bars})
     first = min(bar.x for bar in bars)
     step = (max(bar.x for bar in bars) - first or 1.0) / max(4, _MOST_BARS // (rows * lanes * kinds))
-    groups = by_key(((bar.row, bar.lane, bar.kind, int((bar.x - first) / step)), bar) for bar in bars)
+    groups = by_key(((bar.row, bar.lane, bar.of.kind, int((bar.x - first) / step)), bar) for bar in bars)
     merged = []
     for _, members in sorted(groups.items()):
         x, end = min(bar.x for bar in members), max(bar.x + bar.span for bar in members)
@@ -125,28 +122,13 @@ def _shared(bars: list[_Bar], rows: int) -> list[_Bar]:
     return merged
 
 
-def _remarks(
-    compiles: Sequence[CompileRow], timed: Sequence[CompileRow], shared: int, folded: Folded
-) -> Iterator[str]:
-    if folded.folded:
-        yield f"{len({row.run for row in compiles})} runs, neighbours share a row"
-    if shared:
-        yield f"{plural(len(timed), 'compile')} in {plural(shared, 'bar')}"
-    if more := len(compiles) - len(timed):
-        yield f"{plural(more, 'compile')} without an end in the log not shown"
-
-
 @dataclass(slots=True)
 class _Bar:
     """A bar: one compile, or several at one place; seconds."""
 
+    of: CompileRow
     row: int
-    run: int
-    compile_id: str
-    kind: str
     place: str
-    reason: str | None
-    error: str | None
     x: float
     span: float
     count: int = 1
@@ -156,7 +138,7 @@ class _Bar:
 def _draw(figure: Picture, placed: list[_Bar], lanes: int, *, is_named: bool) -> None:
     height = _FILLED / lanes
     whole = max(bar.x + bar.span for bar in placed) - min(0.0, *(bar.x for bar in placed)) or 1.0
-    of_kind = by_key((bar.kind, bar) for bar in placed)
+    of_kind = by_key((bar.of.kind, bar) for bar in placed)
     # Kinds of the palette first: a legend in one order, whatever was compiled first.
     for kind in sorted(of_kind, key=[*COMPILE_COLOURS].index):
         rows = of_kind[kind]
@@ -183,31 +165,33 @@ def _draw(figure: Picture, placed: list[_Bar], lanes: int, *, is_named: bool) ->
                 },
             },
             showlegend=True,
-            text=[shown(f"{row.place} [{row.compile_id}]", 60) if wide else "" for row, wide in zip(rows, is_wide, strict=True)],
+            text=[shown(f"{row.place} [{row.of.compile_id}]", 60) if wide else "" for row, wide in zip(rows, is_wide, strict=True)],
             **inside_text(colour, "start"),
-            customdata=[[row.run, row.compile_id[:40]] for row in rows],
+            customdata=[[row.of.run, row.of.compile_id[:40]] for row in rows],
         )  # fmt: skip
 
 
 def _hover(row: _Bar) -> str:
+    one, compile_id = row.of, row.of.compile_id[:40]
     if row.count > 1:
         return hover(
-            f"{row.count} compiles, {row.kind}; the first is {row.compile_id[:40]}: {row.place}",
-            f"run {row.run}, from {row.x:.3f} s to {row.x + row.span:.3f} s",
+            f"{row.count} compiles, {one.kind}; the first is {compile_id}: {row.place}",
+            f"run {one.run}, from {row.x:.3f} s to {row.x + row.span:.3f} s",
         )
     return hover(
         row.place,
-        f"run {row.run}, compile {row.compile_id[:40]}, {row.kind}",
+        f"run {one.run}, compile {compile_id}, {one.kind}",
         f"at {row.x:.3f} s, {duration(int(row.span * 1e9))}",
-        None if row.reason is None else f"guard of {row.reason}",
-        None if row.error is None else f"failed: {row.error}",
+        next((f"guard of {reason}" for reason in one.recompile_reasons), None),
+        None if one.error is None else f"failed: {one.error}",
     )
 
 
 def phases(phases: Sequence[PhaseRow], runs: Sequence[RunRow], *, dark: bool = False) -> Picture:
     """Self time of each phase per run: stacked bars, a row per run, the longest phases first.
 
-    Beyond 64 runs, neighbours share a row.
+    Of more than 24 runs, those of one label that spent about as long, most of it in the same phase, share a row, the rarest
+    first; their bars are means.
 
     Parameters
     ----------
@@ -220,10 +204,15 @@ def phases(phases: Sequence[PhaseRow], runs: Sequence[RunRow], *, dark: bool = F
     """
     if not phases:
         return empty("No trace with events was read: they are in the files that TORCH_TRACE writes.", dark)
-    rows = folded_runs((row.run for row in phases), runs)
-    sums: Counter[str] = Counter()
+    sums, of_run = Counter[str](), defaultdict[int, Counter[str]](Counter)
     for row in phases:
         sums[row.phase] += row.self_time_ns
+        of_run[row.run][row.phase] += row.self_time_ns
+    # About: within a factor of two.
+    longest = (
+        (run, (max(mine, key=mine.__getitem__), mine.total().bit_length())) for run, mine in of_run.items()
+    )
+    rows = folded_runs(longest, runs)
     ordered = sorted(sums, key=lambda name: (-sums[name], name))
     named = [name for name in ordered if name in PHASE_COLOURS][:_PHASES]
     colours = {name: PHASE_COLOURS[name] for name in named}
@@ -231,10 +220,11 @@ def phases(phases: Sequence[PhaseRow], runs: Sequence[RunRow], *, dark: bool = F
         colours[_OTHERS] = GREY
     times: dict[str, Counter[int]] = {name: Counter() for name in colours}
     totals: Counter[int] = Counter()
-    for row in phases:
-        place = rows.row_of[row.run]
-        times[row.phase if row.phase in named else _OTHERS][place] += row.self_time_ns
-        totals[place] += row.self_time_ns
+    for run, mine in of_run.items():
+        place = rows.row_of[run]
+        for phase, ns in mine.items():
+            times[phase if phase in named else _OTHERS][place] += ns // rows.sizes[place]
+            totals[place] += ns // rows.sizes[place]
     seconds = time_axis(dark, max(totals.values()) / 1e9)
     figure = stacked_rows(rows.labels, legend_room(len(colours)), dark, xaxis=seconds)
     for name, colour in colours.items():
@@ -252,5 +242,5 @@ def phases(phases: Sequence[PhaseRow], runs: Sequence[RunRow], *, dark: bool = F
             **inside_text(colour),
             customdata=[[rows.first[at]] for at in of_row],
         )
-    note(figure, dark, rows.remark)
+    note(figure, dark, rows.remark, "a bar is the mean of its runs" if rows.folded else "")
     return figure

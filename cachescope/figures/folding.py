@@ -1,8 +1,9 @@
-"""Many things on few marks: if a picture cannot hold all, runs share a row and files a box. None is left out."""
+"""Many things on few marks: of many, runs that went alike share a row, and files a box. None is left out."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -10,9 +11,11 @@ from cachescope.figures.texts import run_labels, shown
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import RunRow
 from cachescope.grouping import by_key
-from cachescope.wording import plural
+from cachescope.wording import plural, rank_names
 
 MOST_ROWS: Final = 64
+# As many rows have a label and numbers in their bars.
+_MOST_ALONE: Final = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +25,7 @@ class Folded:
     row_of: dict[int, int]
     names: list[str]  # one per row
     first: list[int]  # the first run of each row
-    members: int  # the number of runs
+    sizes: list[int]  # how many runs it has
 
     @property
     def labels(self) -> list[str]:
@@ -32,28 +35,49 @@ class Folded:
     @property
     def folded(self) -> bool:
         """Whether runs share rows."""
-        return self.members > len(self.names)
+        return sum(self.sizes) > len(self.names)
 
     @property
     def remark(self) -> str:
         """That they do; empty if each has its own."""
         if not self.folded:
             return ""
-        return f"{plural(self.members, 'run')} in {len(self.names)} rows: neighbours share one"
+        rows = plural(len(self.names), "row")
+        return (
+            f"{plural(sum(self.sizes), 'run')} in {rows}, the rarest first: those that went alike share one"
+        )
 
 
-def folded_runs(of: Iterable[int], runs: Iterable[RunRow], most: int = MOST_ROWS) -> Folded:
-    """The rows for the runs that occur, in their order."""
-    numbers = sorted(set(of))
-    per_row = max(1, -(-len(numbers) // most))
-    groups = [numbers[at : at + per_row] for at in range(0, len(numbers), per_row)]
-    labels = run_labels(runs) if per_row == 1 else {}
-    names = [
-        labels.get(group[0], f"run {group[0]}") if len(group) == 1 else f"runs {group[0]}–{group[-1]}"
-        for group in groups
-    ]
+def folded_runs(of: Iterable[tuple[int, Hashable]], runs: Iterable[RunRow]) -> Folded:
+    """The rows for the runs that occur, in their order; of many, those of one label for which the same occurs share one, the rarest first."""
+    went, rows = by_key(of), {row.run: row for row in runs}
+    labels = {run: row.label for run, row in rows.items()}
+    groups = [[run] for run in sorted(went)]
+    if len(groups) > _MOST_ALONE:
+        alike = by_key(
+            ((labels.get(run), frozenset(Counter(went[run]).items())), run) for run in sorted(went)
+        )
+        groups = sorted(alike.values(), key=lambda group: (len(group), group))
+        # Where few went alike, neighbours share a row.
+        a_row = -(-len(groups) // MOST_ROWS)
+        groups = [
+            [run for group in groups[at : at + a_row] for run in group] for at in range(0, len(groups), a_row)
+        ]
+    names = [_name(group, rows) for group in groups]
     row_of = {run: row for row, group in enumerate(groups) for run in group}
-    return Folded(row_of, names, [group[0] for group in groups], len(numbers))
+    return Folded(row_of, names, [group[0] for group in groups], [*map(len, groups)])
+
+
+def _name(group: Sequence[int], rows: Mapping[int, RunRow]) -> str:
+    """A run, or how many, with the label that all have, and their ranks or numbers."""
+    mine = [rows[run] for run in group if run in rows]
+    if len(group) == 1:
+        return run_labels(mine).get(group[0], f"run {group[0]}")
+    labels = {row.label for row in mine}
+    ranks = sorted({row.rank for row in mine if row.rank is not None})
+    label = labels.pop() if len(labels) == 1 else None
+    told = f"ranks {rank_names(ranks)}" if ranks else label or rank_names(group)
+    return f"{len(group)} runs · {told}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,8 +33,7 @@ from cachescope.json_types import JsonObject
 from cachescope.terms import AOTAUTOGRAD, CACHES
 from cachescope.wording import duration, plural
 
-_OUTCOMES: Final = tuple(OUTCOME_COLOURS)
-CODES: Final = {outcome: code for code, outcome in enumerate(_OUTCOMES)}
+CODES: Final = {outcome: code for code, outcome in enumerate(OUTCOME_COLOURS)}
 """Outcomes as whole numbers, the worst last."""
 
 _MOST_GRAPHS: Final = 400
@@ -66,31 +65,16 @@ class Graph(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One cell: the worst outcome of its lookups, how many they are, and the lookup that it shows."""
+    """One cell: the worst of its lookups, which it shows, and how many they are."""
 
     row: int
-    cache: str
-    direction: str
-    compile_id: str
-    function: str
-    nth: int
+    block: tuple[str, str]  # cache and direction
+    graph: Graph
     order: int
     place: str | None
-    code: int
+    worst: LookupRow
     count: int
     taken: int
-    cache_key: str | None
-    lookup: int
-
-    @property
-    def graph(self) -> Graph:
-        """The graph that it is of."""
-        return Graph(self.compile_id, self.function, self.nth)
-
-    @property
-    def outcome(self) -> str:
-        """The worst outcome."""
-        return _OUTCOMES[self.code]
 
 
 def cells_of(lookups: Sequence[LookupRow], rows: Folded) -> list[Cell]:
@@ -99,18 +83,19 @@ def cells_of(lookups: Sequence[LookupRow], rows: Folded) -> list[Cell]:
     of_cell = defaultdict(list)
     for row, place in sorted(zip(lookups, place_labels(lookups), strict=True), key=_place_in_run):
         if row.outcome in CODES:
-            graph = _names(row)
-            nth = times[row.run, graph]
-            times[row.run, graph] += 1
-            of_cell[graph, nth, rows.row_of[row.run]].append((CODES[row.outcome], row, place))
+            names = _names(row)
+            nth = times[row.run, names]
+            times[row.run, names] += 1
+            of_cell[names, nth, rows.row_of[row.run]].append((CODES[row.outcome], row, place))
     cells = []
-    for (graph, nth, at), members in sorted(of_cell.items(), key=itemgetter(0)):
-        code, last, place = max(reversed(members), key=itemgetter(0))
+    for ((cache, direction, compile_id, function), nth, at), members in sorted(
+        of_cell.items(), key=itemgetter(0)
+    ):
+        _, worst, place = max(reversed(members), key=itemgetter(0))
         order = min(row.order for _, row, _ in members)
         taken = sum(row.time_taken_ns or 0 for _, row, _ in members)
-        cells.append(
-            Cell(at, *graph, nth, order, place, code, len(members), taken, last.cache_key, last.lookup)
-        )
+        graph = Graph(compile_id, function, nth)
+        cells.append(Cell(at, (cache, direction), graph, order, place, worst, len(members), taken))
     return cells
 
 
@@ -133,7 +118,7 @@ class _Block:
     """One cache and direction, with the graphs that were looked up there."""
 
     title: str
-    cells: list[tuple[Cell, Graph]]
+    cells: list[Cell]
     graphs: list[Graph]
 
 
@@ -141,8 +126,8 @@ def runs_by_graph(lookups: Sequence[LookupRow], runs: Sequence[RunRow], *, dark:
     """Outcomes as a heatmap: a row per run, a column per graph; a block of columns per cache and direction.
 
     A graph is a compile id of a function; where a run looks that up several times, as after ``torch._dynamo.reset()``,
-    each time has a column. Beyond 64 runs neighbours share a row, and a cell shows the worst outcome of its lookups;
-    beyond 400 graphs the last are left out, and the figure states it. Cells are clickable: ``customdata`` holds the lookup.
+    each time has a column. Of more than 24 runs those that went alike share a row, the rarest first, and a cell shows the worst
+    outcome of its lookups; beyond 400 graphs the last are left out, and the figure states it. Cells are clickable: ``customdata`` holds the lookup.
 
     Parameters
     ----------
@@ -155,12 +140,12 @@ def runs_by_graph(lookups: Sequence[LookupRow], runs: Sequence[RunRow], *, dark:
     """
     if not lookups:
         return empty("No lookup is recorded.", dark)
-    rows = folded_runs((row.run for row in lookups), runs)
+    rows = folded_runs(((row.run, (_names(row), row.outcome)) for row in lookups), runs)
     cells = cells_of(lookups, rows)
     blocks, left_out = _blocks(cells)
     columns = sum(len(block.graphs) for block in blocks)
     few = len(blocks) <= _TITLES_ON_ONE_LINE
-    worst = {cell.outcome for cell in cells}
+    worst = {cell.worst.outcome for cell in cells}
     top = legend_room(len(worst)) + PANEL_TITLE + (0 if few else 16)
     bottom = AXIS + (_LINE if any(graph.function for block in blocks for graph in block.graphs) else 0)
     figure = rows_canvas(rows.labels, top, dark, below=bottom)
@@ -170,7 +155,7 @@ def runs_by_graph(lookups: Sequence[LookupRow], runs: Sequence[RunRow], *, dark:
         _add_block(figure, number, block, domain, rows, texts, few)
     remarks = []
     if rows.folded:
-        remarks.append(f"{rows.remark}, and a cell shows their worst outcome")
+        remarks.append(f"{rows.remark}; a cell shows their worst outcome")
     if left_out:
         remarks.append(f"{plural(left_out, 'more graph')} not shown")
     note(figure, dark, *remarks, below=bottom)
@@ -178,14 +163,14 @@ def runs_by_graph(lookups: Sequence[LookupRow], runs: Sequence[RunRow], *, dark:
 
 
 def _blocks(cells: list[Cell]) -> tuple[list[_Block], int]:
-    of_block = by_key(((cell.cache, cell.direction), (cell, cell.graph)) for cell in cells)
+    of_block = by_key((cell.block, cell) for cell in cells)
     share = max(1, _MOST_GRAPHS // max(1, len(of_block)))
     blocks, left_out = [], 0
     for cache, direction in sorted(of_block, key=_place_of_block):
         mine = of_block[cache, direction]
         first: dict[Graph, int] = {}
-        for cell, graph in mine:
-            first[graph] = min(cell.order, first.get(graph, cell.order))
+        for cell in mine:
+            first[cell.graph] = min(cell.order, first.get(cell.graph, cell.order))
         graphs = sorted(first, key=lambda graph: (compile_order(graph.compile_id), first[graph], graph))
         left_out += len(graphs[share:])
         blocks.append(_Block(f"{cache} {direction}".strip(), mine, graphs[:share]))
@@ -231,13 +216,13 @@ def _add_block(
     z: list[list[int | None]] = [[None] * count for _ in rows.names]
     cell_texts = [[""] * count for _ in rows.names]
     lookups: list[list[int | None]] = [[None] * count for _ in rows.names]
-    for cell, graph in block.cells:
-        at = column.get(graph)
+    for cell in block.cells:
+        at = column.get(cell.graph)
         if at is None:
             continue
-        z[cell.row][at] = cell.code
-        lookups[cell.row][at] = cell.lookup
-        short = f"{names[cell.row]}, {ids[at]}: {cell.outcome}"
+        z[cell.row][at] = CODES[cell.worst.outcome]
+        lookups[cell.row][at] = cell.worst.lookup
+        short = f"{names[cell.row]}, {ids[at]}: {cell.worst.outcome}"
         cell_texts[cell.row][at] = _hover(cell, block, rows) if texts else short
     gap = 2 if count <= 40 else (1 if count <= 120 else 0)
     colours = list(OUTCOME_COLOURS.values())
@@ -269,14 +254,14 @@ def _title(text: str, few: bool) -> str:
 
 
 def _hover(cell: Cell, block: _Block, rows: Folded) -> str:
-    count, taken, key = cell.count, cell.taken, cell.cache_key
+    count, taken, key = cell.count, cell.taken, cell.worst.cache_key
     several = f" ({count} lookups, the worst shown)" if count > 1 else ""
     time = f", {duration(taken)} compiled" if taken else ""
-    again = f", number {cell.nth + 1} in this run" if cell.nth else ""
+    again = f", number {cell.graph.nth + 1} in this run" if cell.graph.nth else ""
     return hover(
         rows.names[cell.row],
-        f"{block.title}, compile {cell.compile_id}"[:80] + again,
+        f"{block.title}, compile {cell.graph.compile_id}"[:80] + again,
         cell.place,
-        f"{cell.outcome}{several}{time}",
+        f"{cell.worst.outcome}{several}{time}",
         None if key is None else f"key {key[:14]}…",
     )

@@ -34,7 +34,6 @@ _MOST_MARKS: Final = 2500
 # So that marks of several outcomes have room beside each other.
 _MOST_BINS: Final = 40
 _LANE: Final = 0.19
-_NO_KEY: Final = "no key"
 _EDGE: Final = "#1a1a1a"
 
 Clock = Literal["first", "wall", "run"]
@@ -74,7 +73,7 @@ def timeline(
     if many:
         marks = _shared(marks, len(labels))
     pixels = max(12.0, min(40.0, 640 / len(labels)))
-    top = legend_room(len({mark.outcome for mark in marks}))
+    top = legend_room(len({mark.of.outcome for mark in marks}))
     below = DATES if clock == "wall" else AXIS
     unit = {"type": "date"} if clock == "wall" else {"ticksuffix": " s"}
     figure = rows_canvas(
@@ -107,15 +106,8 @@ def timeline(
 class _Mark:
     """A mark on the lane of a run: one lookup, or several at one place; seconds."""
 
-    lookup: int
-    run: int
-    cache: str
-    outcome: str
-    compile_id: str
-    function: str
+    of: LookupRow
     place: str | None
-    key: str
-    begun: float
     x: float
     span: float  # until its compile ended
     count: int = 1
@@ -126,7 +118,12 @@ class _Mark:
     @property
     def y(self) -> float:
         """The middle of its lane."""
-        return self.row + (self.cache != AOTAUTOGRAD) * 2 * _LANE - _LANE
+        return self.row + (self.of.cache != AOTAUTOGRAD) * 2 * _LANE - _LANE
+
+    @property
+    def begun(self) -> float:
+        """When it was made, in seconds since the epoch."""
+        return (self.of.time or 0) / 1e9
 
 
 def _placed(timed: Sequence[LookupRow], runs: Sequence[RunRow], clock: Clock) -> tuple[list[_Mark], str]:
@@ -137,19 +134,7 @@ def _placed(timed: Sequence[LookupRow], runs: Sequence[RunRow], clock: Clock) ->
     if clock == "wall":
         start, since = dict.fromkeys(start, 0), "time of day (UTC)"
     marks = [
-        _Mark(
-            lookup=row.lookup,
-            run=row.run,
-            cache=row.cache,
-            outcome=row.outcome,
-            compile_id="-" if row.compile_id is None else row.compile_id,
-            function=row.function or "",
-            place=place,
-            key=_NO_KEY if row.cache_key is None else row.cache_key,
-            begun=time / 1e9,
-            x=(time - start[row.run]) / 1e9,
-            span=_span(row, time) / 1e9,
-        )
+        _Mark(row, place, x=(time - start[row.run]) / 1e9, span=_span(row, time) / 1e9)
         for row, time, place in zip(timed, times, place_labels(timed), strict=True)
     ]
     _find_at_once(marks)
@@ -167,10 +152,11 @@ def _span(row: LookupRow, time: int) -> int:
 def _find_at_once(marks: Sequence[_Mark]) -> None:
     """Mark those during which another run compiled the same key."""
     compiled = sorted(
-        (mark for mark in marks if mark.span > 0 and mark.key != _NO_KEY), key=lambda mark: mark.begun
+        (mark for mark in marks if mark.span > 0 and mark.of.cache_key is not None),
+        key=lambda mark: mark.begun,
     )
-    for same in by_key(((mark.cache, mark.key), mark) for mark in compiled).values():
-        if len({mark.run for mark in same}) > 1:
+    for same in by_key(((mark.of.cache, mark.of.cache_key), mark) for mark in compiled).values():
+        if len({mark.of.run for mark in same}) > 1:
             latest = -inf
             for at, mark in enumerate(same):
                 # By their beginnings: one overlaps an earlier one, or a later one overlaps it.
@@ -181,19 +167,19 @@ def _find_at_once(marks: Sequence[_Mark]) -> None:
 
 def _rows(marks: Sequence[_Mark], runs: Sequence[RunRow]) -> tuple[list[str], str]:
     """Give each mark its row; return the labels of the rows, and a remark on them."""
-    folded = folded_runs((mark.run for mark in marks), runs)
-    if folded.members == 1:
-        graphs = dict.fromkeys((mark.compile_id, mark.function) for mark in marks)
+    folded = folded_runs(((mark.of.run, (mark.of.cache, mark.of.outcome)) for mark in marks), runs)
+    if folded.sizes == [1]:
+        graphs = by_key(((mark.of.compile_id or "-", mark.of.function or ""), mark) for mark in marks)
         if 1 < len(graphs) <= MOST_ROWS:
             ordered = sorted(graphs, key=lambda one: compile_order(one[0]))
-            row_of = {graph: i for i, graph in enumerate(ordered)}
-            for mark in marks:
-                mark.row = row_of[mark.compile_id, mark.function]
+            for i, graph in enumerate(ordered):
+                for mark in graphs[graph]:
+                    mark.row = i
             labels = [shown(f"{compile_id} {function}".strip(), 20) for compile_id, function in ordered]
             return labels, f"a row per compile id of {folded.labels[0]}"
     for mark in marks:
-        mark.row = folded.row_of[mark.run]
-    return folded.labels, f"{folded.members:,} runs, neighbours share a row" if folded.folded else ""
+        mark.row = folded.row_of[mark.of.run]
+    return folded.labels, folded.remark
 
 
 def _shared(marks: Sequence[_Mark], rows: int) -> list[_Mark]:
@@ -201,11 +187,11 @@ def _shared(marks: Sequence[_Mark], rows: int) -> list[_Mark]:
     bins = min(max(10, _MOST_MARKS // (4 * rows)), _MOST_BINS)
     first = min(mark.x for mark in marks)
     step = (max(mark.x for mark in marks) - first or 1.0) / bins
-    places = by_key(((mark.row, mark.cache, int((mark.x - first) / step)), mark) for mark in marks)
+    places = by_key(((mark.row, mark.of.cache, int((mark.x - first) / step)), mark) for mark in marks)
     merged = []
     for _, members in sorted(places.items()):
         low, high = min(mark.x for mark in members), max(mark.x for mark in members)
-        outcomes = sorted(by_key((mark.outcome, mark) for mark in members).items())
+        outcomes = sorted(by_key((mark.of.outcome, mark) for mark in members).items())
         for at, (_, same) in enumerate(outcomes):
             x, end = min(mark.x for mark in same), max(mark.x + mark.span for mark in same)
             one = replace(
@@ -225,7 +211,7 @@ def _shared(marks: Sequence[_Mark], rows: int) -> list[_Mark]:
 def _draw(figure: Picture, marks: Sequence[_Mark], size: int, is_wall: bool) -> None:
     # On an axis of dates plotly counts in milliseconds.
     unit = 1000 if is_wall else 1
-    of_outcome = by_key((mark.outcome, mark) for mark in marks)
+    of_outcome = by_key((mark.of.outcome, mark) for mark in marks)
     for outcome, colour in OUTCOME_COLOURS.items():
         mine = of_outcome.get(outcome)
         if not mine:
@@ -247,7 +233,7 @@ def _draw(figure: Picture, marks: Sequence[_Mark], size: int, is_wall: bool) -> 
                     "opacity": 0.45,
                     "line": {"color": [_EDGE if one.at_once else colour for one in spans], "width": 1},
                 },
-                customdata=[mark.lookup for mark in spans],
+                customdata=[mark.of.lookup for mark in spans],
             )
         figure.add(
             "scatter",
@@ -259,20 +245,21 @@ def _draw(figure: Picture, marks: Sequence[_Mark], size: int, is_wall: bool) -> 
             marker={
                 "color": colour,
                 "size": size,
-                "symbol": ["diamond" if mark.cache == AOTAUTOGRAD else "circle" for mark in mine],
+                "symbol": ["diamond" if mark.of.cache == AOTAUTOGRAD else "circle" for mark in mine],
             },
             hovertext=[_hover(mark, is_wall) for mark in mine],
             hoverinfo="text",
-            customdata=[mark.lookup for mark in mine],
+            customdata=[mark.of.lookup for mark in mine],
         )
 
 
 def _hover(mark: _Mark, is_wall: bool) -> str:
     at = time_of_day(int(mark.x * 1e9)) if is_wall else f"{mark.x:.3f} s"
     span = f", then {duration(int(mark.span * 1e9))}" if mark.span else ""
-    what = f"lookup {mark.lookup}: {mark.cache}, {mark.outcome}"
+    row = mark.of
+    what = f"lookup {row.lookup}: {row.cache}, {row.outcome}"
     if mark.count > 1:
-        what = f"{mark.count} lookups, {mark.cache}, {mark.outcome}; the first is {mark.lookup}"
-    where = f"run {mark.run}, compile {mark.compile_id[:40]}, key {mark.key[:14]}"
+        what = f"{mark.count} lookups, {row.cache}, {row.outcome}; the first is {row.lookup}"
+    where = f"run {row.run}, compile {(row.compile_id or '-')[:40]}, key {(row.cache_key or 'no key')[:14]}"
     beside = "another run compiled the same key at the same time" if mark.at_once and mark.span else None
     return hover(what, where, mark.place, f"at {at}{span}", beside)

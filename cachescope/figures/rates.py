@@ -19,6 +19,7 @@ from cachescope.figures.canvas import (
     rows_canvas,
     stacked_rows,
     time_axis,
+    value_axis,
 )
 from cachescope.figures.folding import folded_runs
 from cachescope.figures.palette import GREEN, GREY, OUTCOME_COLOURS, SKY, VERMILLION, YELLOW
@@ -36,7 +37,7 @@ _GAP: Final = 0.06
 def outcomes(lookups: Sequence[LookupRow], runs: Sequence[RunRow], *, dark: bool = False) -> Picture:
     """Outcomes per cache and run: stacked bars, a panel per cache, a row per run.
 
-    Beyond 64 runs, neighbours share a row.
+    Of more than 24 runs, those that went alike share a row, the rarest first, and bars are shares.
 
     Parameters
     ----------
@@ -49,7 +50,7 @@ def outcomes(lookups: Sequence[LookupRow], runs: Sequence[RunRow], *, dark: bool
     """
     if not lookups:
         return empty("No lookup is recorded.", dark)
-    rows = folded_runs((row.run for row in lookups), runs)
+    rows = folded_runs(((row.run, (row.cache, row.outcome)) for row in lookups), runs)
     placed = by_key(((row.cache, row.outcome), rows.row_of[row.run]) for row in lookups)
     caches = sorted({cache for cache, _ in placed}, key=lambda c: (c not in CACHES, c))
     there = {outcome for _, outcome in placed}
@@ -61,8 +62,11 @@ def outcomes(lookups: Sequence[LookupRow], runs: Sequence[RunRow], *, dark: bool
         axis = "x" if number == 0 else f"x{number + 1}"
         totals = Counter(row for (of, _), places in placed.items() if of == cache for row in places)
         left = number * (width + _GAP)
-        place = {"domain": [left, min(1, left + width)], "title": axis_title("lookups", 4)}
-        figure.lay_out(**{f"xaxis{axis[1:]}": count_axis(dark, max(totals.values()), **place)})
+        what = "share of lookups" if rows.folded else "lookups"
+        place = {"domain": [left, min(1, left + width)], "title": axis_title(what, 4)}
+        shares = value_axis(dark, range=[0, 100], ticksuffix=" %", nticks=6, **place)
+        counts = count_axis(dark, max(totals.values()), **place)
+        figure.lay_out(**{f"xaxis{axis[1:]}": shares if rows.folded else counts})
         hits = 0
         for outcome in present:
             of_row = Counter(placed.get((cache, outcome), ()))
@@ -71,7 +75,7 @@ def outcomes(lookups: Sequence[LookupRow], runs: Sequence[RunRow], *, dark: bool
             said = {row: f"{cache}: {of_row[row]} of {totals[row]} {outcome}" for row in at}
             bars(
                 figure,
-                [of_row[row] for row in at],
+                [100 * of_row[row] / totals[row] if rows.folded else of_row[row] for row in at],
                 at,
                 colour,
                 [hover(rows.names[row], said[row]) for row in at],

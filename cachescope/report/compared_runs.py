@@ -8,7 +8,7 @@ from typing import Final
 
 from cachescope.answers.aligned_lookups import Aligned, Change
 from cachescope.answers.compared_runs import ComparedRuns, ComparedSide, ComparedTimes, SideTime
-from cachescope.answers.names import run_name
+from cachescope.answers.names import runs_name
 from cachescope.answers.recording import Recording
 from cachescope.frames.answer_rows import RateRow
 from cachescope.frames.recorded_rows import LookupRow
@@ -17,7 +17,7 @@ from cachescope.report.explanation import change_blocks
 from cachescope.report.layout import Line, rest
 from cachescope.report.time_spent import signed
 from cachescope.terms import FXGRAPH
-from cachescope.wording import clock, duration, percent, plural, rank_names
+from cachescope.wording import duration, percent, plural
 
 _GROUPS: Final = 8
 _NO_PHASE: Final = "–"
@@ -64,15 +64,7 @@ def _sides(read: Recording, found: ComparedRuns) -> tuple[str, str]:
 
 
 def _side_name(read: Recording, side: ComparedSide) -> str:
-    """A run, or how many, with their ranks and when the first of them began."""
-    runs = [read.facts.runs[run] for run in side.runs]
-    if len(runs) == 1:
-        return run_name(runs[0])
-    ranks = sorted({run.rank for run in runs if run.rank is not None})
-    begun = [run.start_time for run in runs if run.start_time is not None]
-    facts = [f"{'rank' if len(ranks) == 1 else 'ranks'} {rank_names(ranks)}"] if ranks else []
-    facts += [clock(min(begun))] if begun else []
-    return f"{len(runs)} runs" + (f" ({', '.join(facts)})" if facts else "")
+    return runs_name([read.facts.runs[run] for run in side.runs])
 
 
 def headline(found: ComparedRuns, times: ComparedTimes) -> Numbers:

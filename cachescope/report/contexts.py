@@ -69,8 +69,8 @@ def context_lines(found: Sharing) -> list[Line]:
     for column in found.columns[:_CONTEXTS_SHOWN]:
         lines += _context(column[0], found.keys[column[0].context])
         if len(column) > 1:
-            others = listed((row.context for row in column[1:]), _CONTEXTS_SHOWN)
-            lines.append(Line(f"{plural(len(column) - 1, 'other is', 'others are')} like it: {others}", 3))
+            like_it = plural(len(column) - 1, "other is", "others are")
+            lines.append(Line(f"{like_it} like it: {_numbers(column[1:])}", 3))
     lines += rest(len(found.columns) - _CONTEXTS_SHOWN, where="--json lists all", indent=0)
     more_pairs = rest(found.more_pairs, "pair", "--json lists all", indent=0)
     return [*lines, *parted([_alike(found), *map(_pair, found.pairs), more_pairs])]
@@ -87,7 +87,7 @@ def _sharing(groups: Sequence[GroupRow]) -> str:
 def _alike(found: Sharing) -> Iterator[Line]:
     """Which contexts are equal in the forms known for all of them, if the schema leaves some undecided."""
     if found.known_forms:
-        alike = " | ".join(", ".join(map(str, row.contexts)) for row in found.alike)
+        alike = " | ".join(rank_names(row.contexts) for row in found.alike)
         yield Line(f"alike in {', '.join(found.known_forms)}, which is known of all: {alike}")
 
 

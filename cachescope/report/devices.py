@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Final
 from cachescope.frames.device_rows import DeviceRow, MeasurementRow
 from cachescope.report.html import Reprs
 from cachescope.report.layout import Line, rest
-from cachescope.wording import listed, percent, plural
+from cachescope.wording import listed, percent, plural, rank_names
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _CUT: Final = 300
 _SHOWN: Final = 20
+_INDICES: Final = 8
 UNITS_OF_TYPE: Final = {"cuda": "SMs", "hip": "compute units", "xpu": "Xe cores", "cpu": "cores"}
 
 
@@ -83,13 +84,9 @@ def _measures(row: DeviceRow) -> Iterator[str]:
 
 def _where_seen(row: DeviceRow) -> str:
     """The runs that name it and its indices there, worded to follow the place."""
-    runs = f"; {'run' if len(row.runs) == 1 else 'runs'} {_numbers(row.runs)}" if row.runs else ""
-    indices = f"; as {_numbers(row.indices, row.type.replace('hip', 'cuda') + ':')}" if row.indices else ""
-    return runs + indices
-
-
-def _numbers(numbers: tuple[int, ...], prefix: str = "") -> str:
-    return listed((f"{prefix}{number}" for number in numbers), 8)
+    runs = f"; {'run' if len(row.runs) == 1 else 'runs'} {rank_names(row.runs)}" if row.runs else ""
+    named = listed((f"{row.type.replace('hip', 'cuda')}:{index}" for index in row.indices), _INDICES)
+    return runs + (f"; as {named}" if named else "")
 
 
 def _datasheet(row: DeviceRow, told_of: dict[str, int]) -> Iterator[Line]:

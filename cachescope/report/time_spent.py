@@ -150,11 +150,13 @@ def time_lines(spent: TimeSpent) -> list[Line]:
         text = "no trace with events was read: they are in the files that torch writes to the folder TORCH_TRACE names"
         parts = (start_lines(spent.starts), [Line(text, style="bold")])
         return [*list(parted(parts))[1:], *problem_lines(spent.problems)]
-    shown = tuple(member.time for member in spent.members)
+    shown = told = tuple(member.time for member in spent.members)
+    title = "where the time of compiling went"
     if len(shown) > _RUNS:
-        slowest = sorted(shown, key=lambda one: -one.readings.total_ns)[:_RUNS]
-        shown = tuple(sorted(slowest, key=lambda one: one.run))
-    lines = [Line("where the time of compiling went", style="bold")]
+        ordered = sorted(shown, key=lambda one: one.readings.total_ns)
+        shown, told = (ordered[-1], ordered[len(ordered) // 2], ordered[0]), spent.alike
+        title += f": the slowest of {len(ordered):,} processes, the median and the quickest"
+    lines = [Line(title, style="bold")]
     for first in range(0, len(shown), _SIDE_BY_SIDE):
         lines += [Line(), *_table(shown[first : first + _SIDE_BY_SIDE], is_pair=len(spent.members) == 2)]
     lines.append(Line())
@@ -164,9 +166,9 @@ def time_lines(spent: TimeSpent) -> list[Line]:
         waited = () if spent.ranks is None else rank_texts(spent.ranks, spent.runs)
         lines += [Line(text, hang=3) for text in (*waited, *apart_texts(spent.apart))]
         lines.append(Line())
-    for one in shown:
+    for one in told[:_RUNS]:
         lines += _reading_lines(one)
-    lines += rest(len(spent.runs) - len(shown), "run", "the slowest are shown, --json lists all", indent=0)
+    lines += rest(len(told) - _RUNS, "command", "--json lists all runs", indent=0)
     if spent.without:
         names = listed(spent.without, _WITHOUT_SHOWN)
         lines.append(Line(f"no trace with events: {names}", style="dim"))
@@ -257,8 +259,8 @@ def _saved(one: RunTime) -> str:
     readings = one.readings
     if not readings.hits:
         return "nothing hit"
-    hits = plural(readings.hits, "hit")
+    hits = f"{'its' if one.of == 1 else 'their'} {plural(readings.hits, 'hit')}"
     if readings.saved_ns is None:
-        return f"what its {hits} saved is not recorded"
+        return f"what {hits} saved is not recorded"
     least = "at least " if readings.hits_without_time else ""
-    return f"its {hits} saved {least}{duration(readings.saved_ns)}"
+    return f"{hits} saved {least}{duration(readings.saved_ns)}"

@@ -115,6 +115,21 @@ def test_processes_that_are_no_ranks_could_have_started_one_after_another() -> N
     )
 
 
+@pytest.mark.parametrize(
+    ("others", "told"),
+    [
+        ([], "1 of 2 misses was avoidable, by epilogue_fusion"),
+        (["2"], "2 of 3 misses were avoidable, by epilogue_fusion"),
+    ],
+)
+def test_misses_without_a_time_are_counted_as_one_counts(others: list[str], told: str) -> None:
+    keys = [{"gm": CODE, "inductor_config[epilogue_fusion]": value} for value in ("True", "False", *others)]
+    runs = [
+        run(fx(f"f{n}", details=details, at=20 * n), cache_dir="/cache") for n, details in enumerate(keys)
+    ]
+    assert headline(Chosen(scope_of(*runs))).startswith(told)
+
+
 def test_another_machine_is_no_setting() -> None:
     keys = [{"gm": CODE, "system_info[device]": device} for device in ("A100", "H100")]
     runs = [

@@ -37,7 +37,7 @@ def test_what_was_seen_stands_beside_the_datasheet() -> None:
 
 def test_the_text_is_short_and_stable() -> None:
     card = cachescope.read(cachescope.sample("tour")).device_card(0)
-    assert repr(card) == "0  cpu\n   seen in keys of lookups; runs 0, 1, 2, 3, 4, 5"
+    assert repr(card) == "0  cpu\n   seen in keys of lookups; runs 0-5"
     assert "TFLOPS" not in card._repr_html_() and card.frame["device"].tolist() == [0]
 
 

@@ -1,0 +1,88 @@
+"""What stands first for 156 runs and for 128 ranks: groups in place of lists, the one that differs on top."""
+
+from pathlib import Path
+
+import pytest
+
+import cachescope
+from cachescope.figures.compile_time import phases
+from cachescope.figures.rates import outcomes
+from cachescope.readers.logs.byte_source import zstd
+from tests.cli.conftest import Run
+from tests.conftest import Recording
+from tests.many_runs import begun, fortnight, write_ranks
+from tests.readings import read_once
+
+pytestmark = pytest.mark.usefixtures("commands_read_once")
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A fortnight: cold, then 152 that hit but for three with another option."""
+    traces = (cachescope.sample("config_flip") / "trace").iterdir()
+    data = sorted((zstd.decompress(path.read_bytes()) for path in traces), key=begun)
+    folder = tmp_path_factory.mktemp("fortnight")
+    fortnight(data, folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def ranks(recording: Recording, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A job of 128 ranks on 16 nodes: the last rank compiled, the others found its entries."""
+    traces = recording("2.13.0", "four_ranks") / "trace"
+    cold, warm = sorted((path.read_bytes() for path in traces.glob("*rank_0_*")), key=begun)
+    folder = tmp_path_factory.mktemp("ranks")
+    write_ranks(folder, (warm, cold), 128)
+    return folder
+
+
+def test_ranks_in_a_folder_for_each_node_are_one_start(
+    ranks: Path, tmp_path: Path, recording: Recording
+) -> None:
+    told = str(read_once(ranks)).splitlines()[0]
+    assert told == "cachescope.Scope: Nothing was compiled twice: 12.7 s of first compiles"
+    traces = recording("2.13.0", "four_ranks") / "trace"
+    cold = max((path.read_bytes() for path in traces.glob("*rank_0_*")), key=len)
+    write_ranks(tmp_path, (cold, cold), 16)
+    told = str(cachescope.read(tmp_path)).splitlines()[0]
+    assert "12.7 s of first compiles" in told and "all ranks together compiled for 3 min 23 s" in told
+
+
+def test_the_time_of_many_processes_is_that_of_the_slowest_the_median_and_the_quickest(
+    run: Run, ranks: Path
+) -> None:
+    rows = run("time", ranks).out.splitlines()
+    assert (
+        rows[0]
+        == "where the time of compiling went: the slowest of 128 processes, the median and the quickest"
+    )
+    assert rows[2].split() == ["run", "0", "run", "65", "run", "1"]
+    text = " ".join(" ".join(rows).split())
+    assert "the slowest of 128, run 0 (rank 127, pid 5127, 15:39:17), took 10.8 s longer" in text
+    at = text.index("run 0 (rank 127, pid 5127, 15:39:17): hits in all caches could still save about 13.1 s")
+    others = "127 runs (ranks 0-126, 15:39:17) together: no hit could save more"
+    assert text.index(others) > at and "their 127 hits saved 26 min 20 s" in text
+    assert len(rows) < 40
+
+
+def test_lists_of_numbers_are_spans(run: Run, ranks: Path) -> None:
+    assert "127 others are like it: 1-127" in run("contexts", ranks).out
+    assert "which is known of all: 0-127" in " ".join(run("contexts", ranks).out.split())
+    assert "runs 0-127" in run("devices", ranks).out
+
+
+def test_of_many_runs_those_that_went_alike_share_a_row_and_bars_are_shares(ranks: Path, runs: Path) -> None:
+    scope = read_once(ranks)
+    drawn = outcomes(scope.shown.rows, scope.tables.runs.rows)
+    assert drawn.layout["yaxis"]["ticktext"] == ["run 0 · rank 127 · 15:39:17", "127 runs · ranks 0-126"]
+    assert [(bar["name"], bar["x"]) for bar in drawn.data if bar["hoverinfo"] == "text"] == [
+        ("hit", [100]), ("full_miss", [100]), ("hit", [100]), ("full_miss", [100]),
+    ]  # fmt: skip
+    of_time = phases(scope.phases_read[0].rows, scope.tables.runs.rows)
+    (loading,) = (bar for bar in of_time.data if bar["name"] == "loading")
+    # The mean of a row, not the sum.
+    assert loading["x"][0] < 0.1 and 2 < loading["x"][1] < 2.5
+    scope = read_once(runs)
+    drawn = outcomes(scope.shown.rows, scope.tables.runs.rows)
+    labels = drawn.layout["yaxis"]["ticktext"]
+    assert labels[0].startswith("run 0 · ") and len(labels) == 8
