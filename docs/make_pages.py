@@ -60,6 +60,7 @@ FRAME_GROUPS = {
         "compiles",
         "symbols",
         "recompiles",
+        "recorded",
         "problems",
     ),
     "Why lookups missed": ("misses", "causes", "changes", "hit_rates", "false_hits", "checks"),
@@ -110,6 +111,7 @@ FRAME_GROUPS = {
 # How the frames that are not simply an attribute of the Scope are asked for in Python.
 ASKED_BY = {
     "hash_details": "scope.hash_details(lookup=…)",
+    "recorded": 'scope.recorded("0/0")',
     "changes": "scope.explain(…).frame",
     "hit_rates": "scope.hit_rates(by=[…])",
     "checks": "scope.check(…).frame",

@@ -186,6 +186,35 @@ class Read(Recording):
         detail_set = detail_set_of(self.tables, cache_key, lookup)
         return _frame(self.tables.hash_details.details(detail_set), Detail)
 
+    def recorded(self, compile_id: str) -> pd.DataFrame:
+        """What traces have of the compiles with an id in full: graphs, guards, generated code; see ``describe("recorded")``.
+
+        Parameters
+        ----------
+        compile_id : str
+            Of a compile, as ``0/0``.
+
+        Raises
+        ------
+        NotFoundError
+            If no trace that was read has a text of such a compile.
+
+        Notes
+        -----
+        The traces are read again for it. A compile of which a cache had everything has no generated code.
+
+        Examples
+        --------
+        >>> import cachescope
+        >>> texts = cachescope.read(cachescope.sample("config_flip")).recorded("0/0")
+        >>> texts.loc[texts["name"] == "dynamo_output_graph", "run"].tolist()
+        [0, 1, 2]
+        """
+        from cachescope.frames.compile_rows import RecordedText
+        from cachescope.readers.logs.recorded_texts import recorded_texts
+
+        return _frame(recorded_texts(self.tables.runs.rows, self.tables.stamps, compile_id), RecordedText)
+
     def locks(self) -> pd.DataFrame:
         """One row per lock file: whether a process holds it now. Each lock is tried, and released at once."""
         from cachescope.frames.linked_rows import LockRow

@@ -19,7 +19,7 @@ from cachescope.version import __version__
 # In the order of the help.
 COMMANDS: Final = {
     "explain": "cachescope.cli.explain", "what-if": "cachescope.cli.what_if", "time": "cachescope.cli.time",
-    **dict.fromkeys(SUBJECTS, "cachescope.cli.subject"), "diff": "cachescope.cli.diff", "entries": "cachescope.cli.entries",
+    **dict.fromkeys(SUBJECTS, "cachescope.cli.subject"), "recorded": "cachescope.cli.recorded", "diff": "cachescope.cli.diff", "entries": "cachescope.cli.entries",
     "audit": "cachescope.cli.audit", "contexts": "cachescope.cli.contexts", "devices": "cachescope.cli.devices",
     "vllm": "cachescope.cli.vllm",
     "lock": "cachescope.cli.lock", "verify": "cachescope.cli.verify", "check": "cachescope.cli.check",

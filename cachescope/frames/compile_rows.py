@@ -53,6 +53,17 @@ class CompileRow:
     bypasses: int | None = col("how many were bypassed", missing="as for hits", default=None)
 
 
+@row("recorded")
+class RecordedText:
+    """One text that torch recorded of one compile: a graph, guards, generated code; only traces have them."""
+
+    run: int = col("the process, an id into runs")
+    compile_id: str = col("frame / compile of that frame, with the attempt if it is not the first", torch_name="CompileId")
+    name: str = col("torch's name of it, as dynamo_output_graph, aot_forward_graph, inductor_output_code, dynamo_cpp_guards_str")
+    file: str | None = col("the file that torch wrote it to", missing="none, or not recorded", torch_name="filename")
+    text: str = col("the text", torch_name="payload")
+
+
 @row("symbols")
 class SymbolRow:
     """One size or number that became a symbol in the last attempt of one compile; only traces have them."""

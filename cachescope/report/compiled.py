@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, TypeVar
 
 from cachescope.analysis.compiles.frames import recompiles
@@ -11,9 +11,10 @@ from cachescope.analysis.compiles.ranges import bounds_of
 from cachescope.analysis.rates import known_sum
 from cachescope.answers.names import place_name, place_of
 from cachescope.answers.recording import Recording
-from cachescope.frames.compile_rows import CompileRow, RecompileRow, SymbolRow
+from cachescope.frames.compile_rows import CompileRow, RecompileRow, RecordedText, SymbolRow
 from cachescope.grouping import by_key
 from cachescope.notebook_cells import of_any_process
+from cachescope.readers.logs.trace_compiles import first_attempt
 from cachescope.report.layout import Line, first_items, parted
 from cachescope.report.why_missed import problem_lines
 from cachescope.wording import duration, listed, plural, short_names
@@ -24,6 +25,7 @@ Files = Mapping[str, str]
 """What each file of the program is called in a line: its name, and as much of its path as tells it from the others."""
 
 _ROWS: Final = 3
+_RUNS: Final = 8
 _KINDS: Final = {
     "first": ("first compile", "first compiles"),
     "recompile": ("recompile", "recompiles"),
@@ -67,6 +69,28 @@ def blocks(read: Recording, most: int = 10, where: str = "--json") -> list[Line]
     }
     lists = (first_items(title, items, most, f"{where} lists all", 2) for title, items in sections.items())
     return [Line(_headline(compiles), style="bold", hang=3), *parted(lists), *problems]
+
+
+def recorded_lines(texts: Sequence[RecordedText]) -> list[Line]:
+    """The names of the texts of a compile, in torch's order, each with its length and the runs that have it."""
+    every = {one.run for one in texts}
+    title = f"what torch recorded of compile {first_attempt(texts[0].compile_id)} in {runs_text(every)}"
+    lines = [Line(title, style="bold")]
+    for name, alike in by_key((one.name, one) for one in texts).items():
+        lengths = sorted(one.text.count("\n") + 1 for one in alike)
+        least = "" if lengths[0] == lengths[-1] else f"{lengths[0]:,} to "
+        size = least + plural(lengths[-1], "line")
+        runs = {one.run for one in alike}
+        count = "" if len(alike) == len(runs) else f"{len(alike)} texts of "
+        lines.append(
+            Line(name, 3, right=f"{count}{size}{'' if runs == every else f', in {runs_text(runs)}'}")
+        )
+    return [*lines, Line("--show NAME prints the texts of a name", 3, "dim")]
+
+
+def runs_text(runs: Collection[int]) -> str:
+    """``run 0``, ``runs 0, 1 and 6 more``."""
+    return f"run{'s' * (len(runs) > 1)} {listed(sorted(runs), _RUNS)}"
 
 
 def _headline(compiles: Sequence[CompileRow]) -> str:
