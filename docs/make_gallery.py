@@ -13,6 +13,7 @@ from cachescope.figures.picture import drawing_js
 EXAMPLES: Final = {
     "causes": ["tour", "figures.causes(scope.causes)"],
     "outcomes": ["tour", "figures.outcomes(scope.lookups, scope.runs)"],
+    "trend": ["tour", "figures.trend(scope.trend)"],
     "runs_by_graph": ["tour", "figures.runs_by_graph(scope.lookups, scope.runs)"],
     "timeline": ["tour", "figures.timeline(scope.lookups, scope.runs)"],
     "phases": ["training", "figures.phases(scope.phases, scope.runs)"],

@@ -102,7 +102,7 @@ class Card:
         return cls(
             row=cause,
             title=_title(cause),
-            cost=cost_of(cause, is_of_vllm=is_of_vllm),
+            cost=cost_of(facts, cause),
             misses=cause.misses,
             runs=len(cause.runs),
             roots=len(roots),
@@ -123,7 +123,7 @@ class Card:
 
 @dataclass(frozen=True, slots=True)
 class Cards:
-    """The causes but for first lookups, in which there is nothing to explain: the costliest first."""
+    """The causes but for first lookups, in which there is nothing to explain: those that were avoidable first, then the costliest."""
 
     cards: tuple[Card, ...]  # the first of them, each under a title of its own
     # How many further ones there are, and how many misses they made.
@@ -155,6 +155,7 @@ class Cards:
         """
         among = Chosen(read) if chosen is None else chosen
         every = [cause for cause in among.causes if not kind_of(cause).is_first]
+        every.sort(key=lambda cause: cost_of(read.facts, cause) not in ("avoidable", "at once"))
         rest = every[most:]
         return cls(
             tuple(_apart([Card.of(among, cause, places) for cause in every[:most]])),

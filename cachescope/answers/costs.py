@@ -11,6 +11,7 @@ from cachescope.analysis.differences import is_input
 from cachescope.analysis.phases.frame import self_times
 from cachescope.analysis.phases.names import VECTOR_TEST, WAITING_FOR_TEST
 from cachescope.answers.chosen import Chosen
+from cachescope.answers.facts import Facts
 from cachescope.answers.names import short_field
 from cachescope.answers.recording import Recording
 from cachescope.answers.summary import counts_text, phases_of
@@ -55,6 +56,7 @@ class Costs:
 
     is_timed: bool
     avoidable: tuple[tuple[CauseRow, int], ...]  # the causes of what was avoidable, the costliest first
+    avoidable_in: dict[int, int]  # the same by the run that compiled it
     others: dict[str, int]  # the rest, by the keys of the words for it
     ranks_ns: int | None  # what all ranks compiled together; None where no start has several
     at_once_ns: int  # how much of it several compiled at once
@@ -88,12 +90,14 @@ class Costs:
             if ns is not None:
                 of_run.setdefault(facts.lookups[miss.lookup].run, []).append((miss, ns))
         of_start = _jobs(chosen.read)
-        avoidable, others, firsts = Counter[int](), Counter[str](), set[int]()
+        avoidable, avoidable_in = Counter[int](), Counter[int]()
+        others, firsts = Counter[str](), set[int]()
         for run in _path(of_run, of_start):
             for miss, amount in of_run[run]:
                 what = _what(chosen, miss, of_start)
                 if what == "avoidable":
                     avoidable[miss.cause] += amount
+                    avoidable_in[run] += amount
                 else:
                     others[what] += amount
                 if what == "first":
@@ -103,6 +107,7 @@ class Costs:
         return cls(
             is_timed,
             tuple((facts.causes[cause], amount) for cause, amount in avoidable.most_common()),
+            avoidable_in,
             dict(others.most_common()),
             sum(amount for _, amount in of_ranks) if is_timed and of_ranks else None,
             sum(at_once) if is_timed else 0,
@@ -127,7 +132,7 @@ def _what(chosen: Chosen, miss: MissRow, of_start: dict[int, tuple[int, ...]]) -
     """What the compile after a miss was."""
     facts = chosen.read.facts
     row = facts.lookups[miss.lookup]
-    what = cost_of(facts.causes[miss.cause], is_of_vllm=row.cache == VLLM)
+    what = cost_of(facts, facts.causes[miss.cause])
     if what == "at once":
         # One of the ranks has to compile it; processes that are no ranks can start one after another.
         return "first" if row.run in of_start else "avoidable"
@@ -149,12 +154,12 @@ def _path(
             yield run
 
 
-def cost_of(cause: CauseRow, *, is_of_vllm: bool) -> str:
+def cost_of(facts: Facts, cause: CauseRow) -> str:
     """What the compiles after the misses of a cause were: avoidable, at once, or one of the others."""
     cost = kind_of(cause).cost
     if cost != "fields":
         return cost
-    if is_of_vllm:
+    if facts.lookups[facts.misses_of(cause.cause)[0].lookup].cache == VLLM:
         return "factors"
     if any(map(_is_code, cause.fields)):
         return "edited"

@@ -130,6 +130,14 @@ class Read(Recording):
         return _frame(ranks_apart(self.tables.vllm_factors.rows, self.named_of_vllm), RankRow)
 
     @property
+    def trend(self) -> pd.DataFrame:
+        """One row per start, in the order of time: a process, or all ranks of a job, with its commit, its hit rate and what was avoidable."""
+        from cachescope.answers.trend import trend_rows
+        from cachescope.frames.answer_rows import TrendRow
+
+        return _frame(trend_rows(self), TrendRow)
+
+    @property
     def recompiles(self) -> pd.DataFrame:
         """One row per guard whose failure caused recompiles of a function, the costliest first; read together with ``compiles``."""
         from cachescope.analysis.compiles.frames import recompiles

@@ -21,7 +21,7 @@ from cachescope.figures.picture import as_plotly
 
 __all__ = [
     "autotune_margins", "causes", "compiles", "context_sharing", "device_rates", "entry_ages", "entry_sizes", "key_difference",
-    "link_layers", "outcomes", "phases", "runs_by_graph", "sensitivity", "timeline", "what_if_rates",
+    "link_layers", "outcomes", "phases", "runs_by_graph", "sensitivity", "timeline", "trend", "what_if_rates",
 ]  # fmt: skip
 
 autotune_margins = as_plotly(autotuning.autotune_margins)
@@ -38,4 +38,5 @@ phases = as_plotly(compile_time.phases)
 runs_by_graph = as_plotly(graph_grid.runs_by_graph)
 sensitivity = as_plotly(ranking.sensitivity)
 timeline = as_plotly(over_time.timeline)
+trend = as_plotly(rates.trend)
 what_if_rates = as_plotly(rates.what_if_rates)

@@ -1,4 +1,4 @@
-"""How many lookups hit: per run and cache, and before and after a what-if."""
+"""How many lookups hit: per run and cache, start by start, and before and after a what-if."""
 
 from __future__ import annotations
 
@@ -21,15 +21,16 @@ from cachescope.figures.canvas import (
     time_axis,
     value_axis,
 )
-from cachescope.figures.folding import folded_runs
+from cachescope.figures.folding import MOST_ROWS, folded_runs
 from cachescope.figures.palette import GREEN, GREY, OUTCOME_COLOURS, SKY, VERMILLION, YELLOW
 from cachescope.figures.picture import Picture
 from cachescope.figures.texts import hover, shown
+from cachescope.frames.answer_rows import TrendRow
 from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.frames.replay_rows import WhatIfRate
 from cachescope.grouping import by_key
 from cachescope.terms import CACHES
-from cachescope.wording import duration, percent
+from cachescope.wording import duration, file_time, percent, plural
 
 _GAP: Final = 0.06
 
@@ -97,6 +98,54 @@ def outcomes(lookups: Sequence[LookupRow], runs: Sequence[RunRow], *, dark: bool
     return figure
 
 
+def trend(trend: Sequence[TrendRow], *, dark: bool = False) -> Picture:
+    """How starts went one after another: the hit rate, and what was compiled after misses, avoidable or not.
+
+    The last 64 rows, in the order given.
+
+    Parameters
+    ----------
+    trend : DataFrame or sequence of its rows
+        The frame trend: start_time, label, commit, hit_rate, time_lost_ns, avoidable_ns.
+    dark : bool
+        For a dark background.
+    """
+    if not trend:
+        return empty("No start looked anything up.", dark)
+    rows = trend[-MOST_ROWS:]
+    labels = [shown(_start(row)) for row in rows]
+    lost = [row.time_lost_ns or 0 for row in rows]
+    avoidable = [row.avoidable_ns or 0 for row in rows]
+    longest_s = max(map(max, lost, avoidable)) / 1e9
+    figure = stacked_rows(
+        labels,
+        legend_room(2) + PANEL_TITLE,
+        dark,
+        xaxis=value_axis(dark, range=[0, 100], ticksuffix=" %", nticks=6, domain=[0, 0.47]),
+        xaxis2=time_axis(dark, longest_s, domain=[0.53, 1]),
+    )
+    shares = [f"{percent(row.hit_rate)} of {plural(row.lookups, 'lookup')}" for row in rows]
+    _part(figure, "x", "hit", GREEN, [100 * (row.hit_rate or 0) for row in rows], shares, labels)
+    for name, colour, times in (
+        ("known avoidable", VERMILLION, avoidable),
+        ("other compiles after misses", GREY, [max(0, a - b) for a, b in zip(lost, avoidable, strict=True)]),
+    ):
+        texts = [f"{duration(ns)} {name}" for ns in times]
+        _part(figure, "x2", name, colour, [ns / 1e9 for ns in times], texts, labels, showlegend=True)
+    panel_title(figure, "<b>lookups that hit</b>")
+    panel_title(figure, "<b>compiled after misses</b>", "x2")
+    left_out = len(trend) - len(rows)
+    note(figure, dark, f"{plural(left_out, 'earlier one')} not shown" if left_out else "")
+    return figure
+
+
+def _start(row: TrendRow) -> str:
+    """When it began, its commit or what else tells it from others; or how many there were."""
+    when = "" if row.start_time is None else file_time(row.start_time)
+    several = f"{row.starts} starts" if row.starts > 1 else ""
+    return " · ".join(filter(None, (when[:10] if several else when, row.commit or row.label, several)))
+
+
 def what_if_rates(rates: Sequence[WhatIfRate], *, dark: bool = False) -> Picture:
     """Before and after a what-if: lookups by outcome, and compile time saved and lost.
 
@@ -158,6 +207,7 @@ def _part(
     amounts: list[Any],
     texts: list[str],
     labels: list[str],
+    **trace: Any,
 ) -> None:
     bars(
         figure,
@@ -167,9 +217,8 @@ def _part(
         [f"{label}: {text}" for label, text in zip(labels, texts, strict=True)],
         xaxis=axis,
         name=name,
-        showlegend=axis == "x",
         text=[text if amount else "" for text, amount in zip(texts, amounts, strict=True)],
-        **inside_text(colour),
+        **{"showlegend": axis == "x", **inside_text(colour), **trace},
     )
 
 

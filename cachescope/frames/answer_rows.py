@@ -1,8 +1,9 @@
-"""Rows of results: misses and their causes, changed fields, hit rates, differences between ranks."""
+"""Rows of results: misses and their causes, changed fields, hit rates, how starts went, differences between ranks."""
 
 from __future__ import annotations
 
-from cachescope.rows import col, row
+from cachescope.frames.recorded_rows import RunRow
+from cachescope.rows import Time, col, row, same_as
 from cachescope.verdict_kinds import VERDICTS
 
 # fmt: off
@@ -88,6 +89,25 @@ class RateRow:
         missing="not recorded")
     time_hit_rate: float | None = col(
         "time saved / (time saved + time lost)", missing="the times of the hits, or those of the others, are not recorded")
+
+
+@row("trend")
+class TrendRow:
+    """One start: a process, or all ranks of a job, with how its lookups went."""
+
+    run: int = col("the process, of a job its first rank; an id into runs")
+    start_time: Time | None = col("when the first of its processes began", unit="UTC", missing="the log has no times")
+    label: str | None = same_as(RunRow, "label")
+    commit: str | None = same_as(RunRow, "commit")
+    starts: int = col("1; where rows are added up, how many there are")
+    lookups: int = same_as(RateRow, "lookups")
+    hits: int = same_as(RateRow, "hits")
+    unknown: int = same_as(RateRow, "unknown")
+    hit_rate: float | None = same_as(RateRow, "hit_rate")
+    time_lost_ns: int | None = same_as(RateRow, "time_lost_ns")
+    avoidable_ns: int | None = col(
+        "how much of what its slowest rank compiled after misses is known to have been avoidable: compiled before within what was read, "
+        "or caused by a setting, a folder or an order of starts", unit="ns", missing="no time of any miss is recorded")
 
 
 @row("rank_differences")

@@ -10,7 +10,7 @@ from cachescope.catalogue.defects import Defect
 from cachescope.catalogue.facts import FieldFacts
 from cachescope.components import Detail
 from cachescope.errors import NotFoundError
-from cachescope.frames.answer_rows import CauseRow, ChangeRow, MissRow, RankDifference, RateRow
+from cachescope.frames.answer_rows import CauseRow, ChangeRow, MissRow, RankDifference, RateRow, TrendRow
 from cachescope.frames.audit_rules import AUDIT_RULES
 from cachescope.frames.checks import AuditRow, Bar, FalseHit
 from cachescope.frames.compared import Built, ComparedLookup, CoverageRow, DifferenceRow
@@ -57,7 +57,7 @@ FRAMES: Final[dict[str, type]] = {
         FactorsRow, StartRow, Detail, ChangeRow, RateRow, WhatIfRow, WhatIfRate, WhatIfCause, WhatIfRun,
         WhatIfDifference, WhatIfWarning, CauseSaving, SensitivityRow, EvidenceRow, IsolationKeyRow,
         GroupRow, PairRow, FormDifference, ManifestDifference, CachingFile, DifferenceRow, ComparedLookup,
-        Built, RankDifference, PredictionRow, CoverageRow, FieldFacts, BypassFacts, Defect, Bar, FalseHit, AuditRow,
+        Built, RankDifference, TrendRow, PredictionRow, CoverageRow, FieldFacts, BypassFacts, Defect, Bar, FalseHit, AuditRow,
     )
 }  # fmt: skip
 """The class of the rows of each frame."""

@@ -6,7 +6,7 @@ from cachescope.analysis.rates import grouped, rates
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.recording import Recording
 from cachescope.answers.summary import compile_time, predicted_lookups, seen_text
-from cachescope.figures.texts import run_labels
+from cachescope.figures.folding import folded_runs
 from cachescope.report.blocks import Table, table
 from cachescope.report.tables import Column, shared, timed
 from cachescope.wording import percent
@@ -35,11 +35,13 @@ def rate_numbers(chosen: Chosen) -> tuple[tuple[str, str, str], ...]:
 
 
 def rates_table(scope: Recording) -> Table:
-    """The rates of each run and cache."""
-    runs = scope.facts.runs.values()
-    labels = run_labels(runs)
-    groups = grouped(scope.facts.lookups.values(), lambda row: (row.run, row.cache))
-    rows = [(labels[run], cache, rates(lookups)) for (run, cache), lookups in groups.items()]
+    """The rates of each run and cache; of many runs, of those that went alike, the most time lost first."""
+    lookups = scope.facts.lookups.values()
+    folded = folded_runs(((row.run, (row.cache, row.outcome)) for row in lookups), scope.facts.runs.values())
+    groups = grouped(lookups, lambda row: (folded.row_of[row.run], row.cache))
+    rows = [(folded.names[at], cache, rates(some)) for (at, cache), some in groups.items()]
+    if folded.folded:
+        rows.sort(key=lambda row: -(row[2].time_lost_ns or 0))
     is_any_unknown = any(rate.unknown for *_, rate in rows)
     columns = (
         Column("Run", "word", lambda row: row[0]),

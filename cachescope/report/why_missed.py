@@ -15,6 +15,7 @@ from cachescope.answers.explanation import Explanation
 from cachescope.answers.names import lookups_of_cause
 from cachescope.answers.recording import Recording
 from cachescope.answers.summary import MAY_BE_NO_LOOKUP, counts_text, footer
+from cachescope.answers.trend import is_spread
 from cachescope.grouping import by_key
 from cachescope.report.cards import card_lines
 from cachescope.report.explanation import explanation_lines
@@ -47,6 +48,7 @@ _FAILED_SHOWN: Final = 4
 _LONGEST_ERROR: Final = 300
 _ADVICE_ROWS: Final = 5
 _RANKS_SHOWN: Final = 8
+_DAYS_SHOWN: Final = 14
 _VALUE: Final = 60
 
 _NOTHING: Final = (
@@ -148,7 +150,7 @@ def answer_lines(read: Recording, runs: Collection[int] | None = None, most: int
     if not read.asked_torch:
         lines += parted([past_lines(read)])
     if runs is None:
-        lines += parted([rank_lines(read.differing_ranks.rows), _vllm_lines(read)])
+        lines += parted([rank_lines(read.differing_ranks.rows), _vllm_lines(read), _trend_lines(read)])
     lines += [Line(), Line(footer(read, chosen.causes), style="dim")]
     return [*lines, *problem_lines(read.facts.problems), *false_hit_lines(read.suspected.rows)]
 
@@ -165,6 +167,15 @@ def _vllm_lines(read: Recording) -> list[Line]:
     from cachescope.report.vllm import vllm_lines
 
     return vllm_lines(read)
+
+
+def _trend_lines(read: Recording) -> list[Line]:
+    if not is_spread(read):
+        return []
+    from cachescope.report.terminal import terminal_lines
+    from cachescope.report.trend import trend_blocks
+
+    return terminal_lines(trend_blocks(read, _DAYS_SHOWN))
 
 
 def failed_lines(read: Recording, runs: Collection[int] | None) -> list[Line]:

@@ -26,6 +26,7 @@ from cachescope.report.cards import first_cards
 from cachescope.report.layout import Line
 from cachescope.report.page.reading import wrong_blocks
 from cachescope.report.rates import rate_numbers
+from cachescope.report.trend import trend_blocks
 from cachescope.report.vllm import vllm_lines
 from cachescope.report.why_missed import answer_lines
 from cachescope.views.controls import Pane, columns, heading, markup
@@ -100,9 +101,8 @@ class Overview(Pane):
         )
         rates = heading("By run and cache", "A bar opens its lookups.")
         second = Pane(*path, rates, self.outcomes)
-        super().__init__(
-            self.numbers, columns(first, second), self.over_time, markup(*_vllm(scope), *_wrong(scope))
-        )
+        told = markup(*trend_blocks(scope), *_vllm(scope), *_wrong(scope))
+        super().__init__(self.numbers, columns(first, second), self.over_time, told)
         self._count()
 
     @property

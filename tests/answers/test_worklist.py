@@ -63,7 +63,8 @@ def test_two_ranks_that_differ_by_their_rank_are_listed_once() -> None:
 
 def test_lines_give_the_changed_fields_their_earlier_values(recording: Recording) -> None:
     """As recording_scenarios.py changed them; no line gives one process the value of another."""
-    both, one = Cards.of(cachescope.read(recording("2.13.0", "three_changes"))).works
+    # What was avoidable comes first.
+    one, both = Cards.of(cachescope.read(recording("2.13.0", "three_changes"))).works
     assert one.settings == {
         "just before the first compile (or in mode or options of torch.compile, if set there)": (
             "torch._inductor.config.epilogue_fusion = True",

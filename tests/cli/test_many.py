@@ -86,3 +86,39 @@ def test_of_many_runs_those_that_went_alike_share_a_row_and_bars_are_shares(rank
     drawn = outcomes(scope.shown.rows, scope.tables.runs.rows)
     labels = drawn.layout["yaxis"]["ticktext"]
     assert labels[0].startswith("run 0 · ") and len(labels) == 8
+
+
+def test_a_fortnight_is_told_day_by_day_and_commit_by_commit(run: Run, runs: Path) -> None:
+    scope = read_once(runs)
+    trend = scope.trend
+    assert len(trend) == 156 and trend["start_time"].is_monotonic_increasing
+    assert trend["commit"].tolist() == [f"{at // 40:012}" for at in range(156)]
+    # One compiles first, three under another option or what was stored under it: the rest hit.
+    assert trend.index[trend["hit_rate"] == 0].tolist() == [0, 50, 100, 150]
+    lookups = scope.lookups
+    lost = (
+        lookups[lookups["cache"].eq("fxgraph") & lookups["outcome"].ne("hit")]
+        .groupby("run")["time_taken_ns"]
+        .sum()
+    )
+    assert trend.set_index("run")["time_lost_ns"].dropna().to_dict() == lost.to_dict()
+    said = run("explain", runs).out
+    # Of the later two, nothing says what became of the entries that the first of them stored.
+    assert trend["avoidable_ns"].to_dict() == {**dict.fromkeys(range(156), 0), 50: lost[50]}
+    assert said.startswith("1.6 s of the 18.6 s compiled after misses were avoidable")
+    told = [row.split() for row in said.partition("Over time, the newest first\n")[2].splitlines()[:15]]
+    assert " ".join(told[0]) == "Day Commit Starts Hit rate Compiled after misses Known avoidable"
+    days = trend.groupby([trend["start_time"].dt.date.astype(str), "commit"]).size()
+    assert [(day, commit, int(starts)) for day, commit, starts, *_ in told[1:]] == [
+        (*of, count) for of, count in days[::-1][:14].items()
+    ]
+    assert f"The first 14 of {len(days)} days and commits; scope.trend has all." in said
+    assert "**Over time, the newest first**" in run("report", runs, "--markdown").out
+
+
+def test_what_is_of_one_day_and_commit_has_no_trend(run: Run, ranks: Path) -> None:
+    assert "Over time" not in run("explain", ranks).out
+    (job,) = read_once(ranks).trend.itertuples()
+    assert (job.starts, job.lookups, job.hits) == (1, 256, 254)
+    # A pre-flight compiled nothing.
+    assert cachescope.read(cachescope.sample("preflight")).trend.empty

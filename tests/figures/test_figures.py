@@ -47,6 +47,8 @@ def _arguments(text: str) -> dict[str, tuple[Any, ...]]:
                                          "file": text, "line": 3, "start_time": START, "time_taken_ns": 10**9,
                                          "recompile_reasons": (text,), "error": text}]), _RUN),
         "runs_by_graph": (_lookups(text), _RUN),
+        "trend": (rows("trend", [{"run": 0, "start_time": START, "label": text, "commit": text, "starts": 1, "lookups": 2, "hits": 1,
+                                   "hit_rate": 0.5, "time_lost_ns": 10**9, "avoidable_ns": 10**9}]),),
         "what_if_rates": (rows("what_if_rates", [
             {"when": text, "lookups": 1, "hits": 1, "misses": 0, "bypasses": 0, "unknown": 0, "hit_rate": 1.0, "undecided": 0,
              "time_saved_ns": 10**9, "time_hit_rate": 1.0}]),),

@@ -28,6 +28,7 @@ from cachescope.report.layout import Line
 from cachescope.report.rates import rates_table
 from cachescope.report.redact import Redaction
 from cachescope.report.tables import cell_text
+from cachescope.report.trend import trend_blocks
 from cachescope.wording import and_more, harmless_line
 
 _SENTENCE: Final = 600
@@ -41,7 +42,7 @@ _COMMANDS: Final = re.compile(r"[\\`*_{}\[\]<>|#!~$&]|@|(?<=:)//")
 def markdown(scope: Read, *, redact: bool) -> str:
     """The answer as Markdown."""
     chosen = Chosen(scope)
-    answer = Section("", headline(chosen), about_text(scope), tuple(first_cards(chosen)))
+    answer = Section("", headline(chosen), about_text(scope), (*first_cards(chosen), *trend_blocks(scope)))
     rates = rates_table(scope) if scope.facts.lookups else None
     if redact:
         answer, rates = hidden((answer, rates), Redaction(identities(scope)))

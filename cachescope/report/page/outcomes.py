@@ -10,6 +10,7 @@ from cachescope.figures.rates import outcomes
 from cachescope.report.blocks import Block, Drawing, Numbers, Section
 from cachescope.report.layout import Line
 from cachescope.report.rates import rate_numbers, rates_table
+from cachescope.report.trend import trend_blocks
 from cachescope.terms import HOW_TO_RECORD
 
 
@@ -24,7 +25,7 @@ def outcomes_section(scope: Read) -> Section:
         parts.append(Line(f"No lookup was read, so there is no hit rate. To record some: {HOW_TO_RECORD}."))
     else:
         drawing = Drawing("Outcomes by cache and run", outcomes, (scope.shown.rows, scope.tables.runs.rows))
-        parts += [Numbers(rate_numbers(Chosen(scope))), drawing, rates_table(scope)]
+        parts += [Numbers(rate_numbers(Chosen(scope))), *trend_blocks(scope), drawing, rates_table(scope)]
     return Section("hits", "Did it hit?", sentence, tuple(parts))
 
 

@@ -1,0 +1,29 @@
+"""How it went over time, as a figure and a table, where starts are a day or a commit apart."""
+
+from __future__ import annotations
+
+from cachescope.answers.recording import Recording
+from cachescope.answers.trend import trend
+from cachescope.figures.rates import trend as figure
+from cachescope.report.blocks import MOST_ROWS, Block, Drawing, table
+from cachescope.report.tables import Column, shared, timed
+from cachescope.wording import date
+
+
+def trend_blocks(read: Recording, most: int = MOST_ROWS) -> list[Block]:
+    """How it went day by day and commit by commit; nothing where all is of one day."""
+    columns = (
+        Column("Day", "word", lambda row: date(row.start_time)),
+        Column("Commit", "word", "commit", is_optional=True),
+        Column("Starts", "number", "starts"),
+        Column("Hit rate", "number", lambda row: shared(row.hit_rate)),
+        Column("Compiled after misses", "number", lambda row: timed(row.time_lost_ns)),
+        Column("Known avoidable", "number", lambda row: timed(row.avoidable_ns), is_optional=True),
+    )
+    if not (rows := trend(read)):
+        return []
+    drawing = Drawing("Day by day and commit by commit", figure, (rows[::-1],))
+    return [
+        drawing,
+        table("Over time, the newest first", columns, rows, "days and commits", "scope.trend", most),
+    ]
