@@ -168,3 +168,5 @@ LOGGERS: Final = "+torch._inductor.codecache,+torch._functorch._aot_autograd.aut
 HOW_TO_RECORD: Final = (
     f'record with TORCH_TRACE=DIR TORCH_LOGS="{LOGGERS}", or with: cachescope record -- COMMAND'
 )
+INTERRUPTED: Final = "interrupted, as by Ctrl-C: torch recorded neither code nor an error"
+"""The error of a compile that ended by an exception that torch does not note: torch/_dynamo/convert_frame.py, `_compile`, 2.4 to 2.15."""

@@ -299,6 +299,11 @@ KINDS: Final[dict[tuple[str, str], Kind]] = {
         advice="Nothing is stored of a compile that fails, so that it is compiled again each time until its error is mended.",
         cost="not cached",
     ),
+    ("entry_unavailable", "interrupted"): replace(
+        _COMPILED_AGAIN,
+        advice="An entry is stored when its compile ends, and that one was interrupted.",
+        cost="first",
+    ),
     ("entry_unavailable", "process ended"): replace(
         _COMPILED_AGAIN,
         advice="An entry is stored when its compile ends, and the process ended before.",

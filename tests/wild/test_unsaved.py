@@ -35,6 +35,8 @@ def test_a_failed_compile_says_why_and_no_other_does(version: str, name: str, re
         # The FX graph of a forward is compiled before its backward graph fails, or the writing of the AOTAutograd entry.
         compiled = {"failed_backward": "forward", "entries_not_writable": "inference"}.get(name)
         wanted = lookups[lookups["run"].isin(runs) & (lookups["direction"] != compiled)]
+        if name == "interrupted_second":
+            wanted = wanted[wanted["function"] == "softmax_rows"]
         assert set(failed["lookup"]) == set(wanted["lookup"])
 
 

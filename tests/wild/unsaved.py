@@ -20,7 +20,7 @@ def again(kind: str) -> Run:
 FAILED: list[Run] = [COLD, again("failed compile"), HIT]
 ENDED: list[Run] = [COLD, again("process ended"), HIT]
 # Ctrl-C ends the compile and the process.
-INTERRUPTED: list[Run] = [COLD, again("failed compile|process ended"), HIT]
+INTERRUPTED: list[Run] = [COLD, again("failed compile|interrupted|process ended"), HIT]
 # torch said why: it may not write, or there is no room; and the compile failed of it.
 NOWHERE = "failed compile|not saved"
 # The AOTAutograd entry is found, the FX entry it points to is not; then the graph is looked up by itself.
@@ -69,7 +69,7 @@ UNSAVED: dict[str, list[Run]] = {
     "fxgraph_full": [COLD, FX_ENTRY_MISSING, FX_ENTRY_MISSING, HIT],
 }
 
-# Why a compile failed, where one did, as torch wrote it into its metrics; part of it, as the rest names paths.
+# Why a compile failed, where one did, as torch wrote it into its metrics; part of it, as the rest names paths. Of Ctrl-C it writes nothing.
 FAILURES: dict[str, str] = {
     "failed_codegen": "ValueError: no code for this graph",
     "failed_suppressed": "ValueError: no code for this graph",
@@ -79,6 +79,8 @@ FAILURES: dict[str, str] = {
     "disk_full": "OSError: [Errno 28] No space left on device",
     "entries_not_writable": "PermissionError: [Errno 13] Permission denied",
     "other_owner": "PermissionError: [Errno 13] Permission denied",
+    "interrupted": "interrupted, as by Ctrl-C",
+    "interrupted_second": "interrupted, as by Ctrl-C",
 }
 
 # Those that were recorded of every version.

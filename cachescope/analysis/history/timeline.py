@@ -15,7 +15,7 @@ from typing import Final
 
 from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.grouping import by_key
-from cachescope.terms import AOTAUTOGRAD, FXGRAPH, MISSED, VLLM
+from cachescope.terms import AOTAUTOGRAD, FXGRAPH, INTERRUPTED, MISSED, VLLM
 from cachescope.verdict_kinds import NOT_KNOWN
 
 NEVER: Final = 2**31 - 1
@@ -34,7 +34,7 @@ CANNOT_WRITE: Final = re.compile(
 class NotStored:
     """Why nothing was stored after a miss."""
 
-    kind: str  # ``failed compile``, ``process ended``, ``not saved``, ``never stored`` or ``not known``
+    kind: str  # ``failed compile``, ``interrupted``, ``process ended``, ``not saved``, ``never stored`` or ``not known``
     why: str  # A clause that states the reason
     # Whether torch or the operating system reported it; otherwise it follows from what the log lacks.
     is_recorded: bool
@@ -169,7 +169,9 @@ class Timeline:
             return NotStored("not saved", f"torch could not store it: {last_line(error)}", True)
         if _is_written(row):
             return None
-        if (error := row.compile_error) is not None:
+        if (error := row.compile_error) == INTERRUPTED:
+            return NotStored("interrupted", f"its compile was {error}", True)
+        if error is not None:
             what = f"its compile failed: {last_line(error)}"
             return NotStored("not saved" if CANNOT_WRITE.search(error) else "failed compile", what, True)
         return self._autograd_not_stored(at) if row.cache == AOTAUTOGRAD else self._graph_not_stored(at)

@@ -19,7 +19,7 @@ from cachescope.frames.recorded_rows import LookupRow
 from cachescope.json_types import JsonObject
 from cachescope.readers.json_record import Record, load_json
 from cachescope.readers.reading import Process
-from cachescope.terms import AOTAUTOGRAD
+from cachescope.terms import AOTAUTOGRAD, INTERRUPTED
 from cachescope.wording import place_text
 
 NO_COMPILE: Final = "None"
@@ -38,7 +38,8 @@ _NUMBERS: Final = re.compile(
 _LONGEST_NUMBERS: Final = 300
 _MOST_FAILED: Final = 100
 # torch/_dynamo/exc.py; since 2.7 Inductor's own errors have a class of their own.
-_OF_BACKEND: Final = ("BackendCompilerFailed", "InductorError")
+_OF_BACKEND: Final = ("BackendCompilerFailed", "InductorError", INTERRUPTED)
+_NO_CODE: Final = b'"has_guarded_code": false'
 
 
 class Place(NamedTuple):
@@ -219,7 +220,7 @@ def failed_compiles(process: Process) -> tuple[str, ...]:
 
 
 def unrecorded_compiles(process: Process) -> tuple[str, ...]:
-    """What was being compiled when its process ended or the backend failed, and no lookup of it is recorded."""
+    """What was being compiled when its process ended, was interrupted, or the backend failed, and no lookup of it is recorded."""
     looked_up = {first_attempt(lookup.compile_id or "") for lookup in process.lookups}
     found = (
         place_text(one.function, one.file, one.line)
@@ -304,7 +305,7 @@ def interned_string(line: bytes) -> tuple[str, str] | None:
 def error_of_metrics(line: bytes) -> str | None:
     """The error in a line of metrics, as ``fail_type: fail_reason``; None if the compile succeeded."""
     at = line.find(_FAIL_TYPE)
-    if at < 0 or not line.startswith(b'"', at + len(_FAIL_TYPE)):
+    if (at < 0 or not line.startswith(b'"', at + len(_FAIL_TYPE))) and _NO_CODE not in line:
         return None
     try:
         (values, *_) = load_json(line).values()
@@ -316,6 +317,10 @@ def error_of_metrics(line: bytes) -> str | None:
 def error_in(metrics: Record) -> str | None:
     """The error in metrics; None if the compile succeeded."""
     kind, reason = metrics.text("fail_type"), metrics.text("fail_reason")
+    # A frame that is skipped has no code either, and no backend compiled for it.
+    has_begun = metrics.duration_ns("backend_compile_time_s", 10**9) is not None
+    if kind is None and has_begun and metrics.flag("has_guarded_code") is False:
+        return INTERRUPTED
     return f"{kind}: {reason}" if kind and reason else kind
 
 

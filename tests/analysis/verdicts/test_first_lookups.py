@@ -51,7 +51,7 @@ def test_what_nothing_shows_to_be_stored_is_a_cold_start(
     assert {found[0] for found in first_lookups(*traces(recording(version, name)))} == {COLD}
 
 
-@pytest.mark.parametrize("name", ["failed_codegen", "failed_compiler", "killed_compiling"])
+@pytest.mark.parametrize("name", ["failed_codegen", "failed_compiler", "interrupted", "killed_compiling"])
 def test_a_compile_that_ended_early_without_a_recorded_lookup_may_have_been_of_the_same_graph(
     name: str, recording: Recording
 ) -> None:
