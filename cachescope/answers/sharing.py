@@ -1,19 +1,19 @@
-"""Contexts side by side, and which of them share a cache: their keys under a schema, who is equal, what differs between the others."""
+"""Contexts side by side: which are alike, in which forms the others differ, and what is known to differ between two."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from string import ascii_uppercase
 from typing import Self
 
-from cachescope.analysis.contexts.differences import context_difference, context_pairs
-from cachescope.analysis.contexts.keys import FORMS, KnownContext, context_groups, key_row, schema_without
+from cachescope.analysis.contexts.differences import context_difference
+from cachescope.analysis.contexts.keys import FORMS, KnownContext, context_groups
 from cachescope.answers.names import run_name
 from cachescope.answers.recording import Recording
 from cachescope.frames.context_rows import ContextRow
-from cachescope.frames.sharing_rows import FormDifference, GroupRow, IsolationKeyRow, PairRow
+from cachescope.frames.sharing_rows import FormDifference
 from cachescope.grouping import by_key
 from cachescope.keys import IsolationSchema
 from cachescope.terms import RUNTIME_FORMS
@@ -112,64 +112,13 @@ def _text(values: Mapping[str, object], name: str) -> str:
     return json.dumps(values[name], sort_keys=True, ensure_ascii=False) if name in values else "not there"
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """Two contexts that differ."""
-
-    row: PairRow
-    fields: tuple[FormDifference, ...]  # what is known to differ
+def is_any_decided(read: Recording) -> bool:
+    """Whether the key of any of several contexts is known; logs alone do not show it."""
+    groups = context_groups(read.known_contexts, IsolationSchema.all())
+    return len(read.known_contexts) > 1 and any(row.group is not None for row in groups)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Sharing:
-    """Which contexts share a cache under a schema."""
-
-    schema: IsolationSchema  # what counts
-    contexts: tuple[ContextRow, ...]
-    columns: tuple[tuple[ContextRow, ...], ...]  # the same, those that are alike together
-    keys: dict[int, IsolationKeyRow]  # for each context
-    groups: tuple[GroupRow, ...]  # under the schema
-    # Where the schema leaves some undecided: the forms that are known of all, if there are any.
-    known_forms: tuple[str, ...]
-    alike: tuple[GroupRow, ...]  # the groups under those
-    pairs: tuple[Pair, ...]  # the first contexts that differ
-    more_pairs: int  # how many further pairs there are
-
-    @property
-    def is_decided(self) -> bool:
-        """Whether the key of any of several contexts is known; logs alone do not show it."""
-        return len(self.contexts) > 1 and any(row.group is not None for row in self.groups)
-
-    @classmethod
-    def of(cls, read: Recording, schema: IsolationSchema | None = None, most: int = 3) -> Self:
-        """Of all contexts that were read, by default under a schema by which every form counts; `most` pairs."""
-        schema = IsolationSchema.all() if schema is None else schema
-        contexts, known = tuple(read.all_contexts.rows), read.known_contexts
-        groups = tuple(context_groups(known, schema))
-        # Where the schema leaves some of several undecided.
-        is_open = len(groups) > 1 and any(row.group is None for row in groups)
-        forms = _forms_known_of_all(contexts) if is_open else ()
-        alike = context_groups(known, schema_without(set(FORMS) - set(forms))) if forms else ()
-        pairs = context_pairs(known)
-        return cls(
-            schema,
-            contexts,
-            SideBySide.of(read).columns,
-            {one.number: key_row(one, schema) for one in known},
-            groups,
-            forms,
-            tuple(alike),
-            tuple(_pairs(contexts, pairs[:most])),
-            len(pairs[most:]),
-        )
-
-
-def _forms_known_of_all(contexts: Iterable[ContextRow]) -> tuple[str, ...]:
-    missing = {form for row in contexts for form in row.missing_forms if form not in row.hashed_forms}
-    return tuple(form for form in FORMS if form not in missing)
-
-
-def _pairs(contexts: Sequence[ContextRow], rows: Iterable[PairRow]) -> Iterator[Pair]:
-    for row in rows:
-        differing = context_difference(contexts, row.before, row.after)
-        yield Pair(row, tuple(field for field in differing if field.status != "unknown"))
+def known_differences(read: Recording, before: int, after: int) -> list[FormDifference]:
+    """The fields that are known to differ between two contexts."""
+    rows = context_difference(read.all_contexts.rows, before, after)
+    return [row for row in rows if row.status != "unknown"]

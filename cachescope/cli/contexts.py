@@ -23,7 +23,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from cachescope.answers.sharing import Sharing
     from cachescope.cli.sources import read_given, read_schema
     from cachescope.keys import IsolationSchema
     from cachescope.report.contexts import context_lines, contexts_object
@@ -32,6 +31,4 @@ def run(args: argparse.Namespace) -> int:
         IsolationSchema.all() if args.schema is None else read_schema(args.schema, IsolationSchema.from_json)
     )
     scope = read_given(args, args.paths)
-    return write_answer(
-        args, lambda: contexts_object(scope, schema), lambda: context_lines(Sharing.of(scope, schema))
-    )
+    return write_answer(args, lambda: contexts_object(scope, schema), lambda: context_lines(scope, schema))

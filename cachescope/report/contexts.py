@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Final
 
 from cachescope.analysis.contexts.differences import context_pairs
-from cachescope.analysis.contexts.keys import context_groups, key_row
+from cachescope.analysis.contexts.keys import FORMS, context_groups, key_row, schema_without
 from cachescope.analysis.differences import short
 from cachescope.answers.recording import Recording
-from cachescope.answers.sharing import Form, Pair, Sharing, SideBySide
+from cachescope.answers.sharing import Form, SideBySide, context_names, known_differences
 from cachescope.frames.context_rows import ContextRow
-from cachescope.frames.sharing_rows import FormDifference, GroupRow, IsolationKeyRow
+from cachescope.frames.sharing_rows import FormDifference, GroupRow, IsolationKeyRow, PairRow
 from cachescope.json_types import JsonObject
 from cachescope.keys import IsolationSchema
 from cachescope.report.as_json import rows_object
@@ -22,6 +22,7 @@ from cachescope.wording import clock, date, listed, plural, rank_names
 
 NO_CONTEXT: Final = "No context was read: neither a snapshot (cachescope capture) nor a run whose hash details say what it was keyed by."
 _CONTEXTS_SHOWN: Final = 20
+_PAIRS_SHOWN: Final = 3
 _FIELDS_SHOWN: Final = 8
 _ALONE_SHOWN: Final = 5
 _ALONE_NAMED: Final = 8
@@ -59,21 +60,25 @@ def contexts_object(read: Recording, schema: IsolationSchema) -> JsonObject:
     }
 
 
-def context_lines(found: Sharing) -> list[Line]:
-    """The answer to "which of these processes would share a cache"."""
-    if not found.contexts:
+def context_lines(read: Recording, schema: IsolationSchema) -> list[Line]:
+    """The answer to "which of these processes would share a cache", under a schema that says what counts."""
+    contexts, known = read.all_contexts.rows, read.known_contexts
+    if not contexts:
         nothing = "no contexts: capture one with cachescope capture, or read a recorded run"
         return [Line(nothing, style="bold")]
-    count = plural(len(found.contexts), "context")
-    lines = [Line(f"{count}: {_sharing(found.groups)}", style="bold"), Line()]
-    for column in found.columns[:_CONTEXTS_SHOWN]:
-        lines += _context(column[0], found.keys[column[0].context])
+    groups, columns = context_groups(known, schema), SideBySide.of(read).columns
+    keys = {one.number: key_row(one, schema) for one in known}
+    lines = [Line(f"{plural(len(contexts), 'context')}: {_sharing(groups)}", style="bold"), Line()]
+    for column in columns[:_CONTEXTS_SHOWN]:
+        lines += _context(column[0], keys[column[0].context])
         if len(column) > 1:
             like_it = plural(len(column) - 1, "other is", "others are")
             lines.append(Line(f"{like_it} like it: {_numbers(column[1:])}", 3))
-    lines += rest(len(found.columns) - _CONTEXTS_SHOWN, where="--json lists all", indent=0)
-    more_pairs = rest(found.more_pairs, "pair", "--json lists all", indent=0)
-    return [*lines, *parted([_alike(found), *map(_pair, found.pairs), more_pairs])]
+    lines += rest(len(columns) - _CONTEXTS_SHOWN, where="--json lists all", indent=0)
+    pairs = context_pairs(known)
+    told = [_pair(read, pair) for pair in pairs[:_PAIRS_SHOWN]]
+    more_pairs = rest(len(pairs) - _PAIRS_SHOWN, "pair", "--json lists all", indent=0)
+    return [*lines, *parted([_alike(read, groups), *told, more_pairs])]
 
 
 def _sharing(groups: Sequence[GroupRow]) -> str:
@@ -84,11 +89,15 @@ def _sharing(groups: Sequence[GroupRow]) -> str:
     return ", ".join(counts)
 
 
-def _alike(found: Sharing) -> Iterator[Line]:
-    """Which contexts are equal in the forms known for all of them, if the schema leaves some undecided."""
-    if found.known_forms:
-        alike = " | ".join(rank_names(row.contexts) for row in found.alike)
-        yield Line(f"alike in {', '.join(found.known_forms)}, which is known of all: {alike}")
+def _alike(read: Recording, groups: Sequence[GroupRow]) -> Iterator[Line]:
+    """Which contexts are equal in the forms known for all of them, if the schema leaves some of several undecided."""
+    rows = read.all_contexts.rows
+    missing = {form for row in rows for form in row.missing_forms if form not in row.hashed_forms}
+    forms = [form for form in FORMS if form not in missing]
+    if forms and len(groups) > 1 and any(row.group is None for row in groups):
+        equal = context_groups(read.known_contexts, schema_without(set(FORMS) - set(forms)))
+        alike = " | ".join(rank_names(row.contexts) for row in equal)
+        yield Line(f"alike in {', '.join(forms)}, which is known of all: {alike}")
 
 
 def _context(row: ContextRow, key: IsolationKeyRow) -> Iterator[Line]:
@@ -110,8 +119,7 @@ def known_from(row: ContextRow) -> str:
     return _KNOWN_FROM.get(row.known_from) or str(row.known_from)
 
 
-def _pair(found: Pair) -> Iterator[Line]:
-    pair, rows = found.row, found.fields
+def _pair(read: Recording, pair: PairRow) -> Iterator[Line]:
     before, after = pair.before, pair.after
     undecided = f"; not known whether {', '.join(pair.undecided)} differ" if pair.undecided else ""
     if not pair.differing:
@@ -122,7 +130,7 @@ def _pair(found: Pair) -> Iterator[Line]:
         verb = "differs" if len(pair.differing) == 1 else "differ"
         outcome = f"{', '.join(pair.differing)} {verb}{undecided}"
     yield Line(f"{before} and {after}: {outcome}", style="bold")
-    changed, folded = folded_differences(rows)
+    changed, folded = folded_differences(known_differences(read, before, after))
     for row in changed[:_FIELDS_SHOWN]:
         yield Line(difference_line(row), 3)
     yield from rest(len(changed) - _FIELDS_SHOWN)
@@ -130,10 +138,14 @@ def _pair(found: Pair) -> Iterator[Line]:
         yield Line(text, 3)
 
 
-def side_by_side_blocks(
-    found: SideBySide, names: Mapping[int, str], keys: Mapping[int, IsolationKeyRow]
-) -> Iterator[Block]:
-    """Who is alike, in which forms they differ, and a line on the others."""
+def side_by_side_blocks(read: Recording, runs: Collection[int] | None = None) -> Iterator[Block]:
+    """Who is alike, in which forms they differ, and a line on the others; of all, or of some runs and what was captured."""
+    found, names = SideBySide.of(read, runs), context_names(read)
+    every = IsolationSchema.all()
+    keys = {one.number: key_row(one, every).isolation_key for one in read.known_contexts}
+    if not found.columns:
+        yield Line("No run looked anything up in this time.")
+        return
     columns = (
         Column("Context", "word", _numbers),
         Column("From", "text", lambda alike: listed((names[one.context] for one in alike), _NAMED)),
@@ -141,7 +153,7 @@ def side_by_side_blocks(
         Column("torch", "word", lambda alike: alike[0].torch_version),
         Column("Python", "word", lambda alike: alike[0].python_version),
         Column("Host", "word", _hosts, is_optional=True),
-        Column("Isolation key", "code", lambda alike: keys[alike[0].context].isolation_key, is_optional=True),
+        Column("Isolation key", "code", lambda alike: keys[alike[0].context], is_optional=True),
     )
     yield table("Contexts", columns, found.columns, "contexts", "scope.contexts")
     if found.forms:

@@ -14,7 +14,7 @@ from cachescope.analysis.contexts.keys import context_groups
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.predictions import predictions_of_run
 from cachescope.answers.read import Read
-from cachescope.answers.sharing import Sharing, SideBySide, context_names
+from cachescope.answers.sharing import context_names, is_any_decided
 from cachescope.columns import frame_of, rows_of
 from cachescope.figures.context_grid import context_sharing
 from cachescope.figures.datasheets import device_rates
@@ -24,7 +24,6 @@ from cachescope.report.blocks import Block, Group
 from cachescope.report.comparison import prediction_lines, unpredicted
 from cachescope.report.contexts import NO_CONTEXT, difference_blocks, side_by_side_blocks
 from cachescope.report.devices import first_devices
-from cachescope.report.layout import Line
 from cachescope.views.controls import Pane, button, dropdown, heading, markup, row, sentence
 from cachescope.views.plot import Plot, Tabled
 from cachescope.views.state import State
@@ -72,8 +71,7 @@ class Machines(Pane):
         if not self.contexts:
             super().__init__(sentence(NO_CONTEXT), *devices)
             return
-        self._names, self._shared = context_names(scope), Sharing.of(scope)
-        names = [(self._names[one.context], one.context) for one in self.contexts]
+        names = [(name, context) for context, name in context_names(scope).items()]
         self.side_by_side = markup(*self._side_by_side())
         self.will_hit = WillHit(scope, state)
         self.sharing = self._sharing()
@@ -136,15 +134,11 @@ class Machines(Pane):
 
     def _side_by_side(self) -> Iterator[Block]:
         runs = None if self._chosen.is_all else set(self._chosen.lookups["run"])
-        found = SideBySide.of(self._scope, runs)
-        if found.columns:
-            yield from side_by_side_blocks(found, self._names, self._shared.keys)
-        else:
-            yield Line("No run looked anything up in this time.")
+        return side_by_side_blocks(self._scope, runs)
 
     def _sharing(self) -> ipywidgets.Widget:
         # There would be a grid of question marks.
-        if not self._shared.is_decided:
+        if not is_any_decided(self._scope):
             return markup()
         groups = context_groups(self._scope.known_contexts)
         draw = partial(context_sharing, groups, self._scope.all_contexts.rows)

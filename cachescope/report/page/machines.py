@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from cachescope.analysis.contexts.differences import context_pairs
 from cachescope.analysis.contexts.keys import context_groups
 from cachescope.answers.predictions import predictions_of_run
 from cachescope.answers.read import Read
-from cachescope.answers.sharing import Sharing, SideBySide, context_names
+from cachescope.answers.sharing import is_any_decided, known_differences
 from cachescope.figures.context_grid import context_sharing
 from cachescope.figures.datasheets import device_rates
 from cachescope.frames.sharing_rows import PredictionRow
@@ -36,6 +37,7 @@ _PREDICTIONS: Final = (
     Column("Fields in the way", "code", lambda row: listed(row.fields, 8) or None, is_optional=True),
     Column("Why", "text", "reason"),
 )
+_PAIRS: Final = 3
 _WORST_FIRST: Final = ("no", "unknown", "yes")
 
 
@@ -49,12 +51,11 @@ def contexts_section(scope: Read) -> Section:
     if not scope.all_contexts.rows:
         blocks.append(Line(NO_CONTEXT))
     else:
-        found = Sharing.of(scope, most=3)
-        blocks += side_by_side_blocks(SideBySide.of(scope), context_names(scope), found.keys)
-        if found.is_decided:
+        blocks += side_by_side_blocks(scope)
+        if is_any_decided(scope):
             drawn = (context_groups(scope.known_contexts), scope.all_contexts.rows)
             blocks.append(Drawing("Which contexts share a key under which schema", context_sharing, drawn))
-        blocks += _pairs(found)
+        blocks += _pairs(scope)
     blocks.append(_predictions(scope))
     return Section("machines", "Would a cache made there be used here?", sentence, tuple(blocks))
 
@@ -73,22 +74,22 @@ def devices_section(scope: Read) -> Section:
     return Section("devices", "Which device was each key made for?", sentence, tuple(blocks))
 
 
-def _pairs(found: Sharing) -> Iterator[Block]:
+def _pairs(scope: Read) -> Iterator[Block]:
     """The differences between the first pairs of contexts that are not equal."""
-    if not found.pairs:
+    pairs = context_pairs(scope.known_contexts)
+    if not pairs:
         one = "There is only one context, so there is nothing to compare it with."
         alike = "No two contexts differ in what is known of them."
-        yield Line(one if len(found.contexts) == 1 else alike, style="dim")
-    for pair in found.pairs:
-        before, after = pair.row.before, pair.row.after
+        yield Line(one if len(scope.known_contexts) == 1 else alike, style="dim")
+    for pair in pairs[:_PAIRS]:
+        before, after = pair.before, pair.after
         source = f"scope.context_difference({before}, {after})"
+        differing = difference_blocks(known_differences(scope, before, after), pair.undecided, source)
         title = f"Context {before} beside context {after}"
-        differing = difference_blocks(pair.fields, pair.row.undecided, source)
         yield Group(f"contexts-{before}-{after}", title, tuple(differing))
-    if found.more_pairs:
-        every = len(found.pairs) + found.more_pairs
-        what, source = "pairs of contexts that differ", "scope.context_pairs()"
-        yield Line(cut_note(len(found.pairs), every, what, source), style="dim")
+    if len(pairs) > _PAIRS:
+        note = cut_note(_PAIRS, len(pairs), "pairs of contexts that differ", "scope.context_pairs()")
+        yield Line(note, style="dim")
 
 
 def _predictions(scope: Read) -> Group:
