@@ -77,6 +77,8 @@ OWN_AND_HEAVY = {
     "cachescope.readers.index.kept_logs": {"answers"},
     # starts are told from each other where runs have ranks
     "cachescope.answers.starts": {"answers"},
+    # patterns and words, and most reports hide nothing
+    "cachescope.report.identifying_values": {"report"},
     # all of the report, and nothing else is written by it
     "cachescope.report.page.file": {"scope"},
     # ipywidgets

@@ -60,11 +60,7 @@ class Card:
     row: CauseRow  # counted there
     title: str  # what is to be looked at: the changed fields without what their names share, or the reason
     cost: str  # what its compiles were: avoidable, or one of the others of `cachescope.answers.costs`
-    # How many misses it made there, in how many runs, and how many of them follow from no other.
-    misses: int
-    runs: int
-    roots: int
-    time_lost_ns: int | None  # what those misses cost
+    roots: int  # how many of its misses there follow from no other
     first: MissRow  # the first root miss
     name: str  # what that one looked for
     baseline: str | None  # what that one was compared with
@@ -103,10 +99,7 @@ class Card:
             row=cause,
             title=_title(cause),
             cost=cost_of(facts, cause),
-            misses=cause.misses,
-            runs=len(cause.runs),
             roots=len(roots),
-            time_lost_ns=cause.time_lost_ns,
             first=told,
             name=lookup_name(facts.lookups[told.lookup]),
             baseline=baseline_name(facts, told),

@@ -147,7 +147,7 @@ def _cause_line(read: Recording, cause: CauseRow) -> str:
     roots = read.facts.roots_of(cause.cause)
     changes = read.changes(roots[0].lookup) if roots and is_named_by_fields(cause) else ()
     what = _changes_text(changes) if changes else cause.summary
-    counts = f"{lookups_of_cause(cause, cause.misses)} in {plural(len(cause.runs), 'run')}"
+    counts = f"{lookups_of_cause(cause)} in {plural(len(cause.runs), 'run')}"
     lost = "" if cause.time_lost_ns is None else f", {duration(cause.time_lost_ns)} lost"
     return f"{what}: {counts}{lost}"
 

@@ -238,7 +238,7 @@ def _remaining(read: Recording) -> list[Remaining]:
             one.startswith(OF_THE_INSTALLATION) for one in card.row.fields
         )
         summary = ", ".join(f"{one.field} {one.summary}" for one in card.changes) or card.row.summary
-        found.append(Remaining(summary, card.misses, card.advice or card.row.advice, is_final))
+        found.append(Remaining(summary, card.row.misses, card.advice or card.row.advice, is_final))
     first = sum(cause.misses for cause in chosen.causes if kind_of(cause).is_first)
     if first and not found:
         found.append(Remaining(_NEVER_STORED, first, None, False))

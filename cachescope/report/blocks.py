@@ -207,8 +207,8 @@ def diff_lines(diff: str, most: int = _DIFF_LINES) -> tuple[tuple[str, ...], str
     return kept, and_more(more, "line") if more else ""
 
 
-def shortened(text: str, limit: int) -> str:
-    r"""A text on one line, of at most about `limit` characters, control characters made visible.
+def shortened(text: str, limit: int, *, keeps_blanks: bool = False) -> str:
+    r"""A text on one line, of at most about `limit` characters, control characters made visible, blanks in a row one unless they are kept.
 
     Examples
     --------
@@ -218,7 +218,9 @@ def shortened(text: str, limit: int) -> str:
     'xxxx… (20.0 kB)'
     """
     # Cut first: a value may be a megabyte.
-    line = " ".join(harmless(text[: 4 * limit]).split())
+    shown = harmless(text[: 4 * limit])
+    parts = filter(None, map(str.strip, shown.splitlines())) if keeps_blanks else shown.split()
+    line = " ".join(parts)
     if len(line) <= limit and len(text) <= 4 * limit:
         return line
     return f"{line[: limit - 1]}… ({file_size(len(text.encode('utf-8', 'replace')))})"

@@ -38,7 +38,7 @@ def first_cards(
     if first:
         yield items("What to fix first, the costliest on top", first)
     if later:
-        time = known_sum(card.time_lost_ns for card in later)
+        time = known_sum(card.row.time_lost_ns for card in later)
         together = "" if time is None else f", {duration(time)} together"
         yield Fold(f"{len(later)} more{together}", (items("What to fix besides", later, _FIRST + 1),))
     if found.apart:
@@ -99,13 +99,13 @@ def place_text(place: Place) -> str:
 
 def cost_text(card: Card) -> str:
     """What a cause cost: seconds, what they were spent on, and misses."""
-    count = lookups_of_cause(card.row, card.misses)
-    return _amount(card, count) + ("" if card.time_lost_ns is None else f" · {count}")
+    count = lookups_of_cause(card.row)
+    return _amount(card, count) + ("" if card.row.time_lost_ns is None else f" · {count}")
 
 
 def _amount(card: Card, count: str) -> str:
     """The seconds that a cause cost, or its misses where no time is recorded, and what they were."""
-    amount = count if card.time_lost_ns is None else duration(card.time_lost_ns)
+    amount = count if card.row.time_lost_ns is None else duration(card.row.time_lost_ns)
     ranks = f" in {len(card.row.ranks)} ranks," if len(card.row.ranks) > 1 else ""
     return f"{amount}{ranks} {WORDS[card.cost][0]}"
 
@@ -113,7 +113,7 @@ def _amount(card: Card, count: str) -> str:
 def card_lines(number: int, card: Card) -> Iterator[Line]:
     """A card for the terminal."""
     cause, changes, first = card.row, card.changes, card.first
-    kind, count = kind_of(cause), lookups_of_cause(cause, card.misses)
+    kind, count = kind_of(cause), lookups_of_cause(cause)
     title = title_of(card)
     if len(changes) > 1 and not (kind.is_told_by_reason or kind.is_upgrade):
         title = f"{len(cause.fields):,} fields changed"

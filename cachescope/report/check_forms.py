@@ -40,15 +40,6 @@ _DATA: Final = {"%": "%25", "\r": "%0D", "\n": "%0A"}
 _PROPERTY: Final = {**_DATA, ":": "%3A", ",": "%2C"}
 
 
-class Check(Reprs, answer.Check):
-    """A check with its reprs."""
-
-    __slots__ = ()
-
-    def _lines(self) -> list[Line]:
-        return check_lines(self)
-
-
 def _wanted_text(bar: Bar) -> str:
     if bar.unit == "causes":
         return "none"
@@ -115,6 +106,14 @@ def check_lines(check: answer.Check) -> list[Line]:
         lines.append(Line(f"{_TITLES[bar.bar]}: {bar_text(bar)}", style=style, hang=9, label=mark))
         lines += [Line(text, 9) for text in cause_lines(check, bar)]
     return [*lines, *parted([Line(note, style="dim")] for note in _notes(check))]
+
+
+class Check(Reprs, answer.Check):
+    """A check with its reprs."""
+
+    __slots__ = ()
+
+    _lines = check_lines
 
 
 def github_lines(check: answer.Check) -> list[str]:

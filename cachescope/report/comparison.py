@@ -26,8 +26,7 @@ from cachescope.terms import AUTOTUNE, BEST_CONFIG, FXGRAPH
 from cachescope.wording import SHORT_KEY, listed, plural, short_key
 
 _WORST_FIRST: Final = ("no", "unknown", "never")
-_KEYS_SHOWN: Final = 3
-
+_FEW: Final = 3
 _SHOWN: Final = 20
 _WHAT: Final = {
     FXGRAPH: ("graph", ""),
@@ -35,10 +34,6 @@ _WHAT: Final = {
     AUTOTUNE: ("choice of max-autotune", "choices of max-autotune"),
 }
 _OTHER: Final = {CODE: "other generated code", KERNELS: "other kernels, from the same source"}
-
-_PAIRS_SHOWN: Final = 3
-
-_FIELDS_SHOWN: Final = 20
 
 
 def coverage_lines(rows: Sequence[CoverageRow]) -> Iterator[Line]:
@@ -64,7 +59,7 @@ def _covered(holds: str, rows: Sequence[CoverageRow], whole: str, one: str, seve
 def _reason(answer: str, reason: str, count: str, names: Iterable[str]) -> Iterator[Line]:
     """A reason with the first of what it is of."""
     yield Line(f"{answer}: {reason}", 3, right=count)
-    yield Line(listed(names, _KEYS_SHOWN), 6, "dim")
+    yield Line(listed(names, _FEW), 6, "dim")
 
 
 def _number(rows: Sequence[CoverageRow], held: str | None = None) -> int:
@@ -129,11 +124,11 @@ def difference_lines(found: Difference) -> list[Line]:
         elif len(changes) == 1:
             title = shown.pop(0).text
         lines += [Line(), Line(f"{number}  {title}", style="bold", right=plural(len(pairs), "key")), *shown]
-        lines += [Line(_pair_text(pair), 3, "dim") for pair in pairs[:_PAIRS_SHOWN]]
-        lines += rest(len(pairs) - _PAIRS_SHOWN, "key")
+        lines += [Line(_pair_text(pair), 3, "dim") for pair in pairs[:_FEW]]
+        lines += rest(len(pairs) - _FEW, "key")
     if found.unknown:
         lines += [Line(), Line("differ, and their hash details were not recorded:", style="bold")]
-        lines += [Line(_pair_text(pair), 3, "dim") for pair in found.unknown[:_PAIRS_SHOWN]]
+        lines += [Line(_pair_text(pair), 3, "dim") for pair in found.unknown[:_FEW]]
     for title, rows in (("only before", found.only_before), ("only after", found.only_after)):
         if rows:
             lines += [Line(), Line(f"{title}: {listed(map(lookup_name, rows), 5)}")]
@@ -173,15 +168,6 @@ def _pair_object(pair: Pair) -> JsonObject:
     return {"before": _row_object(pair[0]), "after": _row_object(pair[1])}
 
 
-class Comparison(Reprs, answer.Comparison):
-    """A comparison with its reprs."""
-
-    __slots__ = ()
-
-    def _lines(self) -> list[Line]:
-        return comparison_lines(self)
-
-
 def comparison_lines(found: answer.Comparison) -> list[Line]:
     """The comparison for the terminal; first what it means for a cache."""
     parts: list[Iterable[Line]] = []
@@ -196,6 +182,14 @@ def comparison_lines(found: answer.Comparison) -> list[Line]:
     if found.built_alike:
         parts.append(built_lines(found.built_alike))
     return list(parted(parts))[1:] or [Line("nothing on either side that could be compared", style="bold")]
+
+
+class Comparison(Reprs, answer.Comparison):
+    """A comparison with its reprs."""
+
+    __slots__ = ()
+
+    _lines = comparison_lines
 
 
 def comparison_object(found: answer.Comparison) -> JsonObject:
@@ -253,9 +247,9 @@ def _context_lines(rows: Iterable[FormDifference]) -> Iterator[Line]:
     forms = list(dict.fromkeys(row.form for row in known))
     title = f"contexts differ in {', '.join(forms)}" if forms else "contexts: nothing that is known differs"
     yield Line(title, style="bold")
-    for row in known[:_FIELDS_SHOWN]:
+    for row in known[:_SHOWN]:
         yield Line(difference_line(row), 3)
-    yield from rest(len(known) - _FIELDS_SHOWN)
+    yield from rest(len(known) - _SHOWN)
     undecided = [row.form for row in rows if row.status == "unknown"]
     if undecided:
         yield Line(f"not known whether {', '.join(undecided)} differ", 3, "dim")

@@ -24,18 +24,6 @@ _SAME_CAUSE_SHOWN: Final = 4
 _FIELDS_NAMED: Final = 3
 
 
-class Explanation(Reprs, answer.Explanation):
-    """An explanation with its reprs."""
-
-    __slots__ = ()
-
-    def _lines(self) -> list[Line]:
-        return explanation_lines(self)
-
-    def __repr__(self) -> str:
-        return unwrapped(self._lines())
-
-
 def explanation_lines(explained: answer.Explanation) -> list[Line]:
     """One lookup, with every changed field and the whole diff of its graph."""
     lines = [*told_lines(explained), *change_lines(explained.changes, 2, _ALL_FIELDS, _ALL_DIFF_LINES)]
@@ -43,6 +31,17 @@ def explanation_lines(explained: answer.Explanation) -> list[Line]:
         others = listed(explained.same_cause, _SAME_CAUSE_SHOWN, "; ", explained.more_of_same_cause)
         lines.append(Line(f"same cause: {others}"))
     return lines + ([Line(explained.advice, style="dim")] if explained.advice else [])
+
+
+class Explanation(Reprs, answer.Explanation):
+    """An explanation with its reprs."""
+
+    __slots__ = ()
+
+    _lines = explanation_lines
+
+    def __repr__(self) -> str:
+        return unwrapped(self._lines())
 
 
 def told_lines(explained: answer.Explanation) -> Iterator[Line]:
@@ -69,7 +68,12 @@ def change_blocks(
     """The fields with both values in full, and the differences of changed code; nothing where no field differs."""
     columns = (
         Column("Field", "code", lambda alike: listed((one.field for one in alike), _FIELDS_NAMED)),
-        Column("Differs by", "text", lambda alike: _differs_by(alike[0]), is_optional=True),
+        Column(
+            "Differs by",
+            "text",
+            _differs_by,
+            is_optional=True,
+        ),
         Column(sides[0], "long", lambda alike: _sides(alike[0])[0]),
         Column(sides[1], "long", lambda alike: _sides(alike[0])[1]),
     )
@@ -89,8 +93,9 @@ def _alike_changes(changes: Sequence[FieldChange]) -> list[list[FieldChange]]:
     return list(by_key((likeness(change), change) for change in changes).values())
 
 
-def _differs_by(change: FieldChange) -> str | None:
-    return None if change.process_values is None else change.process_values.words
+def _differs_by(alike: Sequence[FieldChange]) -> str | None:
+    values = alike[0].process_values
+    return None if values is None else values.words
 
 
 def _sides(change: FieldChange) -> tuple[str | None, str | None]:

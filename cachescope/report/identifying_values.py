@@ -13,9 +13,14 @@ from typing import Final
 from cachescope.analysis.contexts.keys import key_row
 from cachescope.answers.recording import Recording
 from cachescope.keys import IsolationSchema
-from cachescope.report.redact import Identities
+from cachescope.report.redact import Identities, Redaction
 
 _USER_OF_PATH: Final = re.compile(r"(?:[/\\](?:home|Users)[/\\]+|torchinductor_)([\w.-]+)")
+
+
+def redaction_of(scope: Recording) -> Redaction:
+    """What hides all of this in one output."""
+    return Redaction(identities(scope))
 
 
 def identities(scope: Recording, paths: Iterable[str] = ()) -> Identities:

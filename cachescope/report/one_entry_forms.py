@@ -27,22 +27,6 @@ _SHOWN: Final = 8
 _ENDED_IN: Final = "entries that are not known: the chosen kernel is written again, with what is fused into it, under another hash"
 
 
-class OneEntry(Reprs, answer.OneEntry):
-    """One entry with its reprs."""
-
-    __slots__ = ()
-
-    def _lines(self) -> list[Line]:
-        return one_entry_lines(self)
-
-    def _repr_html_(self) -> str:
-        source = self.source
-        if source.text is None:
-            return answer_html([*self._lines(), *source_title(source)])
-        body = f"<pre style='{CODE_STYLE}'>{safe(source.text)}</pre>"
-        return answer_html(self._lines(), f"<details><summary>source</summary>{body}</details>")
-
-
 def one_entry_lines(one: answer.OneEntry, where: str = "") -> list[Line]:
     """Everything but the source; `where` says where the rest of a list is, by default in the frames of `one`."""
     row = one.row
@@ -62,6 +46,21 @@ def one_entry_lines(one: answer.OneEntry, where: str = "") -> list[Line]:
         (plural(len(one.kernels), "kernel"), _kernel_lines(one, where or ".kernels has all")),
     )
     return [*lines, *parted(titled(title, body) for title, body in sections)]
+
+
+class OneEntry(Reprs, answer.OneEntry):
+    """One entry with its reprs."""
+
+    __slots__ = ()
+
+    _lines = one_entry_lines
+
+    def _repr_html_(self) -> str:
+        source = self.source
+        if source.text is None:
+            return answer_html([*self._lines(), *source_title(source)])
+        body = f"<pre style='{CODE_STYLE}'>{safe(source.text)}</pre>"
+        return answer_html(self._lines(), f"<details><summary>source</summary>{body}</details>")
 
 
 def _facts(one: answer.OneEntry) -> Iterator[tuple[str, str]]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from cachescope.json_types import JsonObject
 from cachescope.readers.other_caches import FoundCache
+from cachescope.report.json_text import values_of
 from cachescope.report.layout import Line, parted, titled
 from cachescope.wording import file_size, file_time, plural
 
@@ -85,25 +86,17 @@ def other_caches_object(found: Sequence[FoundCache]) -> JsonObject:
 
 def _object(one: FoundCache) -> JsonObject:
     times = {"oldest_time": one.oldest_ns, "newest_time": one.newest_ns}
+    mount = one.mount
     return {
         "name": one.known.name,
-        "status": one.status,
-        "path": one.path,
-        "set_by": one.set_by,
-        "switched_off_by": one.switched_off_by,
-        "files": one.files,
-        "size_bytes": one.size_bytes,
-        "other_files": one.other_files,
-        "other_bytes": one.other_bytes,
-        "is_cut": one.is_cut,
-        "unread_folders": one.unread_folders,
+        **values_of(one, "status", "path", "set_by", "switched_off_by", "files", "size_bytes"),
+        **values_of(one, "other_files", "other_bytes", "is_cut", "unread_folders"),
         **{name: None if ns is None else f"{file_time(ns)} UTC" for name, ns in times.items()},
         "made_for": sorted(one.architectures),
-        "file_system": one.mount.kind if one.mount else None,
-        "mount_point": one.mount.point if one.mount else None,
-        "outlasts_container": one.mount.outlasts if one.mount else None,
+        "file_system": mount and mount.kind,
+        "mount_point": mount and mount.point,
+        "outlasts_container": mount and mount.outlasts,
         "keep": _to_keep(one) if one.status == "cache" else None,
         "made_again_after": one.known.stale,
-        "variable": one.known.variable,
-        "source": one.known.source,
+        **values_of(one.known, "variable", "source"),
     }

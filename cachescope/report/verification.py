@@ -26,15 +26,6 @@ _WIDTH_OF_A_NAME: Final = 12
 _OF_A_FACT: Final = ("name", "state", "locked", "here", "reason", "entries", "time_ns")
 
 
-class Verification(Reprs, verifying.Verification):
-    """A verification with its reprs."""
-
-    __slots__ = ()
-
-    def _lines(self) -> list[Line]:
-        return verification_lines(self)
-
-
 def verify(
     lock: str | os.PathLike[str] | CacheLock, directory: str | os.PathLike[str] | None = None
 ) -> Verification:
@@ -93,6 +84,14 @@ def verification_lines(found: verifying.Verification) -> list[Line]:
     size = file_size(sum(file.size for file in found.unexpected or ()))
     what = plural(len(unexpected), "entry", "entries")
     return lines + _listed(unexpected, f"nothing expects {what}, {size}: they can be pruned")
+
+
+class Verification(Reprs, verifying.Verification):
+    """A verification with its reprs."""
+
+    __slots__ = ()
+
+    _lines = verification_lines
 
 
 def _headline(found: verifying.Verification) -> str:

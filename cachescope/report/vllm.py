@@ -16,20 +16,15 @@ from cachescope.grouping import by_key
 from cachescope.report.layout import Line, parted, rest, titled
 from cachescope.wording import duration, listed, plural
 
-_STARTS_SHOWN: Final = 4
 _OUTCOMES: Final = {
     "loaded": "loaded",
     "compiled": "compiled",
     "not_known": "loaded or compiled, which is not known",
 }
-_RANKS_SHOWN: Final = 4
+_SHOWN: Final = 4
+_FEW: Final = 3
 _REASONS_SHOWN: Final = 10
-_FACTORS_NAMED: Final = 3
 _FRAGMENTS_SHOWN: Final = 8
-_UNKNOWN_SHOWN: Final = 3
-_APART_SHOWN: Final = 4
-_FOLDERS_SHOWN: Final = 3
-_PROSPECTS_SHOWN: Final = 4
 _BEFORE_A_START: Final = (
     "Not known before a start: the configuration (the model, its arguments, vLLM's version), the files that are traced, and torch with "
     "the machine. vLLM keeps only their hashes."
@@ -56,7 +51,7 @@ def vllm_lines(read: Recording) -> list[Line]:
 def start_lines(starts: Sequence[Started]) -> list[Line]:
     """How each part of a model started, with its times, as vLLM's own log says."""
     lines = []
-    for one in starts[:_STARTS_SHOWN]:
+    for one in starts[:_SHOWN]:
         row = one.row
         what = " of ".join(filter(None, (row.prefix, row.folder))) or "a model"
         name = f"{what}, {'' if row.rank is None else f'rank {row.rank}, '}run {one.run}"
@@ -64,7 +59,7 @@ def start_lines(starts: Sequence[Started]) -> list[Line]:
         if one.unsaved_by is not None:
             why = f"no load of the whole model is logged; inferred: because run {one.unsaved_by} could not save it"
             lines.append(Line(why, 6, "dim"))
-    lines += rest(len(starts) - _STARTS_SHOWN, "start", "see scope.vllm_starts")
+    lines += rest(len(starts) - _SHOWN, "start", "see scope.vllm_starts")
     return titled("starts of vLLM, as its own log says:", lines)
 
 
@@ -121,9 +116,9 @@ def _sglang_lines(rows: Sequence[FolderRow]) -> Iterator[Line]:
     folders = list(_by_folder(rows).values())
     if folders:
         yield Line(f"SGLang: {plural(len(folders), 'folder')}", style="bold")
-    for row in folders[:_UNKNOWN_SHOWN]:
+    for row in folders[:_FEW]:
         yield Line(f"{row.folder}: {row.name_text}", 3, "dim", rows=_ROWS)
-    yield from rest(len(folders) - _UNKNOWN_SHOWN, "folder", "see scope.vllm_folders")
+    yield from rest(len(folders) - _FEW, "folder", "see scope.vllm_folders")
 
 
 def _again_lines(number: int, changed: tuple[str, ...], folders: Sequence[FolderRow]) -> Iterator[Line]:
@@ -153,16 +148,16 @@ def _apart_lines(read: Recording) -> Iterator[Line]:
     """Ranks that have a folder of their own, by the factors that differ; what no rank has of its own comes first."""
     rows = ranks_apart(read.tables.vllm_factors.rows, read.named_of_vllm)
     alike = by_key((_how_apart(found), found) for found in by_key((row.folder, row) for row in rows).values())
-    for (is_of_a_rank, factors), folders in sorted(alike.items(), key=lambda one: one[0][0])[:_APART_SHOWN]:
+    for (is_of_a_rank, factors), folders in sorted(alike.items(), key=lambda one: one[0][0])[:_SHOWN]:
         yield Line(_names(factors), 3, style="bold", right=plural(len(folders), "folder"))
-        for of_folder in folders[:_FOLDERS_SHOWN]:
+        for of_folder in folders[:_FEW]:
             first, there = of_folder[0], [row.text for row in of_folder]
             sides = f"{listed(first.ranks, 4)} in {first.folder} beside {listed(first.baseline_ranks, 4)} in {first.baseline}: "
-            differing = listed(there, _FACTORS_NAMED, "; ")
+            differing = listed(there, _FEW, "; ")
             yield Line(short(sides + differing, _LONGEST_REASON), 5, rows=_ROWS)
-        yield from rest(len(folders) - _FOLDERS_SHOWN, "folder", "see scope.vllm_ranks", 5, "")
+        yield from rest(len(folders) - _FEW, "folder", "see scope.vllm_ranks", 5, "")
         yield Line(_BY_DESIGN if is_of_a_rank else _NOT_BY_DESIGN, 5, "dim", rows=_ROWS)
-    yield from rest(len(alike) - _APART_SHOWN, "difference", "see scope.vllm_ranks", style="")
+    yield from rest(len(alike) - _SHOWN, "difference", "see scope.vllm_ranks", style="")
 
 
 def _how_apart(rows: Sequence[RankRow]) -> tuple[bool, tuple[str, ...]]:
@@ -171,22 +166,22 @@ def _how_apart(rows: Sequence[RankRow]) -> tuple[bool, tuple[str, ...]]:
 
 
 def _names(factors: tuple[str, ...]) -> str:
-    return listed((short(name) for name in factors), _FACTORS_NAMED)
+    return listed((short(name) for name in factors), _FEW)
 
 
 def _ranks(names: Sequence[str]) -> str:
     """Where ranks share a folder, what theirs in it are called."""
     several = dict.fromkeys(names)
-    return f" ({listed(several, _RANKS_SHOWN)})" if len(several) > 1 else ""
+    return f" ({listed(several, _SHOWN)})" if len(several) > 1 else ""
 
 
 def _left(rows: Sequence[FolderRow], unknown: Sequence[FolderRow]) -> Iterator[Line]:
     # Of each folder those in it of the ranks: ``rank_0_0``, also with a device in a fork.
     ranks = by_key((row.folder, row.path.rpartition(f"{row.folder}/")[2].partition("/")[0]) for row in rows)
     alike = by_key((row.name_text, row.folder + _ranks(ranks[row.folder])) for row in unknown)
-    for text, folders in islice(alike.items(), _UNKNOWN_SHOWN):
-        yield Line(f"{listed(folders, _UNKNOWN_SHOWN)}: {text}", 0, "dim", rows=_ROWS)
-    yield from rest(len(alike) - _UNKNOWN_SHOWN, "reason", "see scope.vllm_folders", 0)
+    for text, folders in islice(alike.items(), _FEW):
+        yield Line(f"{listed(folders, _FEW)}: {text}", 0, "dim", rows=_ROWS)
+    yield from rest(len(alike) - _FEW, "reason", "see scope.vllm_folders", 0)
 
 
 def prospect_lines(found: VllmStart) -> Iterator[Line]:
@@ -197,15 +192,15 @@ def prospect_lines(found: VllmStart) -> Iterator[Line]:
             "not known whether a start of vLLM would use one: no folder here keeps its factors", style="bold"
         )
     elif found.may_hit:
-        free = listed((one.folder for one in found.prospects if not one.differing), _PROSPECTS_SHOWN)
+        free = listed((one.folder for one in found.prospects if not one.differing), _SHOWN)
         text = f"nothing that is known keeps a start with this environment from {free}"
         yield Line(text, style="bold")
     else:
         yield Line(f"a start with this environment would use none of {count}", style="bold")
-    for one in found.prospects[:_PROSPECTS_SHOWN]:
+    for one in found.prospects[:_SHOWN]:
         yield Line()
         yield Line(one.folder, style="bold", right=f"{plural(one.equal, 'variable')} equal")
-        for other in one.differing[:_PROSPECTS_SHOWN]:
+        for other in one.differing[:_SHOWN]:
             set_to = "is not set" if other.here is None else f"is {other.here}"
             kinds = (
                 f", apparently {' and '.join(other.kinds)}: each start makes a folder of its own"
@@ -214,10 +209,10 @@ def prospect_lines(found: VllmStart) -> Iterator[Line]:
             )
             text = f"{other.name} {set_to}, which is {other.reads_as} to vLLM; the folder has {other.folder}{kinds}"
             yield Line(text, 3, hang=3)
-        yield from rest(len(one.differing) - _PROSPECTS_SHOWN, "variable", "--json lists all")
+        yield from rest(len(one.differing) - _SHOWN, "variable", "--json lists all")
         if one.not_known:
-            yield Line(f"not known of {listed(one.not_known, _PROSPECTS_SHOWN)}", 3, "dim", hang=3)
-    yield from rest(len(found.prospects) - _PROSPECTS_SHOWN, "folder", "--json lists all", indent=0)
+            yield Line(f"not known of {listed(one.not_known, _SHOWN)}", 3, "dim", hang=3)
+    yield from rest(len(found.prospects) - _SHOWN, "folder", "--json lists all", indent=0)
     if found.prospects:
         yield Line()
         yield Line(_BEFORE_A_START, style="dim")

@@ -35,16 +35,6 @@ NOTHING_ALONE: Final = "nothing by itself"
 BY_CAUSE: Final = "Cause by cause, without its own changed fields"
 
 
-class WhatIf(Reprs, answer.WhatIf):
-    """A replay with its reprs."""
-
-    def _lines(self) -> list[Line]:
-        return what_if_lines(self)
-
-    def __repr__(self) -> str:
-        return unwrapped(self._lines())
-
-
 def what_if_lines(found: answer.WhatIf) -> list[Line]:
     """Warnings, the answer, and its origin."""
     if not found.read.facts.lookups:
@@ -53,6 +43,15 @@ def what_if_lines(found: answer.WhatIf) -> list[Line]:
     safety = (Line(f"{name}: {advice}", 2) for name, advice in found.safety[:_SHOWN])
     parts = (warning_lines(found), _answer_lines(found), safety, cause_lines(found), _run_lines(found))
     return [*chain(*parts), *(Line(text, style="dim") for text in _caveats(found))]
+
+
+class WhatIf(Reprs, answer.WhatIf):
+    """A replay with its reprs."""
+
+    _lines = what_if_lines
+
+    def __repr__(self) -> str:
+        return unwrapped(self._lines())
 
 
 def _answer_lines(found: answer.WhatIf) -> Iterator[Line]:

@@ -291,7 +291,7 @@ def summary_text(read: Recording) -> str:
     lines = [f"cachescope.Scope: {said}", *(f"  {text}" for text in (counts_beside(chosen, said),) if text)]
     causes = [row for row in facts.causes if not kind_of(row).is_first]
     for number, cause in enumerate(causes[:_CAUSES_IN_TEXT], 1):
-        cost = f"{lookups_of_cause(cause, cause.misses)}  {duration(cause.time_lost_ns)}"
+        cost = f"{lookups_of_cause(cause)}  {duration(cause.time_lost_ns)}"
         lines.append(f"  {number}  {cause.summary}  [{cause.verdict}]  {cost}")
     if facts.lookups or facts.problems:
         lines.append(f"  {footer(read)}")

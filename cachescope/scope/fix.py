@@ -17,7 +17,6 @@ from cachescope.errors import CachescopeError, SourceError
 from cachescope.readers.directory.place_of import looks_like_cache_dir
 from cachescope.report.fix import fix_lines
 from cachescope.report.html import Reprs
-from cachescope.report.layout import Line
 from cachescope.scope.preflight import read_preflight
 
 
@@ -26,8 +25,7 @@ class Fix(Reprs, answer.Fix):
 
     __slots__ = ()
 
-    def _lines(self) -> Iterable[Line]:
-        return fix_lines(self)
+    _lines = fix_lines
 
 
 def fix(

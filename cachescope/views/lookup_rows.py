@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from typing import Any, Final, cast
 
 import pandas as pd
@@ -15,7 +15,7 @@ from cachescope.figures.palette import OUTCOME_COLOURS
 from cachescope.grouping import by_key
 from cachescope.json_types import JsonObject
 from cachescope.views.column_summaries import distinct, shares, spread
-from cachescope.views.table import Fold, Head, Whole
+from cachescope.views.table import Fold, Head, Whole, ordered
 from cachescope.wording import duration, short_key
 
 SEARCHED: Final = ("cache", "compile_id", "function", "cache_key", "outcome", "verdict", "reason")
@@ -25,11 +25,18 @@ FRAME: Final = 'scope.lookups.merge(scope.misses, on="lookup", how="left").merge
 
 _TIME: Final = "time_taken_ns"
 _HEADS: Final = (
-    ("lookup", "Lookup"), ("run", "Run"), ("rank", "Rank"), ("cache", "Cache"), ("compile_id", "Compile"),
-    ("function", "Function"), ("cache_key", "Key"), ("outcome", "Outcome"), ("verdict", "Verdict"),
-    ("time_taken_ns", "Compile time"), ("reason", "Why"),
-)  # fmt: skip
-_NUMBERS: Final = ("lookup", "run", "rank", "time_taken_ns")
+    Head("lookup", "Lookup", number=True),
+    Head("run", "Run", number=True),
+    Head("rank", "Rank", number=True),
+    Head("cache", "Cache"),
+    Head("compile_id", "Compile"),
+    Head("function", "Function"),
+    Head("cache_key", "Key"),
+    Head("outcome", "Outcome", colours=OUTCOME_COLOURS),
+    Head("verdict", "Verdict"),
+    Head("time_taken_ns", "Compile time", number=True),
+    Head("reason", "Why", fills=True),
+)
 # Of more values than these, how they spread says more than which they are.
 _MOST_SHARES: Final = 8
 
@@ -73,20 +80,14 @@ def listed_lookups(scope: Read) -> Iterator[Listed]:
         )  # fmt: skip
 
 
-def _head(name: str, label: str) -> Head:
-    colours = OUTCOME_COLOURS if name == "outcome" else {}
-    return Head(name, label, number=name in _NUMBERS, fills=name == "reason", colours=colours)
-
-
 class LookupRows:
     """The rows of the Lookups table; lookups of FX graphs are folded below the AOTAutograd lookup of their compile."""
 
     def __init__(self, rows: Sequence[Listed]) -> None:
         self.rows = rows
         # Ranks and functions only where one is known.
-        self.heads: Sequence[Head] = [
-            _head(*one) for one in _HEADS if one[0] not in ("rank", "function") or self.values(one[0])
-        ]
+        optional = [name for name in ("rank", "function") if not self.values(name)]
+        self.heads: Sequence[Head] = [head for head in _HEADS if head.name not in optional]
         self._sort = ("lookup", True)
         self._open: set[int] = set()
         self.filter({})
@@ -115,7 +116,7 @@ class LookupRows:
     def passing(self) -> list[Listed]:
         """The rows that pass the filters, in their order."""
         column, ascending = self._sort
-        return _ordered(self._passing, attrgetter(column), ascending)
+        return ordered(self._passing, attrgetter(column), ascending)
 
     def values(self, column: str) -> list[Any]:
         """The distinct values of a column, sorted."""
@@ -179,10 +180,10 @@ class LookupRows:
         top_value = self._time if column == _TIME else value
         top = [row for row in self._passing if not self._is_below(row)]
         self._seen: list[Listed] = []
-        for row in _ordered(top, top_value, ascending):
+        for row in ordered(top, top_value, ascending):
             self._seen.append(row)
             if row.lookup in self._open:
-                self._seen += _ordered(self._below.get(row.lookup, ()), value, ascending)
+                self._seen += ordered(self._below.get(row.lookup, ()), value, ascending)
 
     def _time(self, row: Listed) -> int | None:
         """The compile time of a row, or of what is folded below it; not known where that of a miss is not."""
@@ -200,14 +201,6 @@ class LookupRows:
         if value is None:
             return ""
         return short_key(value) if name == "cache_key" else str(value)
-
-
-def _ordered(rows: Sequence[Listed], value_of: Callable[[Listed], Any], ascending: bool) -> list[Listed]:
-    """Rows sorted by a value of each, in their order where it is the same; those without one come last either way."""
-    valued = [(value_of(row), row) for row in rows]
-    known = [one for one in valued if one[0] is not None]
-    known.sort(key=itemgetter(0), reverse=not ascending)
-    return [*(row for _, row in known), *(row for value, row in valued if value is None)]
 
 
 def _test(name: str, value: object) -> Callable[[Listed], bool]:

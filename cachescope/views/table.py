@@ -6,14 +6,14 @@ import csv
 import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Final, Protocol, runtime_checkable
+from operator import itemgetter
+from typing import Any, Final, Protocol, TypeVar, runtime_checkable
 
 import pandas as pd
 import traitlets
 from traitlets.utils.bunch import Bunch
 
 from cachescope.json_types import JsonObject
-from cachescope.report.json_text import values_of
 from cachescope.report.tables import Cell, Column, Sorted, cell_text
 from cachescope.views.widget_base import STYLE, Control, script
 from cachescope.wording import harmless
@@ -23,9 +23,8 @@ SEPARATORS: Final = {"tsv": "\t", "csv": ","}
 _FORMULA: Final = ("=", "+", "-", "@")
 
 _CELL: Final = 300
-# What the page gets of a head.
-_SENT: Final = ("name", "label", "number", "wide", "fills", "sortable", "colours", "unit")
 
+SomeRow = TypeVar("SomeRow")
 Whole = tuple[list[str], Iterable[Sequence[Any]]]
 """Names of columns, and the rows below them."""
 
@@ -221,10 +220,8 @@ class ListedRows:
         at = next((i for i, head in enumerate(self.heads) if head.name == column), None)
         if at is None:
             return
-        cells = [(self._columns[at].cell(row[1]), row) for row in self._rows]
-        known = [one for one in cells if one[0] is not None]
-        known.sort(key=lambda one: _sort_key(one[0]), reverse=not ascending)
-        self._rows = [row for _, row in (*known, *(one for one in cells if one[0] is None))]
+        cell = self._columns[at].cell
+        self._rows = ordered(self._rows, lambda row: _sort_key(cell(row[1])), ascending)
 
     def __len__(self) -> int:
         """The number of rows."""
@@ -257,9 +254,17 @@ def _head(column: Column, rows: Sequence[object]) -> Head:
     )
 
 
-def _sort_key(cell: Cell) -> tuple[int, Any]:
+def ordered(rows: Iterable[SomeRow], value_of: Callable[[SomeRow], Any], ascending: bool) -> list[SomeRow]:
+    """Rows sorted by a value of each, in their order where it is the same; those without one come last either way."""
+    valued = [(value_of(row), row) for row in rows]
+    known = [one for one in valued if one[0] is not None]
+    known.sort(key=itemgetter(0), reverse=not ascending)
+    return [*(row for _, row in known), *(row for value, row in valued if value is None)]
+
+
+def _sort_key(cell: Cell) -> tuple[int, Any] | None:
     value = cell.value if isinstance(cell, Sorted) else cell
-    return (0, value) if isinstance(value, (int, float)) else (1, str(value))
+    return None if value is None else (0, value) if isinstance(value, (int, float)) else (1, str(value))
 
 
 def _value(cell: Cell) -> Any:
@@ -274,4 +279,4 @@ def _cell(text: str) -> str:
 
 
 def _columns(rows: Rows) -> list[JsonObject]:
-    return [values_of(head, *_SENT) for head in rows.heads]
+    return [asdict(head) for head in rows.heads]

@@ -21,15 +21,15 @@ def test_causes_of_each_run_add_up_to_those_of_all(name: str) -> None:
     for run in scope.runs["run"]:
         for card in Cards.of(scope, Chosen.of_runs(scope, {run}), most=1000).cards:
             cause = card.row.cause
-            misses[cause] += card.misses
-            lost[cause] += card.time_lost_ns or 0
-            runs[cause] += card.runs
+            misses[cause] += card.row.misses
+            lost[cause] += card.row.time_lost_ns or 0
+            runs[cause] += len(card.row.runs)
     assert every.cards and every.more == 0
     for card in every.cards:
         cause = card.row.cause
-        assert card.misses == misses[cause]
-        assert (card.time_lost_ns or 0) == lost[cause]
-        assert card.runs == runs[cause] and len(card.places) == min(2, card.roots)
+        assert card.row.misses == misses[cause]
+        assert (card.row.time_lost_ns or 0) == lost[cause]
+        assert len(card.row.runs) == runs[cause] and len(card.places) == min(2, card.roots)
 
 
 def test_what_is_beyond_the_most_is_counted() -> None:
@@ -37,7 +37,7 @@ def test_what_is_beyond_the_most_is_counted() -> None:
     every, first = Cards.of(scope, most=1000), Cards.of(scope, most=1)
     assert first.cards == every.cards[:1]
     assert first.more == len(every.cards) - 1 > 0
-    assert first.more_misses == sum(card.misses for card in every.cards[1:])
+    assert first.more_misses == sum(card.row.misses for card in every.cards[1:])
 
 
 def test_ways_of_a_cause_differ_in_their_values() -> None:

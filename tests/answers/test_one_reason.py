@@ -76,7 +76,7 @@ def everything_counts_alike(scope: Scope) -> None:
     page = markdown(scope, redact=False)
     assert counts in page
     for card in Cards.of(scope, most=3).cards:
-        assert card.misses == scope.facts.causes[card.row.cause].misses
+        assert card.row.misses == scope.facts.causes[card.row.cause].misses
     for one in TimeSpent.of(scope).runs:
         if one.run in by_run.index:
             row = by_run.loc[one.run]

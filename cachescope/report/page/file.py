@@ -24,7 +24,6 @@ from cachescope.figures.picture import drawing_js
 from cachescope.json_types import JsonObject
 from cachescope.report.blocks import Drawing, Page, hidden, shortened
 from cachescope.report.html import json_html, safe
-from cachescope.report.identifying_values import identities
 from cachescope.report.page.compiling import spent_section, subject_sections
 from cachescope.report.page.directory import entries_section
 from cachescope.report.page.machines import contexts_section, devices_section
@@ -32,7 +31,6 @@ from cachescope.report.page.markup import contents_html, drawings_of, section_ht
 from cachescope.report.page.outcomes import outcomes_section, time_section
 from cachescope.report.page.reading import reading_section, words_section
 from cachescope.report.page.reasons import causes_section, what_if_section, why_section
-from cachescope.report.redact import Redaction
 from cachescope.report.scripts import shared_script
 from cachescope.whole_file import write_whole
 from cachescope.wording import harmless
@@ -122,7 +120,9 @@ def report(scope: Read, target: Path, *, redact: bool) -> Path:
     refuse(target, sources | {row.root for row in scope.facts.entries.values() if row.root is not None})
     page = page_of(scope)
     if redact:
-        page = hidden(page, Redaction(identities(scope)))
+        from cachescope.report.identifying_values import redaction_of
+
+        page = hidden(page, redaction_of(scope))
     return write_report(document(page), target)
 
 

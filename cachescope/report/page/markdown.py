@@ -23,10 +23,8 @@ from cachescope.report.blocks import (
     shortened,
 )
 from cachescope.report.cards import first_cards
-from cachescope.report.identifying_values import identities
 from cachescope.report.layout import Line
 from cachescope.report.rates import rates_table
-from cachescope.report.redact import Redaction
 from cachescope.report.tables import cell_text
 from cachescope.report.trend import trend_blocks
 from cachescope.wording import and_more, harmless_line
@@ -45,7 +43,9 @@ def markdown(scope: Read, *, redact: bool) -> str:
     answer = Section("", headline(chosen), about_text(scope), (*first_cards(chosen), *trend_blocks(scope)))
     rates = rates_table(scope) if scope.facts.lookups else None
     if redact:
-        answer, rates = hidden((answer, rates), Redaction(identities(scope)))
+        from cachescope.report.identifying_values import redaction_of
+
+        answer, rates = hidden((answer, rates), redaction_of(scope))
     lines = [
         f"### {_safe(answer.title, _SENTENCE)}",
         "",
@@ -117,9 +117,12 @@ def _safe(text: str, most: int) -> str:
 
     Examples
     --------
-    >>> _safe("a_b <i> @me #1", 20)
-    'a\\_b \\<i\\> &#64;me \\#1'
+    >>> _safe("a_b <i> @me #1  2", 20)
+    'a\\_b \\<i\\> &#64;me \\#1 &nbsp;2'
     """
-    return _COMMANDS.sub(
-        lambda found: {"@": "&#64;", "//": "&#47;/"}.get(found[0], f"\\{found[0]}"), shortened(text, most)
+    shown = _COMMANDS.sub(
+        lambda found: {"@": "&#64;", "//": "&#47;/"}.get(found[0], f"\\{found[0]}"),
+        shortened(text, most, keeps_blanks=True),
     )
+    # How many blanks a value has may be all that changed in it.
+    return re.sub("(?<= ) ", "&nbsp;", shown)

@@ -53,10 +53,9 @@ def _groups(scope: Read, codes: ReplayCodes) -> Iterator[Toggle]:
     fields, forms = codes.fields, [form.name for form in codes.forms]
     savings = savings_of(scope, scope.sensitivity_rows(), fields)
     for group in toggle_groups(fields, fields, scope.field_safety, savings):
-        leaves = (told_alone(scope, leaf) for leaf in group.fields)
-        mine = tuple(replace(leaf, name=f"field {fields.index(leaf.name)}") for leaf in leaves)
+        mine = tuple(told_alone(scope, leaf, f"field {fields.index(leaf.name)}") for leaf in group.fields)
         if group.name in forms:
-            yield replace(told_alone(scope, group), name=f"form {forms.index(group.name)}", fields=mine)
+            yield told_alone(scope, replace(group, fields=mine), f"form {forms.index(group.name)}")
         elif mine and not group.is_form:
             yield replace(group, fields=mine)
 

@@ -92,10 +92,10 @@ def forms_of(fields: Sequence[str]) -> dict[str, str]:
     return {name: form for form in forms for name in form_fields([form], fields).fields}
 
 
-def told_alone(scope: Read, toggle: Toggle) -> Toggle:
-    """With what a replay without this one alone says besides its numbers."""
+def told_alone(scope: Read, toggle: Toggle, name: str) -> Toggle:
+    """Under another name, with what a replay without this one alone says besides its numbers."""
     found = WhatIf.of(scope, KeySchema(without=(toggle.name,)))
     warnings, causes = (
         tuple(shortened(line.text, _TEXT) for line in lines(found)) for lines in (warning_lines, cause_lines)
     )
-    return replace(toggle, warnings=warnings, causes=causes)
+    return replace(toggle, name=name, warnings=warnings, causes=causes)
