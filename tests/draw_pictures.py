@@ -1,4 +1,4 @@
-"""Draw the plotly figures of executed notebooks as PNG beside them, for pages that run no JavaScript, such as GitHub.
+"""Draw the plotly figures of executed notebooks as PNG beside them, and the explorer, for pages that run no JavaScript, such as GitHub.
 
 ``make notebooks`` runs it. Where plotly.js is there, the figure itself is shown; nbval compares the figure, not the PNG.
 """
@@ -6,9 +6,10 @@
 import json
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from jupyter_lab import chromium
+from jupyter_lab import chromium, notebook
 from plotly.offline import get_plotlyjs
 
 FIGURE = "application/vnd.plotly.v1+json"
@@ -17,6 +18,14 @@ WIDTH = 900
 _DRAW = """async ([figure, width]) => { const layout = {...figure.layout, paper_bgcolor: 'white'};
   const url = await Plotly.toImage({data: figure.data, layout}, {format: 'png', width, height: layout.height || 450});
   return url.split(',')[1]; }"""
+
+# Of the README, the documentation and the third notebook.
+EXPLORER = Path(__file__).parent.parent / "notebooks" / "explorer.png"
+_CELL = """import cachescope
+explorer = cachescope.read(cachescope.sample("tour")).explore()
+explorer.state.without = ("inductor_configs",)
+explorer.state.pane = "What-if"
+explorer"""
 
 
 def figures_of(notebook: dict[str, Any]) -> list[dict[str, Any]]:
@@ -37,5 +46,18 @@ def draw(paths: list[Path]) -> None:
             path.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n")
 
 
+def draw_explorer(target: Path) -> None:
+    """The pane What-if of the sample tour in JupyterLab, with a form switched off."""
+    with (
+        chromium() as browser,
+        TemporaryDirectory() as folder,
+        notebook(browser, Path(folder), _CELL, width=1500) as opened,
+    ):
+        opened.page.locator(".cs-plot .cs-drawing").filter(visible=True).first.wait_for()
+        opened.page.locator("[aria-label='lookups that would have hit'] [data-id]").first.wait_for()
+        opened.page.locator(".cs-explorer").screenshot(path=target)
+
+
 if __name__ == "__main__":
     draw([Path(name) for name in sys.argv[1:]])
+    draw_explorer(EXPLORER)
