@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -173,11 +174,35 @@ def quantised() -> None:
         torch.compile(lambda x, w: torch.relu(x @ w))(torch.ones(8, 8), weight)
 
 
+def interrupted() -> None:
+    """Ctrl-C while code is generated, and the call again: as after an interrupted notebook cell; CHOICE resets Dynamo in between."""
+    from torch._inductor.graph import GraphLowering
+
+    codegen = GraphLowering.codegen
+
+    def stopped(graph: Any) -> Any:
+        GraphLowering.codegen = codegen
+        os.kill(os.getpid(), signal.SIGINT)
+        return codegen(graph)
+
+    GraphLowering.codegen = stopped
+    compiled = torch.compile(doubled)
+    try:
+        compiled(torch.ones(8))
+    except KeyboardInterrupt:
+        print("interrupted")
+    if CHOICE:
+        torch._dynamo.reset()
+    compiled(torch.ones(8))
+    torch._dynamo.reset()
+    compiled(torch.ones(8))
+
+
 PROGRAMS: dict[str, Callable[[], None]] = {
     one.__name__: one
     for one in (
         plain, unpicklable, mega_saved, mega_loaded, aoti_saved, aoti_loaded, precompile_saved, precompile_loaded, limit, cell,
-        setdefault, custom_op, quantised,
+        setdefault, custom_op, quantised, interrupted,
     )
 }  # fmt: skip
 

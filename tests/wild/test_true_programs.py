@@ -156,6 +156,20 @@ def test_the_recompile_limit_with_state_of_each_block(tmp_path: Path) -> None:
     assert len(again) == 4 and all("self.factor == " in row["reason"] for row in again)
 
 
+@pytest.mark.parametrize("choice", ["", "reset"])
+def test_what_ctrl_c_ended_and_its_process_compiles_again(choice: str, tmp_path: Path) -> None:
+    found = ran("interrupted", tmp_path, choice=choice)
+    agrees(found)
+    assert "interrupted" in found.output and found.counted["fxgraph_cache_miss"] == 2
+    (cause,) = [one for one in found.told["causes"] if one["verdict"] != "first_lookup"]
+    assert (cause["verdict"], cause["kind"]) == ("entry_unavailable", "interrupted")
+    for path in (tmp_path / "runs").rglob("*.log"):
+        scope = cachescope.read(path, index=False)
+        # A trace has no lookup of the graph that was not compiled to its end.
+        assert (scope.lookups["outcome"] == "hit").sum() == 2
+        assert not set(scope.causes["kind"]) & {"deleted", "failed compile"}
+
+
 def test_a_closure_cell_that_becomes_symbolic(tmp_path: Path) -> None:
     found = ran("cell", tmp_path)
     agrees(found)

@@ -75,6 +75,17 @@ class Timeline:
             row = self._lookups[aot]
             if row.time_taken_ns is None:
                 ended[aot] = _ended(row, max(row.end_time or 0, *[ended[graph] or 0 for graph in graphs]))
+        # Torch compiles one function after the other: what failed had ended when its process went on to the next one.
+        next_of: dict[int, tuple[tuple[str | None, int], int | None, int | None]] = {}
+        for at in reversed(range(len(ended))):
+            row = self._lookups[at]
+            own = row.compile_id, row.segment
+            compiled, began, next_began = next_of.get(row.run, (own, None, None))
+            next_began = next_began if compiled == own else began
+            next_of[row.run] = own, row.time, next_began
+            end = ended[at]
+            if row.compile_error is not None and next_began is not None and end is not None:
+                ended[at] = min(end, next_began - 1)
         return ended
 
     def position_of(self, time: int | None) -> int:

@@ -7,6 +7,7 @@ also has to fall on the same moment.
 from __future__ import annotations
 
 from collections import defaultdict, deque
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from typing import Final
 
@@ -287,26 +288,42 @@ def _join(run: Process, other: Process) -> None:
         run.command_start_ns, run.command_end_ns = other.command_start_ns, other.command_end_ns
     run.is_cut |= other.is_cut
     shift = _shift_ns(run, other)
-    known: dict[tuple[str, str | None], deque[LookupRow]] = defaultdict(deque)
-    for lookup in run.lookups:
-        known[lookup.cache, lookup.cache_key].append(lookup)
-    added: list[LookupRow] = []
     for lookup in other.lookups:
         if lookup.time is not None:
             lookup.time += shift
-        same = known[lookup.cache, lookup.cache_key]
-        # The other log may have lost the lines of earlier lookups: skip those that are farther away.
-        while len(same) > 1 and _apart_ns(same[1], lookup) < _apart_ns(same[0], lookup):
-            same.popleft()
-        if same:
-            _fill(same.popleft(), lookup)
-        elif (bypass := _bypass_of(lookup, known[lookup.cache, None])) is not None:
-            _fill(bypass, lookup)
-        else:
-            added.append(lookup)
+    added = list(_not_in(run.lookups, other.lookups))
     tell_of_compiles(run, added)
     run.lookups = put_in_order(run.lookups + added) if added else run.lookups
     run.looked_up = run.looked_up or bool(other.lookups)
+
+
+def _not_in(known: Sequence[LookupRow], others: Sequence[LookupRow]) -> Iterator[LookupRow]:
+    """Fill what one log knows of lookups from another one, in which some are lost; yield those that only the other one has."""
+    # A log whose format is short has no compile ids.
+    have_ids = all(any(row.compile_id for row in rows) for rows in (known, others))
+
+    def name(row: LookupRow, key: str | None) -> tuple[str, str | None, str | None]:
+        return row.cache, key, row.compile_id if have_ids else None
+
+    same_of: dict[object, deque[LookupRow]] = defaultdict(deque)
+    waiting: dict[object, deque[LookupRow]] = defaultdict(deque)
+    for rows, of_name in ((known, same_of), (others, waiting)):
+        for row in rows:
+            of_name[name(row, row.cache_key)].append(row)
+    for lookup in others:
+        same, later = same_of[name(lookup, lookup.cache_key)], waiting[name(lookup, lookup.cache_key)]
+        later.popleft()
+        while len(same) > 1 and _apart_ns(same[1], lookup) < _apart_ns(same[0], lookup):
+            same.popleft()
+        is_of_later = 0 < len(same) <= len(later) and _apart_ns(same[0], later[0]) < _apart_ns(
+            same[0], lookup
+        )
+        if same and not is_of_later:
+            _fill(same.popleft(), lookup)
+        elif (bypass := _bypass_of(lookup, same_of[name(lookup, None)])) is not None:
+            _fill(bypass, lookup)
+        else:
+            yield lookup
 
 
 def _bypass_of(lookup: LookupRow, bypasses: deque[LookupRow]) -> LookupRow | None:
