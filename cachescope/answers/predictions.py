@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 from cachescope.analysis.contexts.prediction import predictions_of
 from cachescope.analysis.contexts.process_fields import ProcessFields
@@ -70,16 +70,13 @@ def run_fields(read: Recording, run: int | None = None) -> ProcessFields:
         raise NotFoundError("no run that was read asked torch's caches, and no snapshot was given")
     number = of_torch[-1] if run is None else run
     rows = [row for row in read.history.lookups if row.run == number]
-    return ProcessFields.of_lookups(rows, read.tables.hash_details, runs[number].torch_version)
+    known = ProcessFields.of_lookups(rows, read.tables.hash_details, runs[number].torch_version)
+    own = [row.context for row in read.all_contexts.rows if row.run == number and row.settings]
+    return known.with_captured(context_fields(read, own[0])) if own else known
 
 
 def context_fields(read: Recording, context: int) -> ProcessFields:
     """What a captured context says of its process."""
     captured = read.all_contexts.rows[context]
-    return ProcessFields.of_snapshot(
-        json.loads(captured.key_fields or "null"),
-        json.loads(captured.settings or "{}"),
-        captured.key_fields_problem,
-        captured.torch_version,
-        captured.platform,
-    )
+    as_json = {name: json.loads(getattr(captured, name) or "{}") for name in ("key_fields", "settings")}
+    return ProcessFields.of_snapshot(asdict(captured) | as_json)

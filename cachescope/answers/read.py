@@ -28,7 +28,7 @@ class Read(Recording):
     runs = copied(lambda read: read.tables.runs, "One row per process.")
     lookups = copied(lambda read: read.shown, "One row per lookup; for a pre-flight, the lookups that a real run would make.")
     entries = copied(lambda read: read.tables.entries, "One row per entry of the cache directories that were read.")
-    contexts = copied(lambda read: read.all_contexts, "One row per isolation context. The snapshots come first, then each run, as far as its hash details show.")
+    contexts = copied(lambda read: read.all_contexts, "One row per isolation context. The snapshots of no run come first, then each run, as far as its own snapshot or its hash details show.")
     kernels = copied(lambda read: read.tables.kernels, "One row per kernel of the FX entries, with its source nodes and ATen operators.")
     autotune = copied(lambda read: read.tables.autotune, "One row per choice that max-autotune measured.")
     vllm_factors = copied(lambda read: read.tables.vllm_factors, "One row per cache_key_factors.json of vLLM: the factors of a folder's name.")

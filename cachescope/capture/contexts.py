@@ -9,10 +9,12 @@ from __future__ import annotations
 import importlib
 import inspect
 import json
+import logging
 import os
 import pickle
 import platform
 import socket
+import warnings
 from base64 import b64encode
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -113,6 +115,14 @@ def write_snapshot(path: str | os.PathLike[str], *, torch_manifest: bool = False
     except OSError as error:
         raise CachescopeError(f"{target}: cannot write the snapshot: {error.strerror or error}") from error
     return snapshot
+
+
+def write_last_snapshot(folder: str) -> None:
+    """Write the snapshot of a process that ends, beside its trace; nothing is logged or warned of meanwhile."""
+    logging.disable()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        write_snapshot(os.path.join(folder, f"context-{os.getpid()}.json"))
 
 
 def _switches(environment: Mapping[str, str]) -> dict[str, str]:

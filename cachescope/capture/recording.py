@@ -20,6 +20,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
+from cachescope.capture.preflight.children import with_site
 from cachescope.capture.stderr_filter import StderrPump
 from cachescope.errors import CachescopeError
 from cachescope.json_types import JsonObject
@@ -123,9 +124,9 @@ def record(
 
 
 def child_environment(base: Mapping[str, str], run_folder: Path) -> dict[str, str]:
-    """The environment of the command: `base`, plus the variables that make torch write everything into `run_folder`."""
+    """The environment of the command: `base`, plus the variables that make torch write everything into `run_folder`, and our `sitecustomize`."""
     changed = {
-        **base,
+        **with_site(base),
         "TORCH_TRACE": str(run_folder),
         "TORCH_LOGS": ",".join(part for part in (base.get("TORCH_LOGS", ""), LOGGERS) if part.strip()),
         "TORCH_LOGS_OUT": str(run_folder / LOG_NAME),

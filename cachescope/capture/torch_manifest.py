@@ -10,6 +10,7 @@ import hashlib
 import importlib
 import os
 import pkgutil
+import re
 from base64 import b64encode
 from collections.abc import Iterator
 from operator import attrgetter
@@ -18,17 +19,12 @@ from typing import Any, Final
 
 from cachescope.json_types import JsonObject
 
-# The files besides the modules, which differ by version: 2.10 to 2.14, 2.15, 2.6. Through 2.15 the first
-# selection whose key is torch's own is the right one.
-_EXTRA_FILES: Final = (
-    ("codegen/aoti_runtime/interface.cpp", "script.ld"),
-    ("codegen/aoti_runtime/interface.cpp", "codegen/aoti_runtime/streams.h", "script.ld"),
-    (
-        "codegen/aoti_runtime/interface.cpp",
-        "codegen/aoti_runtime/implementation.cpp",
-        "codegen/cpp_prefix.h",
-        "script.ld",
-    ),
+# torch/_inductor/codecache.py, `torch_key` (2.4 to 2.15): the version, every module, then these files.
+_EXTRA_FILES: Final = re.compile(r"extra_files = \(([^()]*)\)")
+_STEPS: Final = (
+    'hasher.update(torch.__version__.encode("utf-8"))',
+    'build_code_hash([root], "", hasher)',
+    "for path in extra_files:",
 )
 
 
@@ -38,18 +34,19 @@ def torch_manifest() -> JsonObject:
     # files mean an equal key. Mirrors `torch_key` and `build_code_hash` of torch/_inductor/codecache.py (2.6 to 2.15).
     torch: Any = importlib.import_module("torch")
     codecache: Any = importlib.import_module("torch._inductor.codecache")
-    root = str(codecache._TORCH_PATH)
+    root = Path(codecache._TORCH_PATH)
     key: bytes = codecache.torch_key()
     hasher = hashlib.sha256(torch.__version__.encode("utf-8"))
     files: dict[str, str] = {}
-    for module, path in modules_below(root, ""):
+    for module, path in (*modules_below(os.fspath(root), ""), *(extra_files(root) or ())):
         content = Path(path).read_bytes()
-        hasher.update(module.encode("utf-8"))
-        hasher.update(content)
+        hasher.update(module.encode("utf-8") + content)
         files[os.path.relpath(path, root)] = hashlib.sha256(content).hexdigest()
-    extra_files, is_complete = _extra_files(hasher, Path(codecache.__file__).parent, key)
-    files |= {os.path.relpath(one, root): hashlib.sha256(one.read_bytes()).hexdigest() for one in extra_files}
-    return {"torch_key": b64encode(key).decode(), "is_complete": is_complete, "files": files}
+    return {
+        "torch_key": b64encode(key).decode(),
+        "is_complete": hasher.digest() == key,
+        "files": files,
+    }
 
 
 def modules_below(folder: str, prefix: str) -> Iterator[tuple[str, str]]:
@@ -62,13 +59,12 @@ def modules_below(folder: str, prefix: str) -> Iterator[tuple[str, str]]:
                 yield from modules_below(inner, f"{module.name}.")
 
 
-def _extra_files(hasher: Any, folder: Path, key: bytes) -> tuple[list[Path], bool]:
-    for names in _EXTRA_FILES:
-        whole = hasher.copy()
-        present = [path for path in (folder / name for name in names) if path.exists()]
-        for path in present:
-            whole.update(path.read_bytes())
-        if whole.digest() == key:
-            return present, True
-    every = sorted({folder / name for names in _EXTRA_FILES for name in names})
-    return [path for path in every if path.exists()], False
+def extra_files(root: Path) -> list[tuple[str, str]] | None:
+    """The files besides the modules, which have no name there; None if this torch makes its key in a way that is not known here."""
+    source = (root / "_inductor" / "codecache.py").read_text(encoding="utf-8", errors="replace")
+    body = source.partition("\ndef torch_key(")[2].partition("\n\n\n")[0]
+    named = _EXTRA_FILES.search(body)
+    if named is None or not all(step in body for step in _STEPS):
+        return None
+    paths = (root / "_inductor" / name for name in re.findall(r"['\"]([^'\"]+)['\"]", named[1]))
+    return [("", os.fspath(path)) for path in paths if path.exists()]

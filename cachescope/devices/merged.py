@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any, Final
 
 from cachescope.details import HashDetails
 from cachescope.devices.datasheets import match_datasheet, match_shape
 from cachescope.devices.mention import FACTS, Mention
-from cachescope.devices.named import in_contexts, in_entries, in_hash_details, in_runs
+from cachescope.devices.named import in_context, in_entries, in_hash_details, in_runs
 from cachescope.errors import NotFoundError
 from cachescope.frames.context_rows import ContextRow
 from cachescope.frames.device_rows import RATE_COLUMNS, DeviceRow
@@ -168,7 +169,7 @@ def named_devices(
     """Every device that is named in what was read."""
     return device_rows(
         [
-            *in_contexts(contexts, runs),
+            *chain.from_iterable(map(in_context, contexts)),
             *in_runs(runs),
             *in_hash_details(lookups, entries, details),
             *in_entries(entries),

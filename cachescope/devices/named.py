@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache, partial
 from typing import Final
 
@@ -29,28 +29,12 @@ _DEVICE_FIELD: Final = re.compile(r"system_info\[device\]|example_inputs\[.*|def
 _ARCH: Final = re.compile(r"arch ([^,]+)")
 _MOST_BYTES: Final = 16 << 20
 
-_NO_RUN: Final = frozenset[int]()
 _Indices = tuple[tuple[str, int | None], ...]
 
 
-def in_contexts(contexts: Iterable[ContextRow], runs: Sequence[RunRow]) -> Iterator[Mention]:
-    """Mentions in snapshots, of the devices of their process and its CPU."""
-    for row in contexts:
-        yield from _in_snapshot(row, _runs_of(row, runs))
-
-
-def _runs_of(context: ContextRow, runs: Iterable[RunRow]) -> frozenset[int]:
-    """The run of a context: as reconstructed, or the one process with its pid at that time."""
-    if context.run is not None:
-        return frozenset({context.run})
-    pid, time = context.pid, context.time
-    if pid is None or time is None:
-        return _NO_RUN
-    mine = [run.run for run in runs if run.pid == pid and (run.start_time or 0) <= time]
-    return frozenset(mine) if len(mine) == 1 else _NO_RUN
-
-
-def _in_snapshot(row: ContextRow, runs: frozenset[int]) -> Iterator[Mention]:
+def in_context(row: ContextRow) -> Iterator[Mention]:
+    """Mentions in a snapshot, of the devices of its process and its CPU."""
+    runs = frozenset(() if row.run is None else (row.run,))
     counted: dict[str, int] = {}
     for text in row.device_properties:
         # In the order of their indices, one type after the other (`cachescope.capture`).

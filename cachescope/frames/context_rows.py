@@ -14,9 +14,12 @@ _NOT_KNOWN: Final = "null, or not known: see missing_forms"
 
 @row("contexts")
 class ContextRow:
-    """One isolation context: captured by a snapshot, or reconstructed from the hash details of a run."""
+    """One isolation context: captured by a snapshot, or reconstructed from the hash details of a run.
 
-    context: int = col("number of the context: snapshots first, then runs")
+    A snapshot that a recorded process took of itself is the context of its run. Forms that the lookups of the run show are theirs.
+    """
+
+    context: int = col("number of the context: snapshots of no run first, then runs")
     source: str = col("the snapshot or the source of the run that it comes from")
     run: int | None = col("the process", missing="a snapshot of no recorded run")
     inductor_configs: str | None = col(
@@ -46,7 +49,7 @@ class ContextRow:
     platform: str | None = col("operating system and machine", missing=_NOT_RECORDED)
     host: str | None = col("host name", missing=_NOT_RECORDED)
     pid: int | None = col("process id", missing="not recorded")
-    time: Time | None = col("when it was captured; for a run, its first record", unit="UTC", missing="not recorded")
+    time: Time | None = col("when it was captured; for a run that was not, its first record", unit="UTC", missing="not recorded")
     environment: str | None = col("variables that affect caching, as JSON", missing=_NOT_RECORDED)
     settings: str | None = col("other settings of the process that affect a key or the code, as JSON", missing=_NOT_RECORDED)
     device_properties: tuple[str, ...] = col("torch's text for each device")

@@ -21,18 +21,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from cachescope.capture.torch_manifest import modules_below
+from cachescope.capture.torch_manifest import extra_files, modules_below
 from cachescope.locking.lock import Machine
 
 _VERSION: Final = re.compile(r"^__version__\s*(?::[^=]*)?=\s*['\"]([^'\"]+)['\"]", re.MULTILINE)
 _BUILD: Final = r"^{}\s*(?::[^=]*)?=\s*(?:None|['\"]([^'\"]+)['\"])"
-# torch/_inductor/codecache.py, `torch_key` (2.4 to 2.15): the version, every module, then these files.
-_EXTRA_FILES: Final = re.compile(r"extra_files = \(([^()]*)\)")
-_TORCH_STEPS: Final = (
-    'hasher.update(torch.__version__.encode("utf-8"))',
-    'build_code_hash([root], "", hasher)',
-    "for path in extra_files:",
-)
 # `triton_key` (triton/runtime/cache.py, triton/compiler/compiler.py before 3.4; 3.2 to 3.9).
 _TRITON_STEPS: Final = (
     'with open(__file__, "rb") as f:',
@@ -78,19 +71,13 @@ def installed_torch() -> Installed:
 
 
 def _torch_key(root: Path, version: str) -> tuple[str | None, str | None]:
-    source = _text(root / "_inductor" / "codecache.py")
-    body = source.partition("\ndef torch_key(")[2].partition("\n\n\n")[0]
-    extra = _EXTRA_FILES.search(body)
-    if extra is None or not all(step in body for step in _TORCH_STEPS):
+    extra = extra_files(root)
+    if extra is None:
         return None, f"torch {version} makes its key in a way that is not known here"
     hasher = hashlib.sha256(version.encode("utf-8"))
-    for name, path in modules_below(os.fspath(root), ""):
+    for name, path in (*modules_below(os.fspath(root), ""), *extra):
         hasher.update(name.encode("utf-8"))
         hasher.update(_bytes(path))
-    for name in re.findall(r"['\"]([^'\"]+)['\"]", extra[1]):
-        path = root / "_inductor" / name
-        if path.exists():
-            hasher.update(_bytes(path))
     return b64encode(hasher.digest()).decode(), None
 
 

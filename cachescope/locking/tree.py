@@ -21,12 +21,8 @@ FILE: Final = "file"
 LINK: Final = "link"
 OTHER: Final = "other"
 # A file may be replaced by a pipe or a link after it was listed: opening must neither wait nor follow.
-_FLAGS: Final = (
-    os.O_RDONLY
-    | getattr(os, "O_NONBLOCK", 0)
-    | getattr(os, "O_NOFOLLOW", 0)
-    | getattr(os, "O_CLOEXEC", 0)
-    | getattr(os, "O_BINARY", 0)
+_FLAGS: Final = sum(
+    getattr(os, name, 0) for name in ("O_RDONLY", "O_NONBLOCK", "O_NOFOLLOW", "O_CLOEXEC", "O_BINARY")
 )
 _FILES_AT_ONCE: Final = 64
 _MOST_THREADS: Final = 8

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,6 +13,7 @@ from cachescope.frames.context_rows import ContextRow
 from cachescope.frames.directory_rows import EntryRow, KernelRow, TimingRow
 from cachescope.frames.recorded_rows import LookupRow, ProblemRow, RunRow
 from cachescope.frames.vllm import FactorsRow, StartRow
+from cachescope.grouping import by_key
 from cachescope.readers.file_fingerprints import Stamps, file_stamps
 from cachescope.readers.json_record import MOST_NS, well_formed
 from cachescope.readers.logs.processes import end_time_ns, join_processes
@@ -60,6 +62,7 @@ def assemble(reading: Reading) -> Tables:
 
         mark_cut_details(reading)
     runs = join_processes(reading.processes)
+    contexts = _context_rows(reading.contexts, runs)
     known = _details_of_keys(reading, runs)
     _without_times_of_torch(runs)
     labels = labels_of(runs)
@@ -69,7 +72,7 @@ def assemble(reading: Reading) -> Tables:
         runs=Table(RunRow, [_run_row(number, run, labels[number]) for number, run in enumerate(runs)]),
         lookups=Table(LookupRow, lookups),
         entries=Table(EntryRow, entry_rows(reading.entries)),
-        contexts=Table(ContextRow, _context_rows(reading.contexts)),
+        contexts=Table(ContextRow, contexts),
         problems=Table(ProblemRow, [*reading.problems]),
         kernels=Table(KernelRow, [*_kernel_rows(reading.entries.opened)]),
         autotune=Table(TimingRow, [*reading.timings]),
@@ -81,6 +84,9 @@ def assemble(reading: Reading) -> Tables:
         stamps=file_stamps(source for run in runs for source in run.sources),
     )
 
+
+# A snapshot is often taken last, when logging has ended.
+_AFTERWARDS_NS: Final = 60 * 10**9
 
 # What a row of `runs` has by the name that it has in the process.
 _ALIKE: Final = {column.name for column in columns_of(RunRow)} & {each.name for each in fields(Process)} - {
@@ -204,12 +210,36 @@ def _without_times_of_torch(runs: list[Process]) -> None:
                 lookup.time_taken_ns = None
 
 
-def _context_rows(contexts: Sequence[tuple[str, Snapshot]]) -> list[ContextRow]:
+def _context_rows(contexts: Sequence[tuple[str, Snapshot]], runs: list[Process]) -> list[ContextRow]:
+    """The snapshots; the last that a recorded process took of itself is of its run, which has its versions from it."""
     if not contexts:
         return []
     from cachescope.readers.snapshot import context_row
 
-    return [context_row(number, *context) for number, context in enumerate(contexts)]
+    rows = [context_row(number, *context) for number, context in enumerate(contexts)]
+    of_pid = by_key((run.pid, number) for number, run in enumerate(runs))
+    last: dict[int, ContextRow] = {}
+    for row in sorted((row for row in rows if row.pid is not None), key=lambda row: row.time or 0):
+        mine = [number for number in of_pid.get(row.pid, ()) if _took(runs[number], row)]
+        # In containers processes have the same few numbers.
+        here = os.path.dirname(row.source)
+        beside = [number for number in mine if os.path.dirname(runs[number].source) == here]
+        if len(mine := beside or mine) == 1:
+            last[mine[0]] = row
+    for number, row in last.items():
+        rows[row.context] = replace(row, run=number)
+        run = runs[number]
+        run.torch_version = run.torch_version or row.torch_version
+        run.python_version = run.python_version or row.python_version
+    return rows
+
+
+def _took(run: Process, snapshot: ContextRow) -> bool:
+    """Whether a snapshot was taken while a process ran: before its command ended, or soon after its last record."""
+    start, time = run.start_time_ns, snapshot.time
+    if start is None or time is None:
+        return False
+    return start <= time <= max(run.command_end_ns or 0, (end_time_ns(run) or start) + _AFTERWARDS_NS)
 
 
 def _kernel_rows(opened: dict[int, EntryRow]) -> Iterator[KernelRow]:

@@ -118,12 +118,9 @@ def _is_snapshot(process: str | Path) -> bool:
 
 def _snapshot_fields(process: str | Path | Mapping[str, Any]) -> ProcessFields:
     snapshot = process if isinstance(process, Mapping) else read_snapshot(process)
-    fields, problem = snapshot.get("key_fields"), snapshot.get("key_fields_problem")
-    settings = snapshot.get("settings") or {}
-    version, platform = snapshot.get("torch_version"), snapshot.get("platform")
-    known = ProcessFields.of_snapshot(fields, settings, problem, version, platform)
-    if not fields and not known.off:
+    known = ProcessFields.of_snapshot(snapshot)
+    if not snapshot.get("key_fields") and not known.off:
         name = "the snapshot" if isinstance(process, Mapping) else os.fspath(process)
-        why = problem or "it is a bare context, or an older cachescope made it"
+        why = snapshot.get("key_fields_problem") or "it is a bare context, or an older cachescope made it"
         raise CachescopeError(f"{name} does not hold the fields of the keys: {why}; capture it again")
     return known

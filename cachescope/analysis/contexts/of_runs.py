@@ -1,6 +1,6 @@
-"""Isolation contexts of recorded runs, reconstructed from the hash details of their lookups, or of entries.
+"""Isolation contexts of recorded runs: what a run said of itself at its end, and what its lookups or entries show.
 
-Nothing is guessed. A printed value counts only if hashing it gives the hash that torch printed with it, and a
+Lookups count before what was said: an option of one compile is in their keys alone. Nothing is guessed. A printed value counts only if hashing it gives the hash that torch printed with it, and a
 form only if all lookups of the run agree. The rest stays in ``missing_forms``.
 """
 
@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import cached_property
 from typing import Any, Final
 
+from cachescope.analysis.contexts.keys import FORMS
 from cachescope.components import parse_component
 from cachescope.details import HashDetails
 from cachescope.frames.context_rows import ContextRow
@@ -23,7 +24,6 @@ from cachescope.keys.detail_hash import torch_detail_hashes
 from cachescope.keys.json_values import json_ready, sorted_json
 from cachescope.keys.key_fields import matmul_settings
 from cachescope.keys.printed_values import printed_value
-from cachescope.terms import COMPILE_FORMS, RUNTIME_FORMS
 
 # Which attribute of FxGraphHashDetails carries a form (torch/_inductor/codecache.py, 2.6 to 2.15).
 ATTRIBUTE_OF_FORM: Final[Mapping[str, str]] = {
@@ -55,7 +55,7 @@ def all_contexts(
     details: HashDetails,
     entries: Iterable[EntryRow] = (),
 ) -> list[ContextRow]:
-    """The captured contexts, and one more for each run; of directories alone one for all entries that agree.
+    """The contexts captured elsewhere, then one for each run; of directories alone one for all entries that agree.
 
     Notes
     -----
@@ -75,13 +75,17 @@ def all_contexts(
     found = [(_of_run(run), sets_of_run[run.run]) for run in runs]
     if not captured and not found:
         stored = {row.detail_set: row.root for row in entries if row.detail_set is not None}
-        alike = by_key((tuple(reader.forms((one,)).items()), (root, one)) for one, root in stored.items())
+        alike = by_key((tuple(reader.forms((one,))[0].items()), (root, one)) for one, root in stored.items())
         found = [
             ({"source": of[0][0], "known_from": "entries"}, dict.fromkeys(one for _, one in of))
             for of in alike.values()
         ]
-    told = enumerate(found, len(captured))
-    return [*captured, *(_row(number, of, reader.forms(sets), torch_of_hash) for number, (of, sets) in told)]
+    own = {row.run: row for row in captured}
+    rows = [row for row in captured if row.run is None]
+    for of, sets in found:
+        said, (forms, differing) = own.get(of.get("run")), reader.forms(sets)
+        rows.append(_row(of, forms, torch_of_hash) if said is None else _with_lookups(said, forms, differing))
+    return [replace(row, context=number) for number, row in enumerate(rows)]
 
 
 def _of_run(run: RunRow) -> dict[str, Any]:
@@ -90,7 +94,6 @@ def _of_run(run: RunRow) -> dict[str, Any]:
 
 
 def _row(
-    number: int,
     of: Mapping[str, Any],
     forms: Mapping[str, str | None],
     torch_of_hash: Mapping[str, ContextRow],
@@ -105,13 +108,19 @@ def _row(
                 found[form] = value
     nothing = dict.fromkeys(one.name for one in fields(ContextRow))
     told: dict[str, Any] = {
-        "context": number,
-        "missing_forms": tuple(form for form in (*RUNTIME_FORMS, *COMPILE_FORMS) if form not in found),
+        "missing_forms": tuple(form for form in FORMS if form not in found),
         "hashed_forms": (_TORCH,) if torch_hash and twin is None else (),
         "text_only": (),
         "device_properties": (),
     }
     return ContextRow(**{**nothing, **found, **told, **of})
+
+
+def _with_lookups(said: ContextRow, forms: Mapping[str, str | None], differing: list[str]) -> ContextRow:
+    """What a run said of itself, with the forms that its lookups show; of those in which they differ it is not known."""
+    unknown = dict.fromkeys(form for form in (*said.missing_forms, *differing) if form not in forms)
+    told: dict[str, Any] = {**dict.fromkeys(differing), **forms, "missing_forms": tuple(unknown)}
+    return replace(said, **told)
 
 
 class _Reader:
@@ -121,13 +130,12 @@ class _Reader:
         self._details = details
         self._numbers: dict[tuple[tuple[int, int], ...], int] = {}
 
-    def forms(self, sets: Iterable[int]) -> dict[str, str | None]:
-        """The forms that all of the sets agree on and that could be read, and torch's hash of its own key."""
-        agreed = tuple(
-            parts[0][1] if len({number for number, _ in parts}) == 1 else ()
-            for parts in zip(*(self._parts_of(number) for number in sets), strict=True)
-        )
-        return self._read_forms(agreed)
+    def forms(self, sets: Iterable[int]) -> tuple[dict[str, str | None], list[str]]:
+        """The forms that all of the sets agree on and that could be read, and torch's hash of its own key; and the forms that differ."""
+        of_form = dict(zip(ATTRIBUTE_OF_FORM, zip(*map(self._parts_of, sets), strict=True), strict=False))
+        differing = [form for form, parts in of_form.items() if len({number for number, _ in parts}) > 1]
+        agreed = tuple(() if form in differing else parts[0][1] for form, parts in of_form.items())
+        return self._read_forms(agreed), [form for form in differing if form in FORMS]
 
     @kept
     def _parts_of(self, number: int) -> tuple[tuple[int, Codes], ...]:

@@ -26,8 +26,6 @@ _MODEL_PART: Final = re.compile(r"\b(major|minor|gcnArchName|multi_processor_cou
 _DEVICE: Final = "accelerator_properties"
 _KEYS_OF_TRITON: Final = "triton_version_hash"
 _CUT: Final = 60
-# A snapshot is often taken last, when logging has ended.
-_AFTERWARDS_NS: Final = 60 * 10**9
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +99,7 @@ def different_circumstances(
     cpu_keys: Collection[Key] = (),
 ) -> Iterator[Doubt]:
     """The keys that were looked up under different circumstances."""
-    for fact in _facts(runs, _by_process(snapshots, runs)):
+    for fact in _facts(runs, {row.run: row for row in snapshots if row.run is not None}):
         if len(set(fact.of_run.values())) < 2:
             continue
         for key, lookups in of_key.items():
@@ -139,23 +137,6 @@ def _fact(
 ) -> _Fact:
     known = {run: shown(value) for run, value in of_run.items() if value is not None}
     return _Fact(kind, name, known, is_of_cpu_code)
-
-
-def _by_process(snapshots: Sequence[ContextRow], runs: Sequence[RunRow]) -> dict[int, ContextRow]:
-    """The snapshots that a recorded process took of itself, by its run: equal pid, and taken while it ran."""
-    found: dict[int, ContextRow] = {}
-    for row in snapshots:
-        mine = [run.run for run in runs if run.run == row.run or _took(run, row)]
-        if len(mine) == 1:
-            found[mine[0]] = row
-    return found
-
-
-def _took(run: RunRow, snapshot: ContextRow) -> bool:
-    pid, time = snapshot.pid, snapshot.time
-    if pid is None or time is None or run.pid != pid or run.start_time is None:
-        return False
-    return run.start_time <= time <= (run.end_time or run.start_time) + _AFTERWARDS_NS
 
 
 def device_model(properties: str) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Final
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
 
 from cachescope.analysis.contexts.outside_keys import CPU_CAPABILITY, vector_width
 from cachescope.analysis.verdicts.option_defaults import default_hashes
@@ -124,28 +124,22 @@ class ProcessFields:
     cpu_capability: str = ""
 
     @classmethod
-    def of_snapshot(
-        cls,
-        key_fields: Mapping[str, str] | None,
-        settings: Mapping[str, str],
-        problem: str | None,
-        version: str | None,
-        platform: str | None,
-    ) -> ProcessFields:
-        """Create from the values that a snapshot has under these names (`problem`: ``key_fields_problem``)."""
+    def of_snapshot(cls, snapshot: Mapping[str, Any]) -> ProcessFields:
+        """Create from what `cachescope.capture` returns."""
+        settings, problem = snapshot.get("settings") or {}, snapshot.get("key_fields_problem")
         off, off_remotely = switched_off(settings), switched_off_remotely(settings)
         if problem is not None and problem.startswith(WOULD_BYPASS):
             off, off_remotely = (dict.fromkeys(CACHES, problem) | one for one in (off, off_remotely))
-        known = {name: frozenset({hash_}) for name, hash_ in (key_fields or {}).items()}
+        known = {name: frozenset({hash_}) for name, hash_ in (snapshot.get("key_fields") or {}).items()}
         own = {name: found for name, found in known.items() if not is_of_the_program(name)}
         is_set = own.keys() & {_WIDTH_OPTION} and not own[_WIDTH_OPTION] <= default_hashes(_WIDTH_OPTION)
         return cls(
             own,
             off,
             off_remotely,
-            version,
+            snapshot.get("torch_version"),
             keeps_graphs_inside(settings),
-            vector_width=None if is_set else vector_width(settings, platform or ""),
+            vector_width=None if is_set else vector_width(settings, snapshot.get("platform") or ""),
             cpu_capability=settings.get(CPU_CAPABILITY, ""),
         )
 
@@ -172,6 +166,19 @@ class ProcessFields:
             version,
             keys=frozenset(keys),
             programs=frozenset(programs.values()),
+        )
+
+    def with_captured(self, captured: ProcessFields) -> ProcessFields:
+        """Add to what lookups say what the process said of itself at its end."""
+        asked = {cache for cache, _ in self.keys}
+        width = self.hashes.get(_WIDTH_OPTION, captured.hashes.get(_WIDTH_OPTION))
+        return replace(
+            captured,
+            hashes={**captured.hashes, **self.hashes},
+            off={**{one: why for one, why in captured.off.items() if one not in asked}, **self.off},
+            keys=self.keys,
+            programs=self.programs,
+            vector_width=captured.vector_width if width == captured.hashes.get(_WIDTH_OPTION) else None,
         )
 
 

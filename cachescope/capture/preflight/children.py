@@ -33,8 +33,12 @@ _MOVED: Final = re.compile(rf"\b{_PATH}=(?!\S*\$\{{?{_PATH})")
 def contained(seen: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
     """The environment of a process that would get `seen`, in which Python begins a pre-flight."""
     told = json.dumps({"ours": {**own}, "seen": {name: seen[name] for name in own if name in seen}})
-    path = os.pathsep.join(filter(None, (_SITE, seen.get(_PATH))))
-    return {**seen, **own, _PATH: path, VARIABLE: told}
+    return {**with_site(seen), **own, VARIABLE: told}
+
+
+def with_site(seen: Mapping[str, str]) -> dict[str, str]:
+    """An environment in which Python begins with `site/sitecustomize.py`."""
+    return {**seen, _PATH: os.pathsep.join(filter(None, (_SITE, seen.get(_PATH))))}
 
 
 def begin() -> None:

@@ -163,7 +163,8 @@ def of_snapshot(
     problem: str | None = None,
     platform: str | None = LINUX,
 ) -> ProcessFields:
-    return ProcessFields.of_snapshot(fields, settings or {}, problem, "2.13.0", platform)
+    told = {"key_fields": fields, "settings": settings, "key_fields_problem": problem}
+    return ProcessFields.of_snapshot({**told, "torch_version": "2.13.0", "platform": platform})
 
 
 def test_the_fields_of_a_snapshot_are_those_of_the_process() -> None:

@@ -1,50 +1,98 @@
-"""Python imports this at its start where a pre-flight put its folder first: it begins the pre-flight in this process.
+"""Python imports this at its start where `record` or `preflight` put its folder first.
 
-The user's own ``sitecustomize`` runs then, as if this were not there. cachescope itself need not be installed: the
-modules that are needed are loaded from beside this file, and its name stays free.
+In a pre-flight it begins one in this process. In a recording it keeps, when the process ends, what torch says of it beside its
+trace. The user's own ``sitecustomize`` runs then, as if this were not there. cachescope itself need not be installed: the
+modules that are needed are loaded from beside this file, and its name stays free. Every Python process waits for this one, so it
+imports little.
 """
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
 from importlib import import_module
-from importlib.machinery import PathFinder
-from importlib.util import module_from_spec
 from types import ModuleType
 
 # Loaded where the program's Python need not have cachescope.
 _PATCHES = "cachescope.capture.preflight.patches"
+_CONTEXTS = "cachescope.capture.contexts"
 _HERE = os.path.dirname(os.path.abspath(__file__))
 
 
-def _begin() -> None:
+def _loaded(module: str) -> ModuleType:
+    """A module of the cachescope that this file is of."""
     capture = os.path.dirname(os.path.dirname(_HERE))
+    before = {
+        name: sys.modules.pop(name) for name in [*sys.modules] if name.partition(".")[0] == "cachescope"
+    }
     for name, folder in (("cachescope", os.path.dirname(capture)), ("cachescope.capture", capture)):
         # In place of the package, whose own imports are not wanted here.
         package = ModuleType(name)
         package.__path__ = [folder]
         sys.modules[name] = package
     try:
-        patches = import_module(_PATCHES)
+        return import_module(module)
     finally:
         for name in [name for name in sys.modules if name.partition(".")[0] == "cachescope"]:
             del sys.modules[name]
-    if patches.children.VARIABLE in os.environ:
-        patches.children.begin()
-        patches.Patches().start()
-        patches.skipped_work.end_quickly()
+        sys.modules.update(before)
+
+
+def _begin_preflight() -> None:
+    patches = _loaded(_PATCHES)
+    patches.children.begin()
+    patches.Patches().start()
+    patches.skipped_work.end_quickly()
+
+
+def _keep_context(folder: str) -> None:
+    """Keep the context of this process when it ends, if it made a key; say nothing, and change nothing, whatever happens."""
+    inherited = 0
+
+    def end() -> None:
+        nonlocal inherited
+        if _keys_made() <= inherited:
+            return
+        inherited = sys.maxsize
+        try:
+            _loaded(_CONTEXTS).write_last_snapshot(folder)
+        except BaseException:  # Ctrl-C too: the process ends
+            return
+
+    def in_child() -> None:
+        nonlocal inherited
+        inherited = _keys_made()
+        if util := sys.modules.get("multiprocessing.util"):
+            # It forgets what it inherited, and does not come to the end of Python.
+            util.register_after_fork(end, lambda _: util.Finalize(None, end, exitpriority=0))
+
+    atexit.register(end)
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=in_child)
+
+
+def _keys_made() -> int:
+    """How many keys this process made: for each, torch asks for the system (torch/_inductor/codecache.py, 2.6 to 2.15)."""
+    cache = getattr(sys.modules.get("torch._inductor.codecache"), "CacheBase", None)
+    asked = getattr(getattr(cache, "get_system", None), "cache_info", None)
+    # Hits and misses of the function's own cache.
+    return 0 if asked is None else sum(asked()[:2])
 
 
 def _run_the_users_own() -> None:
     sys.path[:] = [place for place in sys.path if os.path.abspath(place) != _HERE]
-    # Not importlib.util.find_spec, which would find this very module.
-    spec = PathFinder.find_spec("sitecustomize")
-    if spec is not None and spec.loader is not None:
-        module = module_from_spec(spec)
-        sys.modules["sitecustomize"] = module
-        spec.loader.exec_module(module)
+    this = sys.modules.pop(__name__)
+    try:
+        import_module(__name__)
+    except ModuleNotFoundError as error:
+        if error.name != __name__:
+            raise
+        sys.modules[__name__] = this
 
 
-_begin()
+if "CACHESCOPE_PREFLIGHT" in os.environ:
+    _begin_preflight()
+elif "TORCH_TRACE" in os.environ:
+    _keep_context(os.environ["TORCH_TRACE"])
 _run_the_users_own()
