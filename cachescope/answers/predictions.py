@@ -59,8 +59,10 @@ def predictions_of_run(read: Recording, run: int) -> list[PredictionRow]:
 
 
 def run_fields(read: Recording, run: int | None = None) -> ProcessFields:
-    """What the lookups of a run, by default the last one, say of its process."""
-    runs = read.facts.runs
+    """What the lookups of a run, by default the last one, and its snapshot say of its process; without runs, the last snapshot."""
+    runs, captured = read.facts.runs, read.tables.contexts.rows
+    if not runs and captured:
+        return context_fields(read, captured[-1].context)
     if not runs:
         raise NotFoundError("there is no run in what was read, and no snapshot was given")
     if run is not None and run not in runs:

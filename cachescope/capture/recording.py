@@ -237,16 +237,9 @@ def _signals_to(child: subprocess.Popen[bytes], pump: StderrPump) -> Iterator[li
 
 def _is_in_foreground() -> bool:
     """Whether a terminal would send Ctrl-C to this process and its command alike."""
-    try:
-        terminal = os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY)
-    except OSError:
-        return False
-    try:
-        return os.tcgetpgrp(terminal) == os.getpgrp()
-    except OSError:
-        return False
-    finally:
-        os.close(terminal)
+    with suppress(OSError), open("/dev/tty", "rb", buffering=0) as terminal:
+        return os.tcgetpgrp(terminal.fileno()) == os.getpgrp()
+    return False
 
 
 # Entries that appear in the cache directories while a command runs: evidence where no log reaches us. Names are compared, never times, and

@@ -42,11 +42,7 @@ def torch_manifest() -> JsonObject:
         content = Path(path).read_bytes()
         hasher.update(module.encode("utf-8") + content)
         files[os.path.relpath(path, root)] = hashlib.sha256(content).hexdigest()
-    return {
-        "torch_key": b64encode(key).decode(),
-        "is_complete": hasher.digest() == key,
-        "files": files,
-    }
+    return {"torch_key": b64encode(key).decode(), "is_complete": hasher.digest() == key, "files": files}
 
 
 def modules_below(folder: str, prefix: str) -> Iterator[tuple[str, str]]:

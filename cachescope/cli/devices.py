@@ -29,23 +29,21 @@ def run(args: argparse.Namespace) -> int:
     from cachescope.report.as_json import rows_object
     from cachescope.report.devices import device_lines
 
+    measured, notes, more = None, list[str](), {}
     if args.paths:
         from cachescope.cli.sources import read_given
 
         scope = read_given(args, args.paths)
-        rows, problems = scope.named_devices.rows, scope.tables.problems.rows
-        return write_answer(
-            args,
-            lambda: {**rows_object(devices=rows, problems=problems), "notes": []},
-            lambda: device_lines(rows),
-        )
-    from cachescope.devices.live import measurements, this_machine
+        devices, more = scope.named_devices.rows, rows_object(problems=scope.tables.problems.rows)
+    else:
+        from cachescope.devices.live import measurements, this_machine
 
-    measured = measurements() if args.measure else None
-    devices, notes = this_machine()
-    found = {"devices": devices} | ({} if measured is None else {"device_measurements": measured})
+        devices, notes = this_machine()
+        if args.measure:
+            measured = measurements()
+            more = rows_object(device_measurements=measured)
     return write_answer(
         args,
-        lambda: {**rows_object(**found), "notes": notes},
+        lambda: {**rows_object(devices=devices), **more, "notes": notes},
         lambda: device_lines(devices, measurements=measured, notes=notes),
     )

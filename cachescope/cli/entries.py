@@ -16,6 +16,7 @@ import argparse
 import contextlib
 import glob
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cachescope.cli.arguments import add_source_arguments, how_many
@@ -76,11 +77,8 @@ def _print_other_caches(args: argparse.Namespace) -> int:
     from cachescope.report.other_caches import other_cache_lines, other_caches_object
 
     mounts = ""
-    with (
-        contextlib.suppress(OSError),
-        open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as file,
-    ):
-        mounts = file.read()
+    with contextlib.suppress(OSError):
+        mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape")
     found = found_caches(os.environ, os.path.expanduser("~"), mounts)
     return write_answer(args, lambda: other_caches_object(found), lambda: other_cache_lines(found))
 

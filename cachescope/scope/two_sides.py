@@ -15,8 +15,6 @@ from cachescope.answers.predictions import predictions, run_fields
 from cachescope.columns import frame_of
 from cachescope.errors import CachescopeError
 from cachescope.frames.sharing_rows import PredictionRow
-from cachescope.readers.kinds import looks_like_snapshot
-from cachescope.readers.snapshot import read_snapshot
 from cachescope.report.comparison import Comparison
 from cachescope.scope.read import read
 from cachescope.scope.scope import Scope
@@ -99,28 +97,13 @@ def will_hit(
     ['yes', 'no', 'yes', 'yes']
     """
     scope = directory if isinstance(directory, Scope) else read(directory)
-    if isinstance(process, Scope):
-        known = run_fields(process, run)
-    elif isinstance(process, Mapping) or _is_snapshot(process):
-        known = _snapshot_fields(process)
+    if isinstance(process, Mapping):
+        known = ProcessFields.of_snapshot(process)
     else:
-        known = run_fields(read(process), run)
+        known = run_fields(process if isinstance(process, Scope) else read(process), run)
+    if known.problem is not None and not known.hashes:
+        name = os.fspath(process) if isinstance(process, str | Path) else "the snapshot"
+        raise CachescopeError(
+            f"{name} does not hold the fields of the keys: {known.problem}; capture it again"
+        )
     return frame_of(predictions(scope, scope.tables.entries.rows, known), PredictionRow)
-
-
-def _is_snapshot(process: str | Path) -> bool:
-    try:
-        with Path(process).open("rb") as file:
-            return looks_like_snapshot(file.read(256))
-    except OSError:  # a directory, a pattern, or nothing: what reads it says which
-        return False
-
-
-def _snapshot_fields(process: str | Path | Mapping[str, Any]) -> ProcessFields:
-    snapshot = process if isinstance(process, Mapping) else read_snapshot(process)
-    known = ProcessFields.of_snapshot(snapshot)
-    if not snapshot.get("key_fields") and not known.off:
-        name = "the snapshot" if isinstance(process, Mapping) else os.fspath(process)
-        why = snapshot.get("key_fields_problem") or "it is a bare context, or an older cachescope made it"
-        raise CachescopeError(f"{name} does not hold the fields of the keys: {why}; capture it again")
-    return known

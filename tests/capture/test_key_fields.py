@@ -13,6 +13,7 @@ import pytest
 import cachescope
 from cachescope.capture.key_fields import OF_THE_GRAPH, aot_key_fields, key_fields
 from cachescope.capture.torch_manifest import torch_manifest
+from cachescope.terms import RUNTIME_FORMS
 
 # A parameter has gradients, so that there is a backward graph as well.
 PROGRAM = """
@@ -62,9 +63,14 @@ def test_captured_fields_are_those_of_every_lookup(variables: dict[str, str], tm
 @pytest.mark.torch
 def test_a_run_and_the_snapshot_of_its_process_agree(tmp_path: Path) -> None:
     _, scope = recorded(tmp_path)
-    (pair,) = scope.context_pairs().to_dict("records")
-    assert pair["differing"] == ()
-    assert pair["undecided"] == ("triton_version_hash", "accelerator_properties")
+    of_run, taken = (
+        cachescope.read(tmp_path / name).all_contexts.rows[0] for name in ("trace", "snapshot.json")
+    )
+    shown = [form for form in RUNTIME_FORMS if form not in of_run.missing_forms]
+    assert shown == [*RUNTIME_FORMS]
+    assert [getattr(of_run, form) for form in shown] == [getattr(taken, form) for form in shown]
+    (both,) = scope.all_contexts.rows
+    assert (both.run, both.missing_forms, both.torch_version_hash) == (0, (), taken.torch_version_hash)
 
 
 def test_key_fields_follow_the_process(caching_context: ModuleType) -> None:

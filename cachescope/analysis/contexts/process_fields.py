@@ -122,6 +122,7 @@ class ProcessFields:
     vector_width: int | None = None
     """Vector width that it generates code for, in bits; 0 if it uses no vectors, None if unknown."""
     cpu_capability: str = ""
+    problem: str | None = None  # why its snapshot does not hold the fields of its keys
 
     @classmethod
     def of_snapshot(cls, snapshot: Mapping[str, Any]) -> ProcessFields:
@@ -141,6 +142,7 @@ class ProcessFields:
             keeps_graphs_inside(settings),
             vector_width=None if is_set else vector_width(settings, snapshot.get("platform") or ""),
             cpu_capability=settings.get(CPU_CAPABILITY, ""),
+            problem=None if own or off else problem or "it is a bare context, or an older cachescope made it",
         )
 
     @classmethod

@@ -68,8 +68,7 @@ def _keep_context(folder: str) -> None:
             util.register_after_fork(end, lambda _: util.Finalize(None, end, exitpriority=0))
 
     atexit.register(end)
-    if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=in_child)
+    os.register_at_fork(after_in_child=in_child)
 
 
 def _keys_made() -> int:
