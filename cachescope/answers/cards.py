@@ -42,15 +42,8 @@ _FIELDS: Final = 4
 _OF_COMPILE: Final = " (or in mode or options of torch.compile, if set there)"
 _PLAIN: Final = re.compile(r"[\w ./-]{1,200}")
 _PLACES_NAMED: Final = 2
+_FOLLOWERS_NAMED: Final = 3
 _LONGEST_NAME: Final = 80
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A root miss, and the lookups that missed because of it."""
-
-    name: str
-    followers: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +65,7 @@ class Card:
     # The same field changed otherwise, where one field alone made the cause.
     other_values: tuple[tuple[int, str], ...]
     where: str  # the functions, the runs and the ranks it struck
-    places: tuple[Place, ...]  # the first root misses
+    places: tuple[str, ...]  # the first root misses, with what missed because of them
     # Of guard misses, the size and the line of the first root, where traces tell that are quickly read.
     guards: GuardMiss | None = None
     is_of_vllm: bool = False  # whether the misses are of vLLM's own lookups
@@ -189,10 +182,11 @@ def _other_values(read: Recording, roots: Sequence[MissRow], first: FieldChange)
                 yield read.facts.lookups[root.lookup].run, change.summary
 
 
-def _place(read: Recording, root: MissRow) -> Place:
+def _place(read: Recording, root: MissRow) -> str:
     facts = read.facts
-    row = facts.lookups[root.lookup]
-    return Place(lookup_in_run(facts, row), tuple(lookup_name(other) for other in facts.followers_of(root)))
+    name, followers = lookup_in_run(facts, facts.lookups[root.lookup]), facts.followers_of(root)
+    because = f" and, because of it, {listed(map(lookup_name, followers), _FOLLOWERS_NAMED)}"
+    return name + (because if followers else "")
 
 
 def cause_names(read: Recording) -> list[tuple[str, int]]:

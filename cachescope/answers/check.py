@@ -170,19 +170,16 @@ def hit_rate_bar(least: float, rate: RateRow, causes: Sequence[CauseRow]) -> Bar
 def time_lost_bar(most: int, rate: RateRow, causes: Sequence[CauseRow]) -> Bar:
     """Whether the compile time lost to misses is small enough."""
     missed = rate.lookups - rate.hits - rate.unknown
-    lost = rate.time_lost_ns
-    if rate.unknown and (lost or 0) <= most:
-        reason = f"{_unseen(rate)}, and what that took is not known"
-        return Bar("max_time_lost", most, None, "ns", False, reason, _ids(causes))
-    if lost is None and missed:
-        reason = (
-            f"{missed} of {rate.lookups} lookups did not hit, and only traces (TORCH_TRACE) have their times"
-        )
-        return Bar("max_time_lost", most, None, "ns", False, reason, _ids(causes))
-    passed = (lost or 0) <= most
     reason = f"{missed} of {rate.lookups} lookups did not hit"
-    costly = [cause for cause in causes if cause.time_lost_ns]
-    return Bar("max_time_lost", most, lost or 0, "ns", passed, reason, () if passed else _ids(costly))
+    lost = rate.time_lost_ns or 0
+    found: int | None = lost
+    if rate.unknown and lost <= most:
+        found, reason = None, f"{_unseen(rate)}, and what that took is not known"
+    elif rate.time_lost_ns is None and missed:
+        found, reason = None, f"{reason}, and only traces (TORCH_TRACE) have their times"
+    passed = found is not None and found <= most
+    against = causes if found is None else [cause for cause in causes if cause.time_lost_ns]
+    return Bar("max_time_lost", most, found, "ns", passed, reason, () if passed else _ids(against))
 
 
 def new_cause_bar(

@@ -7,7 +7,7 @@ from typing import Final
 
 from cachescope.analysis.differences import short
 from cachescope.analysis.rates import known_sum
-from cachescope.answers.cards import MOST, Card, Cards, Place, nothing_to_fix
+from cachescope.answers.cards import MOST, Card, Cards, nothing_to_fix
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.costs import WORDS
 from cachescope.answers.names import lookups_of_cause, short_field
@@ -15,13 +15,12 @@ from cachescope.report.blocks import Block, CardText, Fold, WorkItems
 from cachescope.report.explanation import change_lines, code_lines
 from cachescope.report.layout import Line
 from cachescope.verdict_kinds import kind_of
-from cachescope.wording import duration, listed, plural
+from cachescope.wording import duration, plural
 
 _ADVICE_ROWS: Final = 5
 _CHANGES: Final = 4
 # Of the cards on a first screen.
 _FIRST: Final = 3
-_FOLLOWERS_SHOWN: Final = 3
 _NEVER_ASKED: Final = "Never reached the cache: bypassed, or with caching switched off"
 
 
@@ -88,13 +87,6 @@ def _changes_of(card: Card) -> list[tuple[str, str]]:
 
 def _what_to_do(card: Card) -> list[str]:
     return [f"do, {where}: {'; '.join(lines)}" for where, lines in card.settings.items()]
-
-
-def place_text(place: Place) -> str:
-    """Where a miss was, and what missed because of it."""
-    if not place.followers:
-        return place.name
-    return f"{place.name} and, because of it, {listed(place.followers, _FOLLOWERS_SHOWN)}"
 
 
 def cost_text(card: Card) -> str:

@@ -111,13 +111,8 @@ def _closed(events: Iterable[TraceEvent]) -> Iterator[Slice]:
 def _slice(event: TraceEvent, inferred: str, end_ns: int) -> Slice:
     phase = _phase(event.name, inferred)
     kind = "not named" if phase is None else phase.name
-    return Slice(
-        event.time_ns,
-        max(end_ns, event.time_ns),
-        event.name,
-        kind,
-        {"compile": event.compile_id, "phase": kind},
-    )
+    more: JsonObject = {"compile": event.compile_id, "phase": kind}
+    return Slice(event.time_ns, max(end_ns, event.time_ns), event.name, kind, more)
 
 
 def nested(slices: Iterable[Slice]) -> list[list[Slice]]:

@@ -1,9 +1,7 @@
 // A button that leads back to the pane that opened this one, with the focus on what opened it.
 function render({ model, el }) {
   el.classList.add("cs");
-  const button = document.createElement("button");
-  button.type = "button";
-  button.className = "cs-button cs-back";
+  const button = make("button", { type: "button", class: "cs-button cs-back" });
   button.onclick = () => {
     model.set("asked", Date.now());
     model.save_changes();

@@ -30,17 +30,13 @@ function bars(counts) {
 }
 
 function summary(of, label) {
-  const made = document.createElement("div");
-  made.className = "cs-summary";
+  const made = make("div", { class: "cs-summary" });
   const drawn = of.parts.length ? shares(of.parts, of.rows) : bars(of.bars);
   if (drawn.length) {
     const picture = drawing("svg", { viewBox: "0 0 100 16", preserveAspectRatio: "none", role: "img", "aria-label": `${label}: ${of.said}` });
     picture.append(...drawn);
     made.append(picture);
   }
-  const text = document.createElement("span");
-  text.textContent = of.text;
-  if (of.said) text.title = of.said;
-  made.append(text);
+  made.append(make("span", of.said ? { title: of.said } : {}, of.text));
   return made;
 }

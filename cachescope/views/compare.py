@@ -24,7 +24,7 @@ from cachescope.report.compared_runs import (
 )
 from cachescope.report.layout import Line
 from cachescope.report.tables import Column, Sorted, timed
-from cachescope.views.controls import Pane, button, heading, markup, row, sentence, toggle_buttons
+from cachescope.views.controls import Shows, button, heading, markup, row, sentence, toggle_buttons
 from cachescope.views.lookups import NOTHING
 from cachescope.views.run_picker import RunPicker
 from cachescope.views.state import State
@@ -44,7 +44,7 @@ _HOW: Final = (
 )
 
 
-class Compare(Pane):
+class Compare(Shows):
     """Compares runs with others: which of their lookups hit on one side only, and what differs between their keys.
 
     Parameters

@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 import ipywidgets
+import pandas as pd
 from traitlets.utils.bunch import Bunch
 
+from cachescope.answers.chosen import Chosen
 from cachescope.report.blocks import Block, Group
 from cachescope.report.html import blocks_html
 from cachescope.report.layout import Line
@@ -34,6 +36,21 @@ class Pane(ipywidgets.VBox):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
+
+
+class Shows(Pane):
+    """What a tab of the explorer holds: a frame, by the line of Python that returns it, of all lookups or of some."""
+
+    query: Any = "scope"
+    beyond = ""
+    """What of it is not of the chosen span."""
+
+    def frame(self) -> pd.DataFrame:
+        """The frame that it shows; empty where there is none."""
+        return pd.DataFrame()
+
+    def narrow(self, chosen: Chosen) -> None:
+        """Show some of the lookups alone, where it can."""
 
 
 def close_all(widget: ipywidgets.Widget) -> None:

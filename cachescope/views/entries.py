@@ -28,7 +28,7 @@ from cachescope.report.html import blocks_html, safe
 from cachescope.report.layout import Line, rest
 from cachescope.report.one_entry_forms import one_entry_lines
 from cachescope.report.tables import Column, sized, timed, written
-from cachescope.views.controls import Pane, choice, columns, heading, markup, row, sentence
+from cachescope.views.controls import Pane, Shows, choice, columns, heading, markup, row, sentence
 from cachescope.views.plot import Plot, Tabled, first_number
 from cachescope.views.state import State
 from cachescope.views.table import ListedRows, Table
@@ -76,7 +76,7 @@ def _coloured(text: str, language: str | None) -> str:
     return coloured
 
 
-class Entries(Pane):
+class Entries(Shows):
     """The files of the cache directories, and one of them."""
 
     beyond = "Entries are those whose keys were looked up in it, and those written in it. Links and autotuning are of all."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 import ipywidgets
 import pandas as pd
@@ -15,7 +15,7 @@ from cachescope.answers.read import Read
 from cachescope.report.html import lines_html, safe
 from cachescope.report.layout import Line
 from cachescope.report.why_missed import summary_html
-from cachescope.views.controls import Pane, button, close_all, markup, row, sentence
+from cachescope.views.controls import Pane, Shows, button, close_all, markup, row, sentence
 from cachescope.views.restored_selection import carried
 from cachescope.views.state import (
     COMPARE,
@@ -91,36 +91,12 @@ def _ends(span: Span) -> tuple[str, str]:
     return moment(first), moment(last)
 
 
-class Failed(Pane):
+class Failed(Shows):
     """Why it could not be made."""
-
-    query = "scope"
-    beyond = ""
 
     def __init__(self, error: Exception) -> None:
         self._reason = f"{type(error).__name__}: {error}"
         super().__init__(sentence(f"This pane could not be made: {self._reason}", "red"))
-
-    def frame(self) -> pd.DataFrame:
-        """An empty frame, because there is no data behind it."""
-        return pd.DataFrame()
-
-    def narrow(self, chosen: Chosen) -> None:
-        """Nothing: there is no lookup in it."""
-
-
-class Shows(Protocol):
-    """A pane: it names the frame that it shows."""
-
-    query: str
-    beyond: str
-    """What of it is not of the chosen span."""
-
-    def frame(self) -> pd.DataFrame:
-        """The frame behind it."""
-
-    def narrow(self, chosen: Chosen) -> None:
-        """Show some of the lookups alone."""
 
 
 # By name, as the first pane would wait for the imports of all.
@@ -192,7 +168,7 @@ class Explorer(Pane):
     @property
     def query(self) -> str:
         """A line of Python that returns the frame behind the pane; it needs `scope` and ``cachescope``."""
-        return self._shown.query
+        return str(self._shown.query)
 
     def frame(self) -> pd.DataFrame:
         """The frame behind the pane."""

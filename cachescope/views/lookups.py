@@ -10,16 +10,14 @@ from cachescope.answers.chosen import Chosen
 from cachescope.answers.names import run_name
 from cachescope.answers.read import Read
 from cachescope.report.layout import Line
-from cachescope.views.controls import Pane, button, choice, markup, row, sentence, text_box
+from cachescope.views.controls import Shows, button, choice, markup, row, sentence, text_box
 from cachescope.views.lookup_rows import LookupRows, listed_lookups, lookups_frame, query
 from cachescope.views.state import FILTERS, State
 from cachescope.views.table import Table
 
 
-class Lookups(Pane):
+class Lookups(Shows):
     """The table of lookups with its filters."""
-
-    beyond = ""
 
     def __init__(self, scope: Read, state: State) -> None:
         self._scope, self._state = scope, state

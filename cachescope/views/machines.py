@@ -10,21 +10,22 @@ import ipywidgets
 import pandas as pd
 from traitlets.utils.bunch import Bunch
 
+from cachescope.analysis.contexts.differences import context_difference, context_pairs
 from cachescope.analysis.contexts.keys import context_groups
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.predictions import predictions_of_run
 from cachescope.answers.read import Read
 from cachescope.answers.sharing import context_names, is_any_decided
-from cachescope.columns import frame_of, rows_of
+from cachescope.columns import frame_of
 from cachescope.figures.context_grid import context_sharing
 from cachescope.figures.datasheets import device_rates
 from cachescope.figures.texts import run_labels
-from cachescope.frames.sharing_rows import FormDifference, GroupRow, PairRow, PredictionRow
+from cachescope.frames.sharing_rows import GroupRow, PredictionRow
 from cachescope.report.blocks import Block, Group
 from cachescope.report.comparison import prediction_lines, unpredicted
 from cachescope.report.contexts import NO_CONTEXT, difference_blocks, side_by_side_blocks
 from cachescope.report.devices import first_devices
-from cachescope.views.controls import Pane, button, dropdown, heading, markup, row, sentence
+from cachescope.views.controls import Pane, Shows, button, dropdown, heading, markup, row, sentence
 from cachescope.views.plot import Plot, Tabled
 from cachescope.views.state import State
 
@@ -56,7 +57,7 @@ class WillHit(Pane):
         self.answer.show(*prediction_lines(predictions_of_run(self._scope, self.run.value)))
 
 
-class Machines(Pane):
+class Machines(Shows):
     """Which processes and machines are equal in what torch puts into its keys."""
 
     beyond = "Contexts are those of the runs that looked something up in it, and captured ones. What differs between two, and devices, are of all."
@@ -112,8 +113,7 @@ class Machines(Pane):
         return [heading("What differs"), row(self.before, self.after, swap), self.difference]
 
     def _first_pair(self) -> tuple[int, int]:
-        pairs = rows_of(self._scope.context_pairs().head(1), PairRow)
-        if pairs:
+        if pairs := context_pairs(self._scope.known_contexts):
             return pairs[0].before, pairs[0].after
         return self.contexts[0].context, self.contexts[-1].context
 
@@ -127,7 +127,7 @@ class Machines(Pane):
         before, after = self._state.contexts
         with self.before.hold_trait_notifications(), self.after.hold_trait_notifications():
             self.before.value, self.after.value = before, after
-        rows = rows_of(self.frame(), FormDifference)
+        rows = context_difference(self.contexts, before, after)
         known = [row for row in rows if row.status != "unknown"]
         unknown = sorted({row.form for row in rows if row.status == "unknown"})
         self.difference.show(*difference_blocks(known, unknown, "explorer.frame()"))

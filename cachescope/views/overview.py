@@ -29,7 +29,7 @@ from cachescope.report.rates import rate_numbers
 from cachescope.report.trend import trend_blocks
 from cachescope.report.vllm import vllm_lines
 from cachescope.report.why_missed import answer_lines
-from cachescope.views.controls import Pane, columns, heading, markup
+from cachescope.views.controls import Pane, Shows, columns, heading, markup
 from cachescope.views.lookup_rows import between
 from cachescope.views.over_time import OverTime
 from cachescope.views.plot import Plot, Tabled, first_number
@@ -68,7 +68,7 @@ class CardsView(Pane):
             on_open(opened[0], int(opened[1]))
 
 
-class Overview(Pane):
+class Overview(Shows):
     """What was avoidable, where the time went, what to fix first; then how each run went."""
 
     beyond = "Phases, folders of vLLM, problems and possible false hits are of all that was read."

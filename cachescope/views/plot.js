@@ -4,11 +4,8 @@ const isDark = () => document.body.dataset.jpThemeLight === "false"
 
 function render({ model, el }) {
   el.classList.add("cs");
-  const box = document.createElement("div");
-  box.className = "cs-plot";
-  box.setAttribute("role", "figure");
-  box.setAttribute("aria-label", model.get("label"));
-  box.append(Object.assign(document.createElement("p"), { className: "cs-faint", textContent: "The figure is being drawn …" }));
+  const box = make("div", { class: "cs-plot", role: "figure", "aria-label": model.get("label") });
+  box.append(make("p", { class: "cs-faint" }, "The figure is being drawn …"));
   el.append(box);
   let width = 0;
   let near = false;

@@ -32,7 +32,7 @@ _TEXTS: Final[dict[str, Callable[[Any], Cell]]] = {"_ns": timed, "_bytes": sized
 class Plot(Control):
     """A figure, made for the theme of the page."""
 
-    _esm = drawing_js() + script("plot.js")
+    _esm = drawing_js() + script("make.js", "plot.js")
     _css = STYLE
 
     label = traitlets.Unicode().tag(sync=True)

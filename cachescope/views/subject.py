@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import pandas as pd
 
-from cachescope.answers.chosen import Chosen
 from cachescope.answers.read import Read
 from cachescope.report.blocks import Group
 from cachescope.report.subjects import SUBJECTS, told
-from cachescope.views.controls import Pane, markup
+from cachescope.views.controls import Shows, markup
 from cachescope.views.state import State
 
 _LISTED = 100
 
 
-class Told(Pane):
+class Told(Shows):
     """An answer, by the name of its pane."""
 
     beyond = "This is of all that was read."
@@ -30,6 +29,3 @@ class Told(Pane):
         """The rows that it is of."""
         found: pd.DataFrame = getattr(self._scope, self._frame)
         return found
-
-    def narrow(self, chosen: Chosen) -> None:
-        """It is of all that was read, as `beyond` says."""

@@ -35,8 +35,7 @@ function showTable({ model, el }) {
       if (sortable) {
         cell.setAttribute("aria-sort", by !== name ? "none" : up ? "ascending" : "descending");
         const arrow = by !== name ? "" : up ? "\u00a0▲" : "\u00a0▼";
-        const button = make("button", { type: "button", "data-sort": name }, label + arrow);
-        button.setAttribute("aria-label", `Sort by ${label}`);
+        const button = make("button", { type: "button", "data-sort": name, "aria-label": `Sort by ${label}` }, label + arrow);
         button.onclick = () => set({ sort: [name, by === name ? !up : true], page: 0 });
         cell.append(button);
       } else cell.textContent = label;
@@ -81,9 +80,8 @@ function showTable({ model, el }) {
 
   const foldOf = (id, { below, is_open }) => {
     const label = `${below} ${below === 1 ? "lookup" : "lookups"} below lookup ${id}`;
-    const made = make("button", { type: "button", class: "cs-fold", tabindex: "-1", "aria-expanded": String(is_open), "aria-label": label });
-    made.title = label;
-    made.textContent = is_open ? "▾" : "▸";
+    const made = make("button", { type: "button", class: "cs-fold", tabindex: "-1", title: label, "aria-expanded": String(is_open), "aria-label": label },
+      is_open ? "▾" : "▸");
     made.onclick = (event) => { event.stopPropagation(); set({ folded: now(id) }); };
     return made;
   };

@@ -18,7 +18,7 @@ from cachescope.grouping import by_key
 from cachescope.json_types import JsonObject
 from cachescope.report.tables import Column, Sorted, shared, timed
 from cachescope.report.time_spent import time_lines
-from cachescope.views.controls import Pane, choice, heading, markup, row
+from cachescope.views.controls import Shows, choice, heading, markup, row
 from cachescope.views.plot import Plot, Tabled, first_number
 from cachescope.views.state import State
 from cachescope.views.table import ListedRows, Table
@@ -39,7 +39,7 @@ _COMPILES: Final = [
 ]  # fmt: skip
 
 
-class Time(Pane):
+class Time(Shows):
     """The phases of all processes or of the chosen one, and its compiles."""
 
     beyond = "Compiles are those that began in it; phases are of whole processes."

@@ -27,7 +27,7 @@ from cachescope.report.what_if_forms import (
     time_won,
     what_if_lines,
 )
-from cachescope.views.controls import Pane, button, columns, heading, markup, row, sentence
+from cachescope.views.controls import Pane, Shows, button, columns, heading, markup, row, sentence
 from cachescope.views.lookup_rows import between
 from cachescope.views.lookups import NOTHING
 from cachescope.views.plot import Plot, Tabled
@@ -86,7 +86,7 @@ def _moved(before: float | None, after: float | None) -> str:
     return one if one == other else f"{one} → {other}"
 
 
-class WhatIfView(Pane):
+class WhatIfView(Shows):
     """Toggles for what counts in a key, and what would have hit.
 
     Parameters

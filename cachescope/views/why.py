@@ -26,7 +26,7 @@ from cachescope.report.blocks import Group
 from cachescope.report.explanation import change_blocks, told_lines
 from cachescope.report.layout import Line
 from cachescope.report.tables import Column, timed
-from cachescope.views.controls import Pane, button, markup, row, sentence, text_box
+from cachescope.views.controls import Pane, Shows, button, markup, row, sentence, text_box
 from cachescope.views.lookups import NOTHING
 from cachescope.views.plot import Plot
 from cachescope.views.state import State
@@ -78,7 +78,7 @@ class SameCause(Pane):
 class Back(Control):
     """Leads back to ``state.origin``; hidden if there is none."""
 
-    _esm = script("focus.js", "back.js")
+    _esm = script("make.js", "focus.js", "back.js")
     _css = STYLE
 
     to = traitlets.Unicode("").tag(sync=True)
@@ -94,7 +94,7 @@ class Back(Control):
         return f"Back(to {self.to or 'nothing'})"
 
 
-class Why(Pane):
+class Why(Shows):
     """Why one lookup missed."""
 
     beyond = "Misses to step through, and those of the same cause, are of it. What they are compared with may be earlier."

@@ -35,10 +35,10 @@ from cachescope.report.scripts import shared_script
 from cachescope.whole_file import write_whole
 from cachescope.wording import harmless
 
-_SCRIPTS: Final = ("wording.js", "page.js", "replay.js")
+_SCRIPTS: Final = ("wording.js", "replay.js")
 # What notebooks and reports share, and what uses it.
 _SHARED: Final = ("make.js", "tree.js")
-_MODELS: Final = ("model.js", "toggles.js")
+_MODELS: Final = ("page.js", "model.js", "toggles.js")
 
 
 def page_of(scope: Read) -> Page:

@@ -41,11 +41,9 @@
     });
   };
   const sortable = (table) => [...table.tHead.rows[0].cells].forEach((head, at) => {
-    const button = document.createElement("button");
-    button.type = "button";
+    const button = make("button", { type: "button", title: "Sort by this column" });
     head.dataset.title = head.textContent; // for print: a button is missing where a head is repeated
     button.append(...head.childNodes);
-    button.title = "Sort by this column";
     button.addEventListener("click", () => {
       const sorted = head.getAttribute("aria-sort");
       // For numbers the largest is wanted first.
@@ -60,10 +58,7 @@
     table.closest(".cs-tabled").querySelector(".unfold")?.remove();
   };
   const foldable = (table, count) => {
-    const button = document.createElement("button");
-    button.type = "button";
-    button.className = "unfold";
-    button.textContent = `Show all ${count} rows`;
+    const button = make("button", { type: "button", class: "unfold" }, `Show all ${count} rows`);
     button.dataset.more = `${count - FIRST} more in the page`; // for print
     button.addEventListener("click", () => unfold(table));
     table.classList.add("folded");
@@ -71,14 +66,10 @@
   };
   const searchable = (table) => {
     const rows = [...table.tBodies[0].rows].map((row) => [row, row.textContent.toLowerCase()]);
-    const label = document.createElement("label");
-    const box = document.createElement("input");
-    const count = document.createElement("span");
-    box.type = "search";
-    box.placeholder = "words, or click a value";
-    label.append(`Search ${rows.length} rows`, box);
-    count.setAttribute("role", "status");
-    label.className = "search";
+    const label = make("label", { class: "search" }, `Search ${rows.length} rows`);
+    const box = make("input", { type: "search", placeholder: "words, or click a value" });
+    const count = make("span", { role: "status" });
+    label.append(box, count);
     box.addEventListener("input", () => {
       const words = box.value.toLowerCase().split(/\s+/).filter(Boolean);
       if (words.length) unfold(table);
@@ -96,7 +87,6 @@
       box.value = `${box.value} ${cell.textContent}`.trim();
       box.dispatchEvent(new Event("input"));
     });
-    label.append(count);
     table.closest(".cs-tabled").querySelector(".cs-bar").append(label);
   };
   document.querySelectorAll(".cs-tabled table").forEach((table) => {
@@ -125,10 +115,7 @@
     if (target) target.scrollIntoView();
   };
   folded.forEach((one) => one.addEventListener("toggle", () => { if (one.open) draw(darkness.matches, 0, one); }));
-  const all = document.createElement("button");
-  all.type = "button";
-  all.className = "unfold";
-  all.textContent = "Open all";
+  const all = make("button", { type: "button", class: "unfold" }, "Open all");
   all.addEventListener("click", () => folded.forEach((one) => { one.open = true; }));
   document.querySelector("nav").append(all);
   document.querySelectorAll("a[href^='#']").forEach((link) => link.addEventListener("click", () => setTimeout(() => opens(link.hash))));

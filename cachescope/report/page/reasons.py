@@ -13,7 +13,7 @@ from cachescope.answers.read import Read
 from cachescope.figures.key_strip import key_difference
 from cachescope.frames.answer_rows import MissRow
 from cachescope.report.blocks import Block, Drawing, Group, Section, Table, table
-from cachescope.report.cards import first_cards, place_text
+from cachescope.report.cards import first_cards
 from cachescope.report.explanation import change_blocks, told_lines
 from cachescope.report.layout import Line, rest
 from cachescope.report.page.compiling import path_drawing
@@ -53,7 +53,7 @@ def _evidence(scope: Read, card: Card) -> Iterator[Block]:
         source = f"scope.explain({explained.lookup}).frame"
         yield from change_blocks(explained.changes, source, most=20, diffs=2, most_lines=120)
     yield Line("Where it struck:")
-    yield from (Line(place_text(place), 2) for place in card.places)
+    yield from (Line(place, 2) for place in card.places)
     yield from rest(card.roots - len(card.places), "lookup", "in the table of lookups below", 2)
 
 

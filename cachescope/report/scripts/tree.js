@@ -4,13 +4,8 @@ const MOST = 60;
 function showTree({ model, el }) {
   el.classList.add("cs");
   const box = make("div", { class: "cs-tree" });
-  const search = make("input");
-  search.type = "search";
-  search.placeholder = "Search fields";
-  search.setAttribute("aria-label", "Search the fields of the keys");
-  const list = make("div");
-  list.setAttribute("role", "group");
-  list.setAttribute("aria-label", "What counts in a key");
+  const search = make("input", { type: "search", placeholder: "Search fields", "aria-label": "Search the fields of the keys" });
+  const list = make("div", { role: "group", "aria-label": "What counts in a key" });
   box.append(search, list);
   el.append(box);
   const opened = new Set();
