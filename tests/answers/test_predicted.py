@@ -18,7 +18,7 @@ from cachescope.readers.assemble import Tables, assemble
 from cachescope.readers.reading import Reading
 from cachescope.readers.sources import read_sources
 from cachescope.report.layout import Line
-from cachescope.report.page.compiling import spent_section
+from cachescope.report.page.compiling import spent_blocks
 from cachescope.report.page.outcomes import rate_numbers
 from cachescope.table import Table
 from tests.conftest import Archive
@@ -103,7 +103,7 @@ def test_every_form_says_whose_times(sample: cachescope.Scope, capsys: pytest.Ca
     assert main(["time", path, "--json"]) == 0
     (reported,) = json.loads(capsys.readouterr().out)["time"]
     assert (reported["could_save_ns"], reported["stays_ns"]) == (None, None)
-    assert any(said in part.text for part in spent_section(sample).blocks if isinstance(part, Line))
+    assert any(said in part.text for part in spent_blocks(sample) if isinstance(part, Line))
 
 
 def test_no_bar_is_drawn_for_a_compile_that_was_none(sample: cachescope.Scope) -> None:

@@ -11,32 +11,27 @@ from cachescope.figures.entry_files import entry_ages, entry_sizes
 from cachescope.figures.links import link_layers
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.grouping import by_key
-from cachescope.report.blocks import Block, Drawing, Group, Section, Table, table
+from cachescope.report.blocks import Block, Drawing, Group, Table, table
 from cachescope.report.entry_table import entry_numbers, no_entry, section_lines
 from cachescope.report.layout import Line
 from cachescope.report.tables import Column, sized, timed, written
 from cachescope.terms import ENTRY_KINDS
 
 
-def entries_section(scope: Read) -> Section:
+def entries_blocks(scope: Read) -> Iterator[Block]:
     """Question 5: what is in this directory."""
-    sentence = (
-        "Every file that torch would call an entry: how big and how old it is, whether it can be loaded, what it belongs to,"
-        " and what could be deleted without a later process noticing. cachescope itself removes nothing."
-    )
-    blocks: list[Block] = [Line(no_entry(scope))]
-    if entries := scope.tables.entries.rows:
-        blocks = [
-            entry_numbers(entries, scope.orphaned.rows, scope.removed_unnoticed.rows),
-            Drawing("Sizes by kind, folder and file", entry_sizes, (entries,)),
-            Drawing("When the files were written", entry_ages, (entries,)),
-            _kinds(entries),
-            *section_lines(scope, "the table below has all"),
-            *_links(scope),
-            *_measured(scope),
-            Group("files", "Every file", (_every_file(scope),)),
-        ]
-    return Section("entries", "What is in the cache directory?", sentence, tuple(blocks))
+    entries = scope.tables.entries.rows
+    if not entries:
+        yield Line(no_entry(scope))
+        return
+    yield entry_numbers(entries, scope.orphaned.rows, scope.removed_unnoticed.rows)
+    yield Drawing("Sizes by kind, folder and file", entry_sizes, (entries,))
+    yield Drawing("When the files were written", entry_ages, (entries,))
+    yield _kinds(entries)
+    yield from section_lines(scope, "the table below has all")
+    yield from _links(scope)
+    yield from _measured(scope)
+    yield Group("files", "Every file", (_every_file(scope),))
 
 
 def _kinds(entries: Sequence[EntryRow]) -> Table:

@@ -9,7 +9,8 @@ import base64
 import hashlib
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Final
@@ -22,16 +23,17 @@ from cachescope.errors import CachescopeError
 from cachescope.figures.palette import in_the_dark
 from cachescope.figures.picture import drawing_js
 from cachescope.json_types import JsonObject
-from cachescope.report.blocks import Drawing, Page, hidden, shortened
+from cachescope.report.blocks import Block, Drawing, Page, Section, hidden, shortened
 from cachescope.report.html import json_html, safe
-from cachescope.report.page.compiling import spent_section, subject_sections
-from cachescope.report.page.directory import entries_section
-from cachescope.report.page.machines import contexts_section, devices_section
+from cachescope.report.page.compiling import spent_blocks
+from cachescope.report.page.directory import entries_blocks
+from cachescope.report.page.machines import contexts_blocks, devices_blocks
 from cachescope.report.page.markup import contents_html, drawings_of, section_html
-from cachescope.report.page.outcomes import outcomes_section, time_section
-from cachescope.report.page.reading import reading_section, words_section
-from cachescope.report.page.reasons import causes_section, what_if_section, why_section
+from cachescope.report.page.outcomes import rates_blocks, time_blocks
+from cachescope.report.page.reading import WORDS, reading_blocks
+from cachescope.report.page.reasons import causes_blocks, what_if_blocks, why_blocks
 from cachescope.report.scripts import shared_script
+from cachescope.report.subjects import SUBJECTS, told
 from cachescope.whole_file import write_whole
 from cachescope.wording import harmless
 
@@ -41,21 +43,57 @@ _SHARED: Final = ("make.js", "tree.js")
 _MODELS: Final = ("page.js", "model.js", "toggles.js")
 
 
+_Told = tuple[str, str, Callable[[Read], Iterable[Block]], str]
+# The sections in their order, with those of the subjects after the first: anchor, heading, blocks, and what they are.
+_OF_LOOKUPS: Final[tuple[_Told, ...]] = (
+    ("causes", "What should be fixed first?", causes_blocks,
+     ""),
+    ("hits", "Did it hit?", rates_blocks,
+     "A lookup is one attempt of torch.compile to find one key in one cache. The hit rate is given by count, and by"
+     " compile time: the share of it that hits saved."),
+    ("why", "Why did each one miss?", why_blocks,
+     "Each lookup with its reason, and which earlier one it was held against; the cards above have what changed, from what"
+     " to what. Hashes are compared, never texts."),
+    ("time", "When and where did it miss?", time_blocks,
+     "Every lookup at its time, with the compile that followed where it did not hit; then each run beside each graph,"
+     " which shows whether one graph misses everywhere or one run misses everything."),
+    ("spent", "Where did the time go?", spent_blocks,
+     "Self times of what torch does, by the events of its traces: each moment counts once. What no event covers is a phase"
+     " of its own; what a program does besides compiling is in none."),
+)  # fmt: skip
+_FURTHER: Final[tuple[_Told, ...]] = (
+    ("what-if", "What if a field did not count?", what_if_blocks,
+     "All lookups in torch's caches are replayed, in time order, as if a field were not in the key."),
+    ("machines", "Would a cache made there be used here?", contexts_blocks,
+     "torch keys a process by its context: eight forms, from its configs to its accelerator. Two processes share a cache"
+     " if their contexts are equal in the forms that count. A recorded run shows only what its hash details prove."),
+    ("devices", "Which device was each key made for?", devices_blocks,
+     "Every device that a key, an entry or a snapshot names, with the peak dense rates of the vendor's"
+     " datasheet, and how the name was matched to it; a device without a datasheet gets no number."),
+    ("entries", "What is in the cache directory?", entries_blocks,
+     "Every file that torch would call an entry: how big and how old it is, whether it can be loaded, what it belongs to,"
+     " and what could be deleted without a later process noticing. cachescope itself removes nothing."),
+    ("read", "What was read, and what could not be?", reading_blocks,
+     "The processes and files from which this page was made. Damage is listed, and everything else was read;"
+     " nothing was unpickled, run, or written to a cache."),
+    ("words", "Words", lambda scope: (WORDS,),
+     "In torch's own spelling, so that its sources and logs can be searched for them."),
+)  # fmt: skip
+# Of each list of a subject.
+_LISTED: Final = 100
+
+
 def page_of(scope: Read) -> Page:
     """The report of a scope, as plain data."""
-    lookups = (causes_section, outcomes_section, why_section, time_section, spent_section)
-    further = (what_if_section, contexts_section, devices_section, entries_section, reading_section)
-    return Page(
-        title="Compile cache report",
-        headline=headline(Chosen(scope)),
-        about=about_text(scope),
-        sections=(
-            *(section(scope) for section in lookups),
-            *subject_sections(scope),
-            *(section(scope) for section in further),
-            words_section(),
-        ),
+    told_of: Iterable[_Told] = (
+        (name, one.question, partial(told(name).blocks, most=_LISTED, where=f"scope.{one.frame}"), one.about)
+        for name, one in SUBJECTS.items()
     )
+    sections = (
+        Section(anchor, title, sentence, tuple(blocks(scope)))
+        for anchor, title, blocks, sentence in (*_OF_LOOKUPS, *told_of, *_FURTHER)
+    )
+    return Page("Compile cache report", headline(Chosen(scope)), about_text(scope), tuple(sections))
 
 
 def page_script() -> tuple[str, str]:

@@ -13,7 +13,7 @@ from cachescope.answers.sharing import is_any_decided, known_differences
 from cachescope.figures.context_grid import context_sharing
 from cachescope.figures.datasheets import device_rates
 from cachescope.frames.sharing_rows import PredictionRow
-from cachescope.report.blocks import Block, Drawing, Group, Section, cut_note, table
+from cachescope.report.blocks import Block, Drawing, Group, cut_note, table
 from cachescope.report.comparison import prediction_lines, unpredicted
 from cachescope.report.contexts import NO_CONTEXT, difference_blocks, side_by_side_blocks
 from cachescope.report.devices import first_devices
@@ -41,37 +41,25 @@ _PAIRS: Final = 3
 _WORST_FIRST: Final = ("no", "unknown", "yes")
 
 
-def contexts_section(scope: Read) -> Section:
+def contexts_blocks(scope: Read) -> Iterator[Block]:
     """Question 4: will a cache made on that machine be used on this one."""
-    sentence = (
-        "torch keys a process by its context: eight forms, from its configs to its accelerator. Two processes share a cache"
-        " if their contexts are equal in the forms that count. A recorded run shows only what its hash details prove."
-    )
-    blocks: list[Block] = []
     if not scope.all_contexts.rows:
-        blocks.append(Line(NO_CONTEXT))
+        yield Line(NO_CONTEXT)
     else:
-        blocks += side_by_side_blocks(scope)
+        yield from side_by_side_blocks(scope)
         if is_any_decided(scope):
             drawn = (context_groups(scope.known_contexts), scope.all_contexts.rows)
-            blocks.append(Drawing("Which contexts share a key under which schema", context_sharing, drawn))
-        blocks += _pairs(scope)
-    blocks.append(_predictions(scope))
-    return Section("machines", "Would a cache made there be used here?", sentence, tuple(blocks))
+            yield Drawing("Which contexts share a key under which schema", context_sharing, drawn)
+        yield from _pairs(scope)
+    yield _predictions(scope)
 
 
-def devices_section(scope: Read) -> Section:
+def devices_blocks(scope: Read) -> Iterator[Block]:
     """Question 6: which device was each key made for."""
-    sentence = (
-        "Every device that a key, an entry or a snapshot names, with the peak dense rates of the vendor's"
-        " datasheet, and how the name was matched to it; a device without a datasheet gets no number."
-    )
     devices = scope.named_devices.rows
-    blocks: list[Block] = []
     if any(row.datasheet is not None for row in devices):
-        blocks.append(Drawing("Devices and their datasheets", device_rates, (devices,)))
-    blocks += first_devices(devices)
-    return Section("devices", "Which device was each key made for?", sentence, tuple(blocks))
+        yield Drawing("Devices and their datasheets", device_rates, (devices,))
+    yield from first_devices(devices)
 
 
 def _pairs(scope: Read) -> Iterator[Block]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from cachescope.answers.read import Read
-from cachescope.report.blocks import Block, Group, Head, Section, Table, table
+from cachescope.report.blocks import Block, Group, Head, Table, table
 from cachescope.report.layout import Line
 from cachescope.report.tables import Column, written
 from cachescope.verdict_kinds import VERDICTS
@@ -45,23 +45,15 @@ _MEANINGS: Final = (
     ),
     ("root, follows", "a miss of its own, or one that only comes with another miss"),
 )
+WORDS: Final = Table("Words and verdicts", _WORDS, (*_MEANINGS, *VERDICTS.items()))
+"""The words of the page, in torch's own spelling."""
 
 
-def reading_section(scope: Read) -> Section:
+def reading_blocks(scope: Read) -> Iterator[Block]:
     """What was read, and what could not be."""
-    sentence = (
-        "The processes and files from which this page was made. Damage is listed, and everything else was read;"
-        " nothing was unpickled, run, or written to a cache."
-    )
-    wrong = tuple(wrong_blocks(scope)) or (Line("Every record and file that was looked at could be read."),)
-    return Section("read", "What was read, and what could not be?", sentence, (_runs(scope), *wrong))
-
-
-def words_section() -> Section:
-    """The words of the page, in torch's own spelling."""
-    rows = (*_MEANINGS, *VERDICTS.items())
-    sentence = "In torch's own spelling, so that its sources and logs can be searched for them."
-    return Section("words", "Words", sentence, (Table("Words and verdicts", _WORDS, rows),))
+    yield _runs(scope)
+    wrong = list(wrong_blocks(scope))
+    yield from wrong or [Line("Every record and file that was looked at could be read.")]
 
 
 def _runs(scope: Read) -> Block:

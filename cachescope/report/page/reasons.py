@@ -12,7 +12,7 @@ from cachescope.answers.names import cache_name
 from cachescope.answers.read import Read
 from cachescope.figures.key_strip import key_difference
 from cachescope.frames.answer_rows import MissRow
-from cachescope.report.blocks import Block, Drawing, Group, Section, Table, table
+from cachescope.report.blocks import Block, Drawing, Group, Table, table
 from cachescope.report.cards import first_cards
 from cachescope.report.explanation import change_blocks, told_lines
 from cachescope.report.layout import Line, rest
@@ -57,33 +57,27 @@ def _evidence(scope: Read, card: Card) -> Iterator[Block]:
     yield from rest(card.roots - len(card.places), "lookup", "in the table of lookups below", 2)
 
 
-def why_section(scope: Read) -> Section:
+def why_blocks(scope: Read) -> Iterator[Block]:
     """Question 2: why, lookup by lookup, with what the directory says of earlier misses, and warnings."""
-    sentence = (
-        "Each lookup with its reason, and which earlier one it was held against; the cards above have what changed, from what"
-        " to what. Hashes are compared, never texts."
-    )
-    blocks: list[Block] = []
     if scope.facts.lookups:
-        blocks.append(Group("misses", "Every lookup", (_lookups(scope),)))
+        yield Group("misses", "Every lookup", (_lookups(scope),))
     else:
-        blocks.append(Line(nothing_to_fix(Chosen(scope))))
+        yield Line(nothing_to_fix(Chosen(scope)))
     if past := past_lines(scope):
         intro = Line("Read from the directory itself: which field made each further entry of a graph.")
-        blocks.append(Group("past", "Past misses", (intro, *past)))
+        yield Group("past", "Past misses", (intro, *past))
     if vllm := vllm_lines(scope):
-        blocks.append(Group("vllm", "vLLM's torch_compile_cache", tuple(vllm)))
-    return Section("why", "Why did each one miss?", sentence, tuple(blocks))
+        yield Group("vllm", "vLLM's torch_compile_cache", tuple(vllm))
 
 
-def what_if_section(scope: Read) -> Section:
+def what_if_blocks(scope: Read) -> Iterator[Block]:
     """Question 3: would it have hit without that field."""
-    sentence = "All lookups in torch's caches are replayed, in time order, as if a field were not in the key."
-    blocks: tuple[Block, ...] = (Line("No lookup in torch's caches was read, so none can be replayed."),)
-    if scope.asked_torch:
-        ranking = sensitivity_lines(scope.sensitivity_rows(), _RANKED, "scope.sensitivity() has all")
-        blocks = (*ranking, *replay_parts(scope), *_by_cause(scope))
-    return Section("what-if", "What if a field did not count?", sentence, blocks)
+    if not scope.asked_torch:
+        yield Line("No lookup in torch's caches was read, so none can be replayed.")
+        return
+    yield from sensitivity_lines(scope.sensitivity_rows(), _RANKED, "scope.sensitivity() has all")
+    yield from replay_parts(scope)
+    yield from _by_cause(scope)
 
 
 def _by_cause(scope: Read) -> Iterator[Block]:
@@ -122,12 +116,12 @@ def _reason(miss: MissRow) -> str:
     return f"{miss.verdict}: {miss.reason}{evidence}{role}"
 
 
-def causes_section(scope: Read) -> Section:
+def causes_blocks(scope: Read) -> Iterator[Block]:
     """What to fix first: the first screen."""
     explained = [cause.cause for cause in scope.facts.causes if not kind_of(cause).is_first][:_EXPLAINED]
 
     def evidence(card: Card) -> tuple[Block, ...]:
         return tuple(_evidence(scope, card)) if card.row.cause in explained else ()
 
-    cards = first_cards(Chosen(scope), evidence, _PLACES)
-    return Section("causes", "What should be fixed first?", "", (*path_drawing(scope), *cards))
+    yield from path_drawing(scope)
+    yield from first_cards(Chosen(scope), evidence, _PLACES)
