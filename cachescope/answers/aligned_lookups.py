@@ -24,7 +24,6 @@ from cachescope.grouping import by_key
 Change = Literal["regressed", "fixed", "same", "only_before", "only_after", "not_known"]
 CHANGES: Final[tuple[Change, ...]] = ("regressed", "fixed", "only_after", "only_before", "not_known", "same")
 _HITS: Final = ("hit", "would_hit")
-_NAMES: Final = ("before", "after")
 _NOT_SEEN: Final = ("unknown", "not_known")
 
 _Identity = tuple[str, Hashable]
@@ -108,7 +107,7 @@ def _pairs(
 ) -> Iterator[tuple[_Identity | None, _Identity | None]]:
     """What of one side belongs to what of the other; None where it has nothing there."""
     keys, other_keys = side_of_runs(read, before, []), side_of_runs(read, after, [])
-    apart = difference(read, keys, other_keys, _NAMES)
+    apart = difference(read, keys, other_keys)
     pairs = [(one, one) for one in old.keys() & new.keys()]
     for fields, same in apart.groups:
         for a, b in same:

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Self
-
-import pandas as pd
+from typing import TYPE_CHECKING, Self
 
 from cachescope.analysis.differences import FieldChange
 from cachescope.analysis.phases.frame import self_times
 from cachescope.analysis.rates import grouped, rates
 from cachescope.answers.aligned_lookups import CHANGES, Aligned, Change, aligned_lookups
 from cachescope.answers.chosen import Chosen
-from cachescope.answers.difference import fold_key
+from cachescope.answers.difference import folded
+from cachescope.answers.names import runs_name
 from cachescope.answers.recording import Recording
 from cachescope.answers.time_spent import phase_differences
 from cachescope.errors import NotFoundError
@@ -22,25 +21,31 @@ from cachescope.frames.answer_rows import RateRow
 from cachescope.frames.compared import ComparedLookup
 from cachescope.frames.compile_rows import PhaseRow
 from cachescope.frames.recorded_rows import LookupRow
-from cachescope.grouping import by_key
 from cachescope.rows import like
 from cachescope.table import Table
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, slots=True)
 class ComparedSide:
     """One side: its runs, and how their lookups went."""
 
+    name: str  # what they are called in a line
     runs: tuple[int, ...]  # the runs
     rate: RateRow  # hit rates of all its lookups
     by_cache: dict[str, RateRow]  # the same for each cache
 
     @classmethod
-    def of(cls, lookups: Iterable[LookupRow], runs: Sequence[int]) -> Self:
+    def of(cls, read: Recording, lookups: Iterable[LookupRow], runs: Sequence[int]) -> Self:
         """Of some runs, from what all looked up."""
+        name = runs_name([read.facts.runs[run] for run in runs])
         mine = [row for row in lookups if row.run in runs]
         by_cache = grouped(mine, lambda row: (row.cache,))
-        return cls(tuple(runs), rates(mine), {cache: rates(rows) for (cache,), rows in by_cache.items()})
+        return cls(
+            name, tuple(runs), rates(mine), {cache: rates(rows) for (cache,), rows in by_cache.items()}
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,18 +68,19 @@ class ComparedRuns:
     @property
     def differences(self) -> tuple[tuple[tuple[FieldChange, ...], tuple[Aligned, ...]], ...]:
         """What differs between keys: equal differences folded, with those that have it, the most frequent first."""
-        groups = by_key(
-            (fold_key(one.changes), one)
-            for one in self.aligned
-            if one.changes is not None and one.by == "graph"
+        return folded(
+            (one.changes, one) for one in self.aligned if one.changes is not None and one.by == "graph"
         )
-        ordered = sorted(groups.values(), key=len, reverse=True)
-        return tuple((members[0].changes or (), tuple(members)) for members in ordered)
+
+    @property
+    def rows(self) -> list[ComparedLookup]:
+        """One row per aligned lookup; see ``describe("compared_lookups")``."""
+        return [*map(_row, self.aligned)]
 
     @property
     def frame(self) -> pd.DataFrame:
-        """One row per aligned lookup; see ``describe("compared_lookups")``."""
-        return Table(ComparedLookup, [*map(_row, self.aligned)]).frame
+        """The same as a frame."""
+        return Table(ComparedLookup, self.rows).frame
 
     def among(self, chosen: Chosen) -> ComparedRuns:
         """The aligned lookups of which one at least is chosen, on either side; what else is counted is of these."""
@@ -86,7 +92,7 @@ class ComparedRuns:
         lookups = chosen.read.facts.lookups
         numbers = {row.lookup for one in kept for row in (*one.before, *one.after)}
         mine = [lookups[number] for number in sorted(numbers)]
-        before, after = (ComparedSide.of(mine, side.runs) for side in (self.before, self.after))
+        before, after = (ComparedSide.of(chosen.read, mine, side.runs) for side in (self.before, self.after))
         return replace(self, before=before, after=after, aligned=kept)
 
     @classmethod
@@ -102,9 +108,10 @@ class ComparedRuns:
         pairs = _ranks(read, before, after)
         ends = [runs[run].end_time for run in before]
         begins = [runs[run].start_time for run in after]
+        one, other = (ComparedSide.of(read, read.facts.lookups.values(), side) for side in (before, after))
         return cls(
-            ComparedSide.of(read.facts.lookups.values(), before),
-            ComparedSide.of(read.facts.lookups.values(), after),
+            one,
+            other,
             tuple(aligned_lookups(read, pairs or [(before, after)])),
             is_ordered=all(
                 end is not None and begin is not None and end <= begin for end in ends for begin in begins

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 from cachescope.analysis.contexts.differences import context_difference
 from cachescope.analysis.directory.built import COMPARED, built_alike
 from cachescope.analysis.directory.coverage import coverage_rows
+from cachescope.answers.compared_runs import ComparedRuns
 from cachescope.answers.difference import Difference, Side, difference
 from cachescope.answers.predictions import context_fields, predictions, run_fields
 from cachescope.answers.recording import Recording
@@ -34,6 +35,8 @@ class Comparison:
         What the sides are.
     graphs : Difference or None
         Keys paired by their graphs; None where a side holds no keys.
+    runs : ComparedRuns or None
+        How the lookups of runs went; None where a side has none, or both have the same.
     form_differences, predicted, built_alike, covered : list or None
         The rows of the frames `contexts`, `predictions`, `built` and `coverage`.
     """
@@ -45,6 +48,7 @@ class Comparison:
     predicted: list[PredictionRow] | None = None
     built_alike: list[Built] | None = None
     covered: list[CoverageRow] | None = None
+    runs: ComparedRuns | None = None
 
     @property
     def contexts(self) -> pd.DataFrame | None:
@@ -86,15 +90,17 @@ class Comparison:
     @classmethod
     def of(cls, read: Recording, before: Side, after: Side) -> Self:
         """What differs between two sides of what was read."""
-        names = (before.name, after.name)
-        both_have_keys = before.keys and after.keys
+        looked_up = {row.run for row in read.facts.lookups.values()}
+        one, other = ([run for run in side.runs if run in looked_up] for side in (before, after))
         return cls(
-            *names,
-            graphs=difference(read, before.keys, after.keys, names) if both_have_keys else None,
+            before.name,
+            after.name,
+            graphs=difference(read, before.keys, after.keys) if before.keys and after.keys else None,
             form_differences=_form_differences(read, before, after),
             predicted=_predicted(read, before, after),
             built_alike=_built(read, before, after) if before.entries and after.entries else None,
             covered=_covered(read, before, after),
+            runs=ComparedRuns.of(read, one, other) if one and other and {*one}.isdisjoint(other) else None,
         )
 
 

@@ -6,6 +6,7 @@ import glob
 import os
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from cachescope.analysis.differences import FieldChange, field_changes
 from cachescope.analysis.resolve_name import is_number
@@ -41,18 +42,17 @@ class SeenKey:
 
 
 Pair = tuple[SeenKey, SeenKey]
+Changes = tuple[FieldChange, ...]
+One = TypeVar("One")
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
     """What differs between two sides."""
 
-    # What the sides are.
-    before: str
-    after: str
     equal: int  # keys that both sides have
     # Pairs of keys that differ in the same way, with the changes of the first of them.
-    groups: tuple[tuple[tuple[FieldChange, ...], tuple[Pair, ...]], ...]
+    groups: tuple[tuple[Changes, tuple[Pair, ...]], ...]
     unknown: tuple[Pair, ...]  # pairs whose details were not recorded for both
     # Keys without a counterpart.
     only_before: tuple[SeenKey, ...]
@@ -81,9 +81,7 @@ def _stored(read: Recording, places: tuple[str, ...]) -> Iterator[SeenKey]:
             yield SeenKey(entry.cache, entry.cache_key or "", direction, details, entry=entry.entry)
 
 
-def difference(
-    read: Recording, before: Sequence[SeenKey], after: Sequence[SeenKey], names: tuple[str, str]
-) -> Difference:
+def difference(read: Recording, before: Sequence[SeenKey], after: Sequence[SeenKey]) -> Difference:
     """Pair the keys of two sides and say what differs in each pair.
 
     Keys are paired within one cache: equal keys, then a missed key with the one that its miss was judged by. Of the others,
@@ -101,20 +99,11 @@ def difference(
     if not by_name:
         pairs += _pairs(read, old_left, new_left, before, after)
     paired = {seen.identity for pair in pairs for seen in pair}
-    groups: dict[Hashable, tuple[tuple[FieldChange, ...], list[Pair]]] = {}
-    unknown = []
-    for a, b in pairs:
-        changes = key_changes(read, a, b)
-        if changes is None:
-            unknown.append((a, b))
-            continue
-        groups.setdefault(fold_key(changes), (changes, []))[1].append((a, b))
-    ordered = sorted(groups.values(), key=lambda group: -len(group[1]))
+    changed = [(key_changes(read, *pair), pair) for pair in pairs]
     return Difference(
-        *names,
         equal=len(old_keys & new_keys),
-        groups=tuple((changes, tuple(members)) for changes, members in ordered),
-        unknown=tuple(unknown),
+        groups=folded((changes, pair) for changes, pair in changed if changes is not None),
+        unknown=tuple(pair for changes, pair in changed if changes is None),
         only_before=tuple(seen for seen in old if seen.identity not in paired),
         only_after=tuple(seen for seen in new if seen.identity not in paired),
     )
@@ -205,10 +194,15 @@ def _by_kind(rows: Sequence[SeenKey]) -> dict[tuple[str, str | None], list[SeenK
     return by_key(((row.cache, row.direction), row) for row in rows)
 
 
-def fold_key(changes: Sequence[FieldChange]) -> Hashable:
-    """What two pairs of keys have in common that differ in the same way."""
-    # Graphs differ from one another anyway: that they all changed is one difference.
-    return tuple((c.field, "" if c.field == "gm" else c.summary) for c in changes)
+def folded(changed: Iterable[tuple[Changes, One]]) -> tuple[tuple[Changes, tuple[One, ...]], ...]:
+    """What changed in the same way together, the most frequent first."""
+    groups: dict[Hashable, tuple[Changes, list[One]]] = {}
+    for changes, one in changed:
+        # Graphs differ from one another anyway: that they all changed is one difference.
+        way = tuple((change.field, "" if change.field == "gm" else change.summary) for change in changes)
+        groups.setdefault(way, (changes, []))[1].append(one)
+    ordered = sorted(groups.values(), key=lambda group: -len(group[1]))
+    return tuple((changes, tuple(same)) for changes, same in ordered)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,12 @@ from functools import partial
 from typing import Final
 
 from cachescope.analysis.history.history import program_of
-from cachescope.analysis.rates import grouped, known_sum, rates
+from cachescope.analysis.rates import grouped, rates
 from cachescope.answers.difference import runs_below
 from cachescope.answers.recording import Recording
 from cachescope.errors import CachescopeError
 from cachescope.frames.answer_rows import RateRow
-from cachescope.frames.recorded_rows import RunRow
+from cachescope.frames.recorded_rows import LookupRow, RunRow
 
 _UNKNOWN: Final = -1
 # Jobs that may run beside each other.
@@ -31,7 +31,12 @@ class OneRun:
     row: RunRow
     program: str | None  # the script or module that was run; None if the command is unknown
     functions: frozenset[tuple[str, str]]  # what it compiled, as far as it is known
-    rate: RateRow  # how its lookups went
+    lookups: Sequence[LookupRow]
+
+    @property
+    def rate(self) -> RateRow:
+        """How its lookups went."""
+        return rates(self.lookups)
 
     @property
     def folder(self) -> str:
@@ -66,16 +71,9 @@ class Start:
         return max((one.row.end_time for one in self.members if one.row.end_time is not None), default=None)
 
     @property
-    def hit_rate(self) -> float | None:
-        """Hits of all of them by count."""
-        rates = [one.rate for one in self.members]
-        known = sum(rate.lookups - rate.unknown for rate in rates)
-        return sum(rate.hits for rate in rates) / known if known else None
-
-    @property
-    def time_lost_ns(self) -> int | None:
-        """Compile time after misses, of those that recorded any."""
-        return known_sum(one.rate.time_lost_ns for one in self.members)
+    def rate(self) -> RateRow:
+        """How the lookups of all of them went."""
+        return rates(row for one in self.members for row in one.lookups)
 
     def is_of_program_of(self, other: Start) -> bool:
         """Whether another start was of the same program and ranks, as far as is known."""
@@ -119,7 +117,7 @@ def _runs(read: Recording) -> Iterator[OneRun]:
     for (run,), lookups in grouped(facts.lookups.values(), lambda row: (row.run,)).items():
         functions = ((one.function, one.file) for one in lookups)
         known = frozenset((name, file) for name, file in functions if name is not None and file is not None)
-        yield OneRun(facts.runs[run], programs[run], known, rates(lookups))
+        yield OneRun(facts.runs[run], programs[run], known, lookups)
 
 
 def _nearness(part: Sequence[OneRun], job: Sequence[OneRun]) -> int:

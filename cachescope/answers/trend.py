@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from cachescope.analysis.rates import known_sum
+from cachescope.analysis.rates import rates
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.costs import Costs
 from cachescope.answers.recording import Recording
@@ -14,33 +14,21 @@ from cachescope.grouping import by_key
 from cachescope.rows import like
 from cachescope.wording import date
 
+if TYPE_CHECKING:
+    from cachescope.answers.starts import Start
+
 _DAY_NS: Final = 24 * 3600 * 10**9
 _FEWEST: Final = 3
 
 
-def trend_rows(read: Recording) -> list[TrendRow]:
-    """Each start in the order of time; none of a pre-flight, which compiles nothing."""
+def trend_rows(read: Recording, *, by_day: bool = False) -> list[TrendRow]:
+    """Each start in the order of time, or those of each day and commit together; none of a pre-flight, which compiles nothing."""
     from cachescope.answers.starts import starts_of
 
-    costs, found = Costs.of(Chosen(read)), list[TrendRow]()
-    for start in starts_of(read):
-        first, avoidable = start.members[0].row, (costs.avoidable_in.get(run, 0) for run in start.runs)
-        if first.is_preflight:
-            continue
-        row = like(
-            TrendRow,
-            first,
-            starts=1,
-            start_time=start.start_time,
-            lookups=sum(one.rate.lookups for one in start.members),
-            hits=sum(one.rate.hits for one in start.members),
-            unknown=sum(one.rate.unknown for one in start.members),
-            hit_rate=start.hit_rate,
-            time_lost_ns=start.time_lost_ns,
-            avoidable_ns=sum(avoidable) if costs.is_timed else None,
-        )
-        found.append(row)
-    return found
+    starts = [start for start in starts_of(read) if not start.members[0].row.is_preflight]
+    days = by_key(((date(one.start_time or 0), one.members[0].row.commit), one) for one in starts)
+    costs = Costs.of(Chosen(read))
+    return [_row(some, costs) for some in (days.values() if by_day else ([one] for one in starts))]
 
 
 def is_spread(read: Recording) -> bool:
@@ -51,16 +39,16 @@ def is_spread(read: Recording) -> bool:
     return len(times) >= _FEWEST and (len(commits) > 1 or max(times) - min(times) >= _DAY_NS)
 
 
-def trend(read: Recording) -> list[TrendRow]:
-    """The starts of each day and commit together, the newest first; none unless they are that far apart."""
-    if not is_spread(read):
-        return []
-    groups = by_key(((date(row.start_time or 0), row.commit), row) for row in trend_rows(read))
-    return [*map(_together, groups.values())][::-1]
-
-
-def _together(rows: Sequence[TrendRow]) -> TrendRow:
-    names = ("starts", "lookups", "hits", "unknown", "time_lost_ns", "avoidable_ns")
-    sums = {name: known_sum(getattr(row, name) for row in rows) for name in names}
-    known = (sums["lookups"] or 0) - (sums["unknown"] or 0)
-    return like(TrendRow, rows[0], **sums, hit_rate=(sums["hits"] or 0) / known if known else None)
+def _row(starts: Sequence[Start], costs: Costs) -> TrendRow:
+    first = starts[0].members[0].row
+    avoidable = sum(costs.avoidable_in.get(run, 0) for start in starts for run in start.runs)
+    return like(
+        TrendRow,
+        rates(row for start in starts for one in start.members for row in one.lookups),
+        run=first.run,
+        start_time=starts[0].start_time,
+        label=first.label,
+        commit=first.commit,
+        starts=len(starts),
+        avoidable_ns=avoidable if costs.is_timed else None,
+    )

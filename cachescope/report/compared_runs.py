@@ -8,8 +8,6 @@ from typing import Final
 
 from cachescope.answers.aligned_lookups import Aligned, Change
 from cachescope.answers.compared_runs import ComparedRuns, ComparedSide, ComparedTimes, SideTime
-from cachescope.answers.names import runs_name
-from cachescope.answers.recording import Recording
 from cachescope.frames.answer_rows import RateRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.report.blocks import Block, Group, Head, Numbers, Table
@@ -52,19 +50,25 @@ def went(rows: Sequence[LookupRow]) -> str | None:
     return ", ".join(f"{outcome} ×{count}" for outcome, count in outcomes)
 
 
-def side_lines(read: Recording, found: ComparedRuns) -> Iterator[Line]:
+def side_lines(found: ComparedRuns) -> Iterator[Line]:
     """What A and B are, and how they are compared."""
-    yield from map(Line, _sides(read, found))
+    yield from map(Line, _sides(found))
     if found.by_rank:
         yield Line("Each rank is compared with the same rank.")
 
 
-def _sides(read: Recording, found: ComparedRuns) -> tuple[str, str]:
-    return f"A: {_side_name(read, found.before)}", f"B: {_side_name(read, found.after)}"
+def _sides(found: ComparedRuns) -> tuple[str, str]:
+    return f"A: {found.before.name}", f"B: {found.after.name}"
 
 
-def _side_name(read: Recording, side: ComparedSide) -> str:
-    return runs_name([read.facts.runs[run] for run in side.runs])
+def run_lines(found: ComparedRuns) -> Iterator[Line]:
+    """How the lookups of both sides went, in short."""
+    for label, moved, of in headline(found, ComparedTimes(None, None, {})).cells:
+        yield Line(f"{label}: {moved}{of and f' ({of})'}", style="bold")
+    words = _SAID if found.is_ordered else _SAID_BESIDE
+    counts = [f"{count:,} {words[change]}" for change, count in found.counts.items() if count]
+    by_rank = ", rank by rank" if found.by_rank else ""
+    yield Line(f"lookups, aligned by their graphs{by_rank}: {', '.join(counts)}", 3)
 
 
 def headline(found: ComparedRuns, times: ComparedTimes) -> Numbers:
@@ -143,9 +147,9 @@ def _title(members: Sequence[Aligned], is_ordered: bool) -> str:
     return f"{plural(len(members), 'lookup')}: {', '.join(said)}"
 
 
-def side_by_side(read: Recording, found: ComparedRuns, times: ComparedTimes) -> Table:
+def side_by_side(found: ComparedRuns, times: ComparedTimes) -> Table:
     """Hit rates, compile times and phases of both sides."""
-    numbers = (Head(name, "number") for name in (*_sides(read, found), "B\u00a0−\u00a0A"))
+    numbers = (Head(name, "number") for name in (*_sides(found), "B\u00a0−\u00a0A"))
     return Table("Side by side", (Head(""), *numbers), (*_rates(found), *_times(times)))
 
 

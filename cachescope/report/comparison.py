@@ -17,6 +17,7 @@ from cachescope.frames.sharing_rows import FormDifference, PredictionRow
 from cachescope.grouping import by_key
 from cachescope.json_types import JsonObject
 from cachescope.report.as_json import rows_object, whole_change_object
+from cachescope.report.compared_runs import run_lines
 from cachescope.report.contexts import difference_line
 from cachescope.report.explanation import change_lines
 from cachescope.report.html import Reprs
@@ -34,6 +35,8 @@ _WHAT: Final = {
     AUTOTUNE: ("choice of max-autotune", "choices of max-autotune"),
 }
 _OTHER: Final = {CODE: "other generated code", KERNELS: "other kernels, from the same source"}
+
+_SIDES: Final = ("before:", "after:")
 
 
 def coverage_lines(rows: Sequence[CoverageRow]) -> Iterator[Line]:
@@ -109,13 +112,13 @@ def _difference(row: Built) -> Iterator[Line]:
     yield Line(f"{name}: {row.before or 'none'} → {row.after or 'none'}", 3)
 
 
-def difference_lines(found: Difference) -> list[Line]:
+def _difference_lines(found: Difference, sides: Iterable[str]) -> list[Line]:
     """The difference for the terminal, the most frequent first."""
     differing = sum(len(pairs) for _, pairs in found.groups)
     counts = [f"{plural(found.equal, 'key')} equal", f"{differing + len(found.unknown)} differ"]
     counts += [f"{len(found.only_before)} only before", f"{len(found.only_after)} only after"]
     lines = [Line(", ".join(counts), style="bold")]
-    lines += [Line(f"before: {found.before}", 3), Line(f"after:  {found.after}", 3)]
+    lines += [Line(side, 3, label=label, hang=8) for label, side in zip(_SIDES, sides, strict=True)]
     for number, (changes, pairs) in enumerate(found.groups, 1):
         shown = list(change_lines(changes, 3, fields=40, diff_lines=40))
         title = plural(len(changes), "field")
@@ -135,10 +138,10 @@ def difference_lines(found: Difference) -> list[Line]:
     return lines
 
 
-def difference_object(found: Difference) -> JsonObject:
+def _difference_object(found: Difference) -> JsonObject:
     """The difference for ``--json``."""
     return {
-        **values_of(found, "before", "after", "equal"),
+        "equal": found.equal,
         "differences": [
             {
                 "fields": [change.field for change in changes],
@@ -178,7 +181,15 @@ def comparison_lines(found: answer.Comparison) -> list[Line]:
     if found.form_differences is not None:
         parts.append(_context_lines(found.form_differences))
     if found.graphs is not None:
-        parts.append(difference_lines(found.graphs))
+        names = [found.before, found.after]
+        if found.runs is not None:
+            parts.append(run_lines(found.runs))
+            runs = (found.runs.before, found.runs.after)
+            names = [
+                side.name if name.startswith("run:") else f"{name}: {side.name}"
+                for name, side in zip(names, runs, strict=True)
+            ]
+        parts.append(_difference_lines(found.graphs, names))
     if found.built_alike:
         parts.append(built_lines(found.built_alike))
     return list(parted(parts))[1:] or [Line("nothing on either side that could be compared", style="bold")]
@@ -195,12 +206,13 @@ class Comparison(Reprs, answer.Comparison):
 def comparison_object(found: answer.Comparison) -> JsonObject:
     """The comparison for ``--json``."""
     graphs = found.graphs
-    sides = values_of(found, "before", "after") if graphs is None else difference_object(graphs)
+    sides = values_of(found, "before", "after") | ({} if graphs is None else _difference_object(graphs))
     rows = {
         "context_difference": found.form_differences,
         "predictions": found.predicted,
         "built": found.built_alike,
         "coverage": found.covered,
+        "compared_lookups": None if found.runs is None else found.runs.rows,
     }
     return {**sides, **rows_object(**{name: one for name, one in rows.items() if one is not None})}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cachescope.answers.recording import Recording
-from cachescope.answers.trend import trend
+from cachescope.answers.trend import is_spread, trend_rows
 from cachescope.figures.rates import trend as figure
 from cachescope.report.blocks import MOST_ROWS, Block, Drawing, table
 from cachescope.report.tables import Column, shared, timed
@@ -20,10 +20,8 @@ def trend_blocks(read: Recording, most: int = MOST_ROWS) -> list[Block]:
         Column("Compiled after misses", "number", lambda row: timed(row.time_lost_ns)),
         Column("Known avoidable", "number", lambda row: timed(row.avoidable_ns), is_optional=True),
     )
-    if not (rows := trend(read)):
+    if not is_spread(read):
         return []
-    drawing = Drawing("Day by day and commit by commit", figure, (rows[::-1],))
-    return [
-        drawing,
-        table("Over time, the newest first", columns, rows, "days and commits", "scope.trend", most),
-    ]
+    rows, name = trend_rows(read, by_day=True), "Over time, the newest first"
+    listed = table(name, columns, rows[::-1], "days and commits", "scope.trend", most)
+    return [Drawing("Day by day and commit by commit", figure, (rows,)), listed]

@@ -139,11 +139,11 @@ class Compare(Shows):
         assert self.whole is not None
         self.found = found = self.whole.among(self._chosen)
         times = self._times
-        self.said.show(*side_lines(self._scope, found))
+        self.said.show(*side_lines(found))
         self.headline.show(headline(found, times))
         is_any = found.aligned or not self.whole.aligned
         self.differences.show(differences(found) if is_any else Line(_NONE))
-        self.side_by_side.show(side_by_side(self._scope, found, times))
+        self.side_by_side.show(side_by_side(found, times))
         # The change that was chosen stays if it is among them.
         counts = {change: count for change, count in found.counts.items() if count}
         names = change_names(found)

@@ -104,8 +104,8 @@ class _Columns:
             "Run": plural(len(members), "rank"),
             "Rank": "all",
             "Started": _moment(start.start_time),
-            "Hit rate": percent(start.hit_rate, "–"),
-            "Compile time": _time(start.time_lost_ns),
+            "Hit rate": percent(start.rate.hit_rate, "–"),
+            "Compile time": _time(start.rate.time_lost_ns),
         }
         job = list(start.runs)
         return [self._row(job, cells), *({**row, "job": job} for row in members)]
@@ -116,7 +116,7 @@ class _Columns:
     def _cells(self, one: OneRun) -> dict[str, str]:
         return {
             "Run": f"run {one.row.run}",
-            "Program": "–" if one.program is None else self._programs[one.program],
+            "Program": one.row.label or self._programs.get(one.program or "", "–"),
             "Rank": "–" if one.row.rank is None else str(one.row.rank),
             "Started": _moment(one.row.start_time),
             "Folder": self._folders[one.folder],

@@ -219,7 +219,7 @@ class Why(Shows):
 
     def _two(self, before: str, after: str) -> Any:
         sides = [side_named(self._scope, name).keys for name in (before, after)]
-        return difference(self._scope, sides[0], sides[1], (before, after))
+        return difference(self._scope, *sides)
 
     def _between(self, other: int, lookup: int) -> tuple[tuple[FieldChange, ...], str]:
         for one in (other, lookup):

@@ -41,7 +41,7 @@ def diff_gives_the_fields_of_explain(scope: Scope) -> None:
             or other_keys[row.cache_key].lookup != row.lookup
         ):
             continue
-        found = between.setdefault((before.run, row.run), difference(scope, *sides, ("before", "after")))
+        found = between.setdefault((before.run, row.run), difference(scope, *sides))
         told = [
             {change.field for change in changes}
             for changes, pairs in found.groups

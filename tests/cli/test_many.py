@@ -1,5 +1,7 @@
 """What stands first for 156 runs and for 128 ranks: groups in place of lists, the one that differs on top."""
 
+import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -122,3 +124,33 @@ def test_what_is_of_one_day_and_commit_has_no_trend(run: Run, ranks: Path) -> No
     assert (job.starts, job.lookups, job.hits) == (1, 256, 254)
     # A pre-flight compiled nothing.
     assert cachescope.read(cachescope.sample("preflight")).trend.empty
+
+
+def test_two_weeks_are_compared_as_runs_and_as_keys(run: Run, runs: Path) -> None:
+    weeks = [f"{runs}/2026-11-1*", f"{runs}/2026-11-2*"]
+    rows = run("diff", *weeks).out.splitlines()
+    scope = read_once(runs)
+    first = scope.trend["start_time"].dt.day < 20
+    rates = [scope.trend[which][["hits", "lookups"]].sum() for which in (first, ~first)]
+    (one, other) = (f"{rate.hits} of {rate.lookups}" for rate in rates)
+    assert rows[0].startswith("Hit rate by count: ") and rows[0].endswith(f"({one} → {other})")
+    assert rows[1].endswith(f"({first.sum()} runs → {(~first).sum()} runs, together)")
+    assert rows[2].startswith("   lookups, aligned by their graphs: ")
+    assert f"before: {weeks[0]}: {first.sum()} runs (first run 0, 09:00:00)" in " ".join(
+        " ".join(rows).split()
+    )
+    aligned = json.loads(run("diff", *weeks, "--json").out)["compared_lookups"]
+    told = [row["change"].replace("_", " ") for row in aligned]
+    assert all(f"{told.count(change)} {change}" in rows[2] for change in {*told} - {"same"})
+
+
+def test_ranks_are_compared_with_the_same_ranks(run: Run, recording: Recording, tmp_path: Path) -> None:
+    traces = (recording("2.13.0", "four_ranks") / "trace").iterdir()
+    for at, trace in enumerate(sorted(traces, key=lambda path: path.stat().st_size)):
+        folder = tmp_path / ("again" if at < 4 else "cold")
+        folder.mkdir(exist_ok=True)
+        shutil.copy(trace, folder)
+    said = " ".join(run("diff", tmp_path / "cold", tmp_path / "again").out.split())
+    assert said.startswith("Hit rate by count: 0 % → 100 % (0 of 8 → 8 of 8)")
+    assert "lookups, aligned by their graphs, rank by rank: 2 fixed" in said
+    assert said.count(": 4 runs (ranks 0-3,") == 2
