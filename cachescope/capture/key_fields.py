@@ -29,22 +29,21 @@ def key_fields() -> tuple[Fields | None, str | None]:
     # `cpp_runtime_thread_count` has the value for a graph on the CPU, `default_cuda_device_index` (with an accelerator) that for a graph
     # without tensor inputs. Mirrors `compiled_fx_graph_hash` (torch/_inductor/codecache.py, 2.6 to 2.15): `FxGraphHashDetails` and
     # `FxGraphCachePickler.debug_lines`.
-    codecache: Any = importlib.import_module("torch._inductor.codecache")
-    return _fields_or_reason(codecache, lambda: _fx_fields(codecache))
+    return _fields_or_reason(_fx_fields)
 
 
 def aot_key_fields() -> tuple[Fields | None, str | None]:
     """As `key_fields`, of AOTAutograd keys, without those that FX keys also have."""
     # Mirrors `autograd_cache_key` (torch/_functorch/_aot_autograd/autograd_cache.py, 2.6 to 2.15).
+    return _fields_or_reason(_aot_fields)
+
+
+def _fields_or_reason(read_fields: Callable[[Any], Fields]) -> tuple[Fields | None, str | None]:
     codecache: Any = importlib.import_module("torch._inductor.codecache")
-    return _fields_or_reason(codecache, lambda: _aot_fields(codecache))
-
-
-def _fields_or_reason(codecache: Any, read_fields: Callable[[], Fields]) -> tuple[Fields | None, str | None]:
     autograd_cache: Any = importlib.import_module("torch._functorch._aot_autograd.autograd_cache")
     bypasses = (codecache.BypassFxGraphCache, autograd_cache.BypassAOTAutogradCache)
     try:
-        return read_fields(), None
+        return read_fields(codecache), None
     except bypasses as bypass:
         return None, f"{WOULD_BYPASS}: {bypass or bypass.__cause__}"
     except (AttributeError, TypeError, AssertionError, RuntimeError) as error:

@@ -19,7 +19,7 @@ from cachescope.readers.json_record import MOST_NS, well_formed
 from cachescope.readers.logs.processes import end_time_ns, join_processes
 from cachescope.readers.logs.run_notes import labels_of
 from cachescope.readers.logs.trace_compiles import failed_compiles, unrecorded_compiles
-from cachescope.readers.reading import Entries, ListedEntry, Process, Reading, Snapshot
+from cachescope.readers.reading import Entries, ListedEntry, Process, Reading
 from cachescope.rows import TIME, columns_of
 from cachescope.table import Table
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH, VLLM
@@ -210,13 +210,9 @@ def _without_times_of_torch(runs: list[Process]) -> None:
                 lookup.time_taken_ns = None
 
 
-def _context_rows(contexts: Sequence[tuple[str, Snapshot]], runs: list[Process]) -> list[ContextRow]:
+def _context_rows(contexts: Sequence[ContextRow], runs: list[Process]) -> list[ContextRow]:
     """The snapshots; the last that a recorded process took of itself is of its run, which has its versions from it."""
-    if not contexts:
-        return []
-    from cachescope.readers.snapshot import context_row
-
-    rows = [context_row(number, *context) for number, context in enumerate(contexts)]
+    rows = [*contexts]
     of_pid = by_key((run.pid, number) for number, run in enumerate(runs))
     last: dict[int, ContextRow] = {}
     for row in sorted((row for row in rows if row.pid is not None), key=lambda row: row.time or 0):

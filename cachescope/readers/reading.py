@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from cachescope.details import HashDetails
 from cachescope.errors import RecordError, SourceError
+from cachescope.frames.context_rows import ContextRow
 from cachescope.frames.directory_rows import EntryRow, TimingRow
 from cachescope.frames.recorded_rows import LookupRow, ProblemRow
 from cachescope.frames.vllm import FactorsRow, StartRow
@@ -180,8 +181,8 @@ class Reading:
     vllm_starts: list[StartRow] = field(default_factory=list)
     vllm_secrets: dict[str, int] = field(default_factory=dict)
     """Numbers that stand for values of secrets, by the value."""
-    contexts: list[tuple[str, Snapshot]] = field(default_factory=list)
-    """Snapshots, each with the path that it was read from."""
+    contexts: list[ContextRow] = field(default_factory=list)
+    """Snapshots, in the order in which they were read."""
     problems: Problems = field(default_factory=Problems)
     cache_roots: list[str] = field(default_factory=list)
     """The cache directories that were read, even if there is no file in them."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from pathlib import Path
 from typing import Final
 
@@ -69,7 +70,7 @@ def read_context(path: str, reading: Reading) -> None:
     snapshot["python_version"] = versions.version("python_version")
     if versions.wrong:
         reading.problem(path, "versions", "bad_value", "; ".join(versions.wrong))
-    reading.contexts.append((path, snapshot))
+    reading.contexts.append(context_row(len(reading.contexts), path, snapshot))
 
 
 def context_row(number: int, source: str, snapshot: Snapshot) -> ContextRow:
@@ -109,7 +110,8 @@ def _json_or_none(value: object) -> str | None:
 
 
 def _json(value: object) -> str:
-    return json.dumps(value, sort_keys=True)
+    # Ranks by the thousand have equal ones.
+    return sys.intern(json.dumps(value, sort_keys=True))
 
 
 def _load(name: str) -> object:

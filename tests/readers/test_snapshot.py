@@ -254,8 +254,8 @@ def test_what_is_wrong_with_a_snapshot_is_a_problem_beside_it(tmp_path: Path) ->
     read_sources([str(path)], reading)
     found = [(one.source, one.where, one.kind) for one in reading.problems]
     assert found == [(str(path), "time", "bad_value"), (str(path), "versions", "bad_value")]
-    ((source, context),) = reading.contexts
-    assert (source, context["torch_version"], context["python_version"]) == (str(path), None, "3.11.2")
+    (row,) = reading.contexts
+    assert (row.source, row.torch_version, row.python_version) == (str(path), None, "3.11.2")
     reading = Reading()
     read_sources([str(written(tmp_path, {**SNAPSHOT, "time": None}))], reading)
     assert reading.problems == []

@@ -249,7 +249,7 @@ def test_sources_are_read_in_their_order_and_each_is_told_before(tmp_path: Path)
     read_sources(paths, reading, lambda *told: seen.append(told))
     assert seen == [(path, at, 3) for at, path in enumerate(paths)]
     assert [one.source for one in reading.processes] == [paths[0], paths[2]]
-    assert [path for path, _ in reading.contexts] == [paths[1]]
+    assert [row.source for row in reading.contexts] == [paths[1]]
 
 
 def test_where_nothing_can_be_read_the_first_failure_is_raised(tmp_path: Path) -> None:
