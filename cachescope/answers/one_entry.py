@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
-
-import pandas as pd
+from typing import Any, Self, TypeVar
 
 from cachescope.analysis.contexts.cutlass_machines import cutlass_machine
 from cachescope.analysis.differences import FieldChange
+from cachescope.analysis.directory.same_key import candidates
 from cachescope.analysis.resolve_name import files_named
 from cachescope.answers.directory import past_changes
-from cachescope.answers.read import Read
-from cachescope.columns import rows_of
-from cachescope.frames.directory_rows import EntryRow
-from cachescope.frames.linked_rows import PastMiss
+from cachescope.answers.recording import Recording
+from cachescope.frames.directory_rows import Candidate, EntryRow, KernelRow
+from cachescope.frames.linked_rows import DuplicateRow, LinkRow, OrphanRow, PastMiss, RemovableRow
+from cachescope.frames.recorded_rows import ProblemRow
 from cachescope.readers.directory.file_contents import SourceCode, read_source_code
+from cachescope.rows import frame_name
+from cachescope.table import Table, copied
 from cachescope.terms import CACHES, CUTLASS_CONFIGS
+
+SomeRow = TypeVar("SomeRow")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,23 +44,31 @@ class OneEntry:
     """
 
     row: EntryRow
-    frame: pd.DataFrame
-    guards: pd.DataFrame
-    links: pd.DataFrame
-    kernels: pd.DataFrame
-    past_misses: pd.DataFrame
-    duplicates: pd.DataFrame
-    orphans: pd.DataFrame
-    removable: pd.DataFrame
-    problems: pd.DataFrame
+    tables: dict[str, Table[Any]]  # the rows of each frame that concern it
     changes: tuple[FieldChange, ...]
     made_for: str | None
     names: dict[int, str]
 
+    # fmt: off
+    frame = copied(lambda one: one.tables["entries"], "The rows of ``entries`` under its key, its own first.")
+    guards = copied(lambda one: one.tables["guards"], "Every candidate under the key in its directory.")
+    links = copied(lambda one: one.tables["links"], "To and from the files under its key.")
+    kernels = copied(lambda one: one.tables["kernels"], "Its kernels.")
+    past_misses = copied(lambda one: one.tables["past_misses"], "Those that made it, or a further entry beside it.")
+    duplicates = copied(lambda one: one.tables["duplicates"], "The groups that it is in.")
+    orphans = copied(lambda one: one.tables["orphans"], "Why it is left alone, if it is.")
+    removable = copied(lambda one: one.tables["removable"], "Why it can go, if it can.")
+    problems = copied(lambda one: one.tables["problems"], "What could not be read of it.")
+    # fmt: on
+
+    def rows(self, kind: type[SomeRow]) -> list[SomeRow]:
+        """The rows of one class that concern it."""
+        return self.tables[frame_name(kind)].rows
+
     @property
     def source(self) -> SourceCode:
         """Its generated source, read from the file again, or the reason why there is none."""
-        files = rows_of(self.frame, EntryRow)
+        files = self.rows(EntryRow)
         if self.row.cache in CACHES:
             return _source(files[0])
         # The files of code or of a kernel are one thing: beside a binary, and beside metadata in JSON, lies what it
@@ -71,7 +82,7 @@ class OneEntry:
         return self.source.text
 
     @classmethod
-    def of(cls, read: Read, which: int | str) -> Self:
+    def of(cls, read: Recording, which: int | str) -> Self:
         """Everything that is known about one entry, put together from what was read.
 
         Raises
@@ -80,32 +91,37 @@ class OneEntry:
             If nothing is called so, or several things are.
         """
         files = files_named(list(read.facts.entries.values()), which)
-        row = files[0]
-        numbers = [file.entry for file in files]
-        entries, links, past = read.entries, read.links, read.past_misses
-        guards, duplicates = read.guards, read.duplicates
+        row, under_key = files[0], {file.entry for file in files}
+        here = {file.entry for file in files if file.root == row.root}
         # The other candidates of a graph have links of their own; the files of a kernel or of code are one thing.
-        mine = [row.entry] if row.cache in CACHES else numbers
-        is_outward = links["parent"].isin(mine) & ~links["child"].isin(numbers)
-        links = links[is_outward | (links["child"].isin(numbers) & ~links["parent"].isin(numbers))]
-        here = [file.entry for file in files if file.root == row.root]
-        past = past[past["entry"].isin([row.entry]) | past["baseline_entry"].isin([row.entry])]
-        shares = duplicates["entries"].map(lambda of_group: row.entry in of_group)
-        referred = {*links["parent"], *links["child"].dropna(), *past["entry"], *past["baseline_entry"]}
+        mine = {row.entry} if row.cache in CACHES else under_key
+        links = [
+            link
+            for link in read.linked.rows
+            if (link.parent in mine and link.child not in under_key)
+            or (link.child in under_key and link.parent not in under_key)
+        ]
+        past = [miss for miss in read.missed_before.rows if row.entry in (miss.entry, miss.baseline_entry)]
+        tables: tuple[Table[Any], ...] = (
+            Table(EntryRow, files),
+            Table(Candidate, [one for one in candidates(read.tables.entries.rows) if one.entry in here]),
+            Table(LinkRow, links),
+            Table(KernelRow, [one for one in read.tables.kernels.rows if one.entry == row.entry]),
+            Table(PastMiss, past),
+            Table(DuplicateRow, [one for one in read.duplicated.rows if row.entry in one.entries]),
+            Table(OrphanRow, [one for one in read.orphaned.rows if one.entry == row.entry]),
+            Table(RemovableRow, [one for one in read.removed_unnoticed.rows if one.entry == row.entry]),
+            Table(ProblemRow, [one for one in read.facts.problems if one.source == row.path]),
+        )
+        made = (miss for miss in past if miss.entry == row.entry and miss.changed)
+        referred = {number for link in links for number in (link.parent, link.child)}
+        referred |= {number for miss in past for number in (miss.entry, miss.baseline_entry)}
         return cls(
-            row=row,
-            frame=entries.set_index("entry", drop=False).loc[numbers].reset_index(drop=True),
-            guards=guards[guards["entry"].isin(here)].reset_index(drop=True),
-            links=links.reset_index(drop=True),
-            kernels=_of(row, read.kernels),
-            past_misses=past.reset_index(drop=True),
-            duplicates=duplicates[shares.astype(bool)].reset_index(drop=True),
-            orphans=_of(row, read.orphans),
-            removable=_of(row, read.removable),
-            problems=read.problems[read.problems["source"] == row.path].reset_index(drop=True),
-            changes=_changes(read, past, row),
+            row,
+            {frame_name(table.kind): table for table in tables},
+            changes=next((past_changes(read, miss) for miss in made), ()),
             made_for=_made_for(read, row),
-            names={int(number): _name(read.facts.entries[number]) for number in referred},
+            names={one: _name(read.facts.entries[one]) for one in referred if one is not None},
         )
 
 
@@ -113,19 +129,7 @@ def _source(file: EntryRow) -> SourceCode:
     return read_source_code(file.path, file.cache, file.cache_key)
 
 
-def _of(row: EntryRow, frame: pd.DataFrame) -> pd.DataFrame:
-    of_row: pd.DataFrame = frame[frame["entry"] == row.entry]
-    return of_row.reset_index(drop=True)
-
-
-def _changes(read: Read, past: pd.DataFrame, row: EntryRow) -> tuple[FieldChange, ...]:
-    for miss in rows_of(past, PastMiss):
-        if miss.entry == row.entry and miss.changed:
-            return past_changes(read, miss)
-    return ()
-
-
-def _made_for(read: Read, row: EntryRow) -> str | None:
+def _made_for(read: Recording, row: EntryRow) -> str | None:
     if row.cache != CUTLASS_CONFIGS or row.status != "ok" or row.cache_key is None:
         return None
     machines = read.named_devices.rows, read.all_contexts.rows, read.tables.autotune.rows

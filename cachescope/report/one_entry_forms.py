@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Final
 
 from cachescope.answers import one_entry as answer
-from cachescope.columns import rows_of
 from cachescope.frames.directory_rows import Candidate, EntryRow, KernelRow
 from cachescope.frames.linked_rows import DuplicateRow, LinkRow, OrphanRow, PastMiss, RemovableRow
 from cachescope.frames.recorded_rows import ProblemRow
@@ -35,15 +34,15 @@ def one_entry_lines(one: answer.OneEntry, where: str = "") -> list[Line]:
     lines = [Line(title, style="bold")]
     for label, text in _facts(one):
         lines.append(Line(text, hang=_LABEL, whole=label == "file", label=label))
-    damaged = sum(file.status == "damaged" and file.cache == row.cache for file in _files(one))
+    damaged = sum(file.status == "damaged" and file.cache == row.cache for file in one.rows(EntryRow))
     beside = f", and {damaged} damaged" if damaged else ""
-    candidates = f"{plural(len(one.guards), 'candidate')} under the key{beside}"
+    candidates = f"{plural(len(one.rows(Candidate)), 'candidate')} under the key{beside}"
     sections = (
         (candidates, _candidate_lines(one, where or ".guards has all")),
         ("other files under the key", _file_lines(one)),
         ("linked", _link_lines(one, where or ".links has all")),
         ("made by a miss", _past_lines(one)),
-        (plural(len(one.kernels), "kernel"), _kernel_lines(one, where or ".kernels has all")),
+        (plural(len(one.rows(KernelRow)), "kernel"), _kernel_lines(one, where or ".kernels has all")),
     )
     return [*lines, *parted(titled(title, body) for title, body in sections)]
 
@@ -83,16 +82,16 @@ def _facts(one: answer.OneEntry) -> Iterator[tuple[str, str]]:
         yield "ended in", _ENDED_IN
     if one.made_for is not None:
         yield "made for", one.made_for
-    for orphan in rows_of(one.orphans, OrphanRow):
+    for orphan in one.rows(OrphanRow):
         yield "left alone", orphan.reason
-    for gone in rows_of(one.removable, RemovableRow):
+    for gone in one.rows(RemovableRow):
         yield "can go", gone.reason
-    for group in rows_of(one.duplicates, DuplicateRow):
+    for group in one.rows(DuplicateRow):
         yield "duplicates", f"{plural(group.copies, 'file')} ({group.known_by})"
 
 
 def _candidate_lines(one: answer.OneEntry, where: str) -> Iterator[Line]:
-    rows = rows_of(one.guards, Candidate)
+    rows = one.rows(Candidate)
     shown = rows[:_SHOWN] + [row for row in rows[_SHOWN:] if row.entry == one.row.entry]
     for row in shown:
         time = "-" if row.modified_time is None else file_time(row.modified_time)
@@ -105,20 +104,16 @@ def _candidate_lines(one: answer.OneEntry, where: str) -> Iterator[Line]:
 
 
 def _file_lines(one: answer.OneEntry) -> Iterator[Line]:
-    files = _files(one)[1:]
+    files = one.rows(EntryRow)[1:]
     for file in files[:_SHOWN]:
         status = "" if file.status == "ok" else f"   {file.status}"
         yield Line(f"{file_size(file.size_bytes or 0):>9}  {file.path}{status}", 3, whole=True)
     yield from rest(len(files) - _SHOWN, style="")
 
 
-def _files(one: answer.OneEntry) -> list[EntryRow]:
-    return rows_of(one.frame, EntryRow)
-
-
 def _link_lines(one: answer.OneEntry, where: str) -> Iterator[Line]:
-    mine = set(one.frame["entry"])
-    texts = list(dict.fromkeys(_link(one, link, mine) for link in rows_of(one.links, LinkRow)))
+    mine = {file.entry for file in one.rows(EntryRow)}
+    texts = list(dict.fromkeys(_link(one, link, mine) for link in one.rows(LinkRow)))
     for text in texts[:_SHOWN]:
         yield Line(text, 3, hang=2)
     yield from rest(len(texts) - _SHOWN, where=where, style="")
@@ -133,21 +128,21 @@ def _link(one: answer.OneEntry, link: LinkRow, mine: set[int]) -> str:
 
 
 def _past_lines(one: answer.OneEntry) -> Iterator[Line]:
-    for miss in rows_of(one.past_misses, PastMiss):
+    for miss in one.rows(PastMiss):
         if miss.entry == one.row.entry:
             before = KINDS[miss.verdict, ""].before_in_directory
             yield Line(f"{before}: {one.names[miss.baseline_entry]}", 3, hang=2)
             yield from change_lines(one.changes, 5)
             if miss.changed and miss.same_code:
                 yield Line("The generated source is the same.", 5)
-    later = [m for m in rows_of(one.past_misses, PastMiss) if m.entry != one.row.entry]
+    later = [m for m in one.rows(PastMiss) if m.entry != one.row.entry]
     for miss in later[:_SHOWN]:
         fields = f" ({', '.join(miss.changed[:4])})" if miss.changed else ""
         yield Line(f"a later miss made {one.names[miss.entry]} beside it{fields}", 3, hang=2)
 
 
 def _kernel_lines(one: answer.OneEntry, where: str) -> Iterator[Line]:
-    rows = rows_of(one.kernels, KernelRow)
+    rows = one.rows(KernelRow)
     for row in rows[:_SHOWN]:
         ops = f": {', '.join(row.aten_ops)}" if row.aten_ops else ""
         yield Line(f"{row.kernel} ({row.kind}){ops}", 3, hang=2)
@@ -166,19 +161,10 @@ def one_entry_object(one: answer.OneEntry) -> JsonObject:
     source = one.source
     return {
         "entry": one.row.entry,
-        **rows_object(
-            entries=_files(one),
-            guards=rows_of(one.guards, Candidate),
-            links=rows_of(one.links, LinkRow),
-            kernels=rows_of(one.kernels, KernelRow),
-            past_misses=rows_of(one.past_misses, PastMiss),
-            duplicates=rows_of(one.duplicates, DuplicateRow),
-            orphans=rows_of(one.orphans, OrphanRow),
-            removable=rows_of(one.removable, RemovableRow),
-        ),
+        **rows_object(**{name: table.rows for name, table in one.tables.items() if name != "problems"}),
         "made_for": one.made_for,
         "source_code": source.text,
         "source_language": source.language if source.text is not None else None,
         "source_missing": source.why_not,
-        "problems": plain_rows(rows_of(one.problems, ProblemRow)),
+        "problems": plain_rows(one.rows(ProblemRow)),
     }

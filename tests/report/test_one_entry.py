@@ -13,8 +13,10 @@ import pytest
 from hostile_pickles import Object, entry_bytes
 
 import cachescope
+from cachescope.frames.directory_rows import Candidate
 from cachescope.keys.hashing import entry_name
 from cachescope.readers.directory.generated_files import kernels_of
+from cachescope.table import Table
 from tests.conftest import Directory, Recording
 from tests.keys.test_isolation import A100, H100
 from tests.readers.test_snapshot import SNAPSHOT
@@ -72,8 +74,12 @@ def test_every_candidate_under_the_key_is_shown_with_its_guards(recording: Recor
 def test_of_many_candidates_the_first_and_the_entry_itself_are_shown(recording: Recording) -> None:
     scope = cachescope.read(recording("2.13.0", "dynamic_guards") / "cache")
     one = scope.entry(scope.guards[scope.guards["cache"] == "fxgraph"].iloc[-1]["cache_key"])
-    other, mine = (one.guards[(one.guards["entry"] == one.row.entry) == is_mine] for is_mine in (False, True))
-    text = repr(replace(one, guards=pd.concat([other] * 20 + [mine], ignore_index=True)))
+    other, mine = (
+        [row for row in one.rows(Candidate) if (row.entry == one.row.entry) == is_mine]
+        for is_mine in (False, True)
+    )
+    guards = Table(Candidate, [*other * 20, *mine])
+    text = repr(replace(one, tables={**one.tables, "guards": guards}))
     assert text.count(", 20") >= 9 and text.count("this one, ") == 1
     assert "21 candidates under the key" in text and "… and 12 more: .guards has all" in text
 
