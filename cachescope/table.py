@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
@@ -58,6 +59,11 @@ class Table(Generic[SomeRow]):
 
     def __len__(self) -> int:
         return len(self.rows if self._frame is None else self._frame)
+
+
+def tabled(kind: type[SomeRow], rows: Callable[[Any], list[SomeRow]]) -> cached_property[Table[SomeRow]]:
+    """A property that is the table of rows of a class, worked out when it is first asked for."""
+    return cached_property(lambda one: Table(kind, rows(one)))
 
 
 class Copied(property):

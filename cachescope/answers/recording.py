@@ -19,7 +19,7 @@ from cachescope.components import Detail
 from cachescope.frames.answer_rows import CauseRow, MissRow
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow, ProblemRow, RunRow
-from cachescope.table import Table
+from cachescope.table import Table, tabled
 from cachescope.terms import VLLM, VLLM_KINDS
 
 if TYPE_CHECKING:
@@ -145,15 +145,11 @@ class Recording:
         """The misses by their lookups."""
         return {miss.row.lookup: miss for miss in self._judged[0]}
 
-    @cached_property
-    def missed(self) -> Table[MissRow]:
-        """The misses, in the order of the lookups."""
-        return Table(MissRow, [miss_row(miss) for miss in self._judged[0]])
+    missed = tabled(MissRow, lambda read: [miss_row(miss) for miss in read._judged[0]])
+    """The misses, in the order of the lookups."""
 
-    @cached_property
-    def explained(self) -> Table[CauseRow]:
-        """The causes, the costliest first."""
-        return Table(CauseRow, self._judged[1])
+    explained = tabled(CauseRow, lambda read: read._judged[1])
+    """The causes, the costliest first."""
 
     @cached_property
     def linked(self) -> Table[LinkRow]:

@@ -30,7 +30,7 @@ from cachescope.frames.replay_rows import (
 )
 from cachescope.keys.key_fields import Removed
 from cachescope.keys.key_schema import KeySchema
-from cachescope.table import Table, copied
+from cachescope.table import Table, copied, tabled
 from cachescope.terms import VLLM
 
 
@@ -51,6 +51,20 @@ class WhatIf:
     read: Read = field(repr=False)
     _replayed: Replayed = field(repr=False, compare=False)
 
+    lookup_table = tabled(WhatIfRow, lambda one: lookup_rows(one._replayed, one.read.facts.lookups))
+    rate_table = tabled(WhatIfRate, lambda one: rate_rows(one._replayed))
+    cause_table = tabled(
+        WhatIfCause, lambda one: cause_rows(one._replayed, one.read.explained.rows, one.read.missed.rows)
+    )
+    run_table = tabled(WhatIfRun, lambda one: run_rows(one._replayed))
+    difference_table = tabled(
+        WhatIfDifference, lambda one: difference_rows(one._replayed.replay, one._reasons)
+    )
+    warning_table = tabled(
+        WhatIfWarning,
+        lambda one: warning_rows(one._replayed, one.read.generated_code, one.read.missed_before.rows),
+    )
+
     # fmt: off
     frame = copied(lambda one: one.lookup_table, "One row per lookup, before and after.")
     rates = copied(lambda one: one.rate_table, "Hit rates as recorded, and as they would have been.")
@@ -65,40 +79,11 @@ class WhatIf:
         """What did not count."""
         return self._replayed.removed
 
-    @cached_property
-    def lookup_table(self) -> Table[WhatIfRow]:
-        """The rows of `frame`."""
-        return Table(WhatIfRow, lookup_rows(self._replayed, self.read.facts.lookups))
-
-    @cached_property
-    def rate_table(self) -> Table[WhatIfRate]:
-        """The rows of `rates`."""
-        return Table(WhatIfRate, rate_rows(self._replayed))
-
-    @cached_property
-    def cause_table(self) -> Table[WhatIfCause]:
-        """The rows of `by_cause`."""
-        explained, missed = self.read.explained.rows, self.read.missed.rows
-        return Table(WhatIfCause, cause_rows(self._replayed, explained, missed))
-
-    @cached_property
-    def run_table(self) -> Table[WhatIfRun]:
-        """The rows of `by_run`."""
-        return Table(WhatIfRun, run_rows(self._replayed))
-
-    @cached_property
-    def difference_table(self) -> Table[WhatIfDifference]:
-        """The rows of `differences`."""
-        reasons = {}
-        if self._replayed.replay.cells.differences:
-            reasons = {lookup: miss.reason for lookup, miss in self.read.facts.misses.items()}
-        return Table(WhatIfDifference, difference_rows(self._replayed.replay, reasons))
-
-    @cached_property
-    def warning_table(self) -> Table[WhatIfWarning]:
-        """The rows of `warnings`."""
-        code, past_misses = self.read.generated_code, self.read.missed_before.rows
-        return Table(WhatIfWarning, warning_rows(self._replayed, code, past_misses))
+    @property
+    def _reasons(self) -> dict[int, str]:
+        """Why lookups missed, where some outcome does not follow from what was stored."""
+        is_any = self._replayed.replay.cells.differences
+        return {lookup: miss.reason for lookup, miss in self.read.facts.misses.items()} if is_any else {}
 
     @property
     def changed(self) -> dict[int, tuple[str | None, int | None]]:

@@ -15,7 +15,7 @@ from cachescope.figures.palette import OUTCOME_COLOURS
 from cachescope.grouping import by_key
 from cachescope.json_types import JsonObject
 from cachescope.views.column_summaries import distinct, shares, spread
-from cachescope.views.table import Fold, Head, Whole, ordered
+from cachescope.views.table import Fold, Head, ListedRows, Whole, ordered
 from cachescope.wording import duration, short_key
 
 SEARCHED: Final = ("cache", "compile_id", "function", "cache_key", "outcome", "verdict", "reason")
@@ -80,14 +80,14 @@ def listed_lookups(scope: Read) -> Iterator[Listed]:
         )  # fmt: skip
 
 
-class LookupRows:
+class LookupRows(ListedRows):
     """The rows of the Lookups table; lookups of FX graphs are folded below the AOTAutograd lookup of their compile."""
 
     def __init__(self, rows: Sequence[Listed]) -> None:
         self.rows = rows
         # Ranks and functions only where one is known.
         optional = [name for name in ("rank", "function") if not self.values(name)]
-        self.heads: Sequence[Head] = [head for head in _HEADS if head.name not in optional]
+        self.heads = [head for head in _HEADS if head.name not in optional]
         self._sort = ("lookup", True)
         self._open: set[int] = set()
         self.filter({})

@@ -7,7 +7,7 @@ import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from operator import itemgetter
-from typing import Any, Final, Protocol, TypeVar, runtime_checkable
+from typing import Any, Final, TypeVar
 
 import pandas as pd
 import traitlets
@@ -70,40 +70,6 @@ class Head:
     unit: str = ""
 
 
-class Rows(Protocol):
-    """The source of a table's pages."""
-
-    @property
-    def heads(self) -> Sequence[Head]:
-        """The columns."""
-
-    def order(self, column: str, ascending: bool) -> None:
-        """Sort the rows."""
-
-    def __len__(self) -> int:
-        """The number of rows."""
-
-    def page(self, first: int, count: int) -> list[tuple[int, list[str]]]:
-        """Some rows, each with its id and its cells as text."""
-
-    def whole(self, first: int = 0, count: int | None = None) -> Whole:
-        """The names of the columns and the values of some rows, to be copied; without `count` of all."""
-
-
-@runtime_checkable
-class FoldedRows(Rows, Protocol):
-    """Rows that have others below them, and what their columns hold."""
-
-    def folds(self, first: int, count: int) -> list[Fold]:
-        """How the rows of a page are folded."""
-
-    def fold(self, row: int) -> None:
-        """Open what is below a row, or close it."""
-
-    def summaries(self) -> list[JsonObject | None]:
-        """What each column holds: `cachescope.views.column_summaries`."""
-
-
 @dataclass(frozen=True, slots=True)
 class Fold:
     """A row among those that it is folded with: its level from 1, how many are below it, and whether they are seen."""
@@ -144,7 +110,7 @@ class Table(Control):
 
     def __init__(
         self,
-        rows: Rows,
+        rows: ListedRows,
         label: str,
         empty: str = "nothing to show",
         on_choose: Callable[[int], None] | None = None,
@@ -161,7 +127,7 @@ class Table(Control):
             self.observe(lambda change: on_choose(change["new"][0]), "chosen")
         self.refresh()
 
-    def show(self, rows: Rows) -> None:
+    def show(self, rows: ListedRows) -> None:
         """Show other rows."""
         self._source = rows
         with self.hold_sync():
@@ -176,9 +142,8 @@ class Table(Control):
             self.page = min(self.page, max(0, (self.total - 1) // self.page_size))
             first = self.page * self.page_size
             found = self._source.page(first, self.page_size)
-            if isinstance(self._source, FoldedRows):
-                self.folds = [asdict(fold) for fold in self._source.folds(first, self.page_size)]
-                self.summaries = self._source.summaries()
+            self.folds = [asdict(fold) for fold in self._source.folds(first, self.page_size)]
+            self.summaries = self._source.summaries()
             self.ids = [row for row, _ in found]
             self.rows = [[_cell(text) for text in cells] for _, cells in found]
 
@@ -189,9 +154,8 @@ class Table(Control):
         self.refresh()
 
     def _fold(self, row: int) -> None:
-        if isinstance(self._source, FoldedRows):
-            self._source.fold(row)
-            self.refresh()
+        self._source.fold(row)
+        self.refresh()
 
     def _copy(self, _: object, message: JsonObject, __: object) -> None:
         """Answer with the rows of the page, or all of them, as text."""
@@ -212,7 +176,7 @@ class ListedRows:
     def __init__(self, columns: Sequence[Column], rows: Sequence[tuple[int, object]]) -> None:
         values = [row for _, row in rows]
         self._columns = [one for one in columns if not one.is_optional or one.has_values(values)]
-        self.heads = [_head(one, values) for one in self._columns]
+        self.heads: Sequence[Head] = [_head(one, values) for one in self._columns]
         self._rows = rows
 
     def order(self, column: str, ascending: bool) -> None:
@@ -231,6 +195,17 @@ class ListedRows:
         """Some rows, each with its id and its cells as text."""
         rows = self._rows[first : first + count]
         return [(number, [cell_text(one.cell(row)) for one in self._columns]) for number, row in rows]
+
+    def folds(self, first: int, count: int) -> list[Fold]:
+        """How the rows of a page are folded; nothing where none is."""
+        return []
+
+    def fold(self, row: int) -> None:
+        """Open what is below a row, or close it."""
+
+    def summaries(self) -> list[JsonObject | None]:
+        """What each column holds (`cachescope.views.column_summaries`), where that is shown."""
+        return []
 
     def whole(self, first: int = 0, count: int | None = None) -> Whole:
         """The headings with their units, and the values of the cells; without `count` of all rows."""
@@ -278,5 +253,5 @@ def _cell(text: str) -> str:
     return flat if len(text) <= _CELL else f"{flat[:_CELL]}…"
 
 
-def _columns(rows: Rows) -> list[JsonObject]:
+def _columns(rows: ListedRows) -> list[JsonObject]:
     return [asdict(head) for head in rows.heads]
