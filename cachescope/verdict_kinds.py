@@ -365,6 +365,7 @@ KINDS: Final[dict[tuple[str, str], Kind]] = {
         "torch._functorch.config.bundled_autograd_cache keep the graph in AOTAutograd's entry; the backend of another device "
         "may support no caching.",
         cost="unknown",
+        is_below=True,
     ),
     ("details_not_recorded", ""): Kind(
         colour="yellow",

@@ -86,7 +86,7 @@ class Costs:
         ]
         of_run: dict[int, list[tuple[MissRow, int]]] = {}
         is_timed = any(ns is not None for _, ns in timed)
-        for miss, ns in timed if is_timed else ((miss, 1) for miss in misses if miss.root):
+        for miss, ns in timed if is_timed else ((miss, 1) for miss in misses):
             if ns is not None:
                 of_run.setdefault(facts.lookups[miss.lookup].run, []).append((miss, ns))
         of_start = _jobs(chosen.read)

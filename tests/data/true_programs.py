@@ -198,11 +198,17 @@ def interrupted() -> None:
     compiled(torch.ones(8))
 
 
+def bundled() -> None:
+    """AOTAutograd's entry holds the graphs, and no other cache is asked."""
+    torch._functorch.config.bundled_autograd_cache = True
+    torch.compile(torch.nn.Linear(8, 8))(torch.ones(8)).sum().backward()
+
+
 PROGRAMS: dict[str, Callable[[], None]] = {
     one.__name__: one
     for one in (
         plain, unpicklable, mega_saved, mega_loaded, aoti_saved, aoti_loaded, precompile_saved, precompile_loaded, limit, cell,
-        setdefault, custom_op, quantised, interrupted,
+        setdefault, custom_op, quantised, interrupted, bundled,
     )
 }  # fmt: skip
 

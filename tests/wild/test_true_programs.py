@@ -170,6 +170,15 @@ def test_what_ctrl_c_ended_and_its_process_compiles_again(choice: str, tmp_path:
         assert not set(scope.causes["kind"]) & {"deleted", "failed compile"}
 
 
+def test_entries_that_hold_their_graphs(tmp_path: Path) -> None:
+    agrees(cold := ran("bundled", tmp_path))
+    assert [row["outcome"] for row in cold.told["lookups"]] == ["full_miss", "disabled", "disabled"]
+    (cause,) = cold.told["causes"]
+    assert (cause["verdict"], cause["misses"]) == ("first_lookup", 3)
+    agrees(warm := ran("bundled", tmp_path))
+    assert warm.counted["autograd_cache_hit"] == 1
+
+
 def test_a_closure_cell_that_becomes_symbolic(tmp_path: Path) -> None:
     found = ran("cell", tmp_path)
     agrees(found)

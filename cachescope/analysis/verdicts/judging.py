@@ -267,7 +267,8 @@ class _UnavailableEntries:
         graphs = self._history.timeline.graphs_of(at)
         if len(graphs) < 2:
             return False
-        keys = [fx.cache_key for fx in (self._rows[graph] for graph in graphs) if fx.outcome != "hit"]
+        rows = (self._rows[graph] for graph in graphs)
+        keys = [fx.cache_key for fx in rows if fx.outcome != "hit" and fx.cache_key is not None]
         return len(set(keys)) < len(keys)
 
     def _elsewhere(self, row: LookupRow, past: Past) -> _Judged:
