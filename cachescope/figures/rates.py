@@ -63,9 +63,9 @@ def outcomes(lookups: Sequence[LookupRow], runs: Sequence[RunRow], *, dark: bool
         axis = "x" if number == 0 else f"x{number + 1}"
         totals = Counter(row for (of, _), places in placed.items() if of == cache for row in places)
         left = number * (width + _GAP)
-        what = "share of lookups" if rows.folded else "lookups"
+        what = "% of lookups" if rows.folded else "lookups"
         place = {"domain": [left, min(1, left + width)], "title": axis_title(what, 4)}
-        shares = value_axis(dark, range=[0, 100], ticksuffix=" %", nticks=6, **place)
+        shares = value_axis(dark, range=[0, 100], nticks=6, **place)
         counts = count_axis(dark, max(totals.values()), **place)
         figure.lay_out(**{f"xaxis{axis[1:]}": shares if rows.folded else counts})
         hits = 0
