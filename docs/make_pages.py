@@ -63,7 +63,7 @@ FRAME_GROUPS = {
         "recorded",
         "problems",
     ),
-    "Why lookups missed": ("misses", "causes", "changes", "hit_rates", "false_hits", "checks"),
+    "Why lookups missed": ("misses", "causes", "changes", "hit_rates", "trend", "false_hits", "checks"),
     "Cache directories": (
         "entries",
         "guards",

@@ -1,4 +1,4 @@
-"""Draw the plotly figures of executed notebooks as PNG beside them, and the explorer, for pages that run no JavaScript, such as GitHub.
+"""Draw the plotly figures of executed notebooks as PNG beside them, the explorer, and reports, for pages that run no JavaScript, such as GitHub.
 
 ``make notebooks`` runs it. Where plotly.js is there, the figure itself is shown; nbval compares the figure, not the PNG.
 """
@@ -7,10 +7,12 @@ import json
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Final
 
 from jupyter_lab import chromium, notebook
 from plotly.offline import get_plotlyjs
+
+import cachescope
 
 FIGURE = "application/vnd.plotly.v1+json"
 WIDTH = 900
@@ -26,6 +28,10 @@ explorer = cachescope.read(cachescope.sample("tour")).explore()
 explorer.state.without = ("inductor_configs",)
 explorer.state.pane = "What-if"
 explorer"""
+
+# Of the documentation: the first screen of the report of a sample. What is written below each is its headline (tests/docs/test_pages.py).
+REPORTS = Path(__file__).parent.parent / "docs" / "pictures"
+_SCREENS: Final = {"tour": (1400, "light"), "four_ranks": (1400, "dark"), "vllm": (900, "light")}
 
 
 def figures_of(notebook: dict[str, Any]) -> list[dict[str, Any]]:
@@ -58,6 +64,19 @@ def draw_explorer(target: Path) -> None:
         opened.page.locator(".cs-explorer").screenshot(path=target)
 
 
+def draw_reports(folder: Path) -> None:
+    """The first screens of reports of samples."""
+    with chromium() as browser, TemporaryDirectory() as place:
+        for name, (width, scheme) in _SCREENS.items():
+            report = cachescope.read(cachescope.sample(name)).report(Path(place, f"{name}.html"))
+            size: Any = {"width": width, "height": 900}
+            page = browser.new_page(viewport=size, color_scheme=scheme)
+            page.goto(report.as_uri())
+            page.screenshot(path=folder / f"report-{name}.png")
+            page.close()
+
+
 if __name__ == "__main__":
     draw([Path(name) for name in sys.argv[1:]])
     draw_explorer(EXPLORER)
+    draw_reports(REPORTS)

@@ -14,7 +14,7 @@ from cachescope.frames.answer_rows import CauseRow, ChangeRow, MissRow, RankDiff
 from cachescope.frames.audit_rules import AUDIT_RULES
 from cachescope.frames.checks import AuditRow, Bar, FalseHit
 from cachescope.frames.compared import Built, ComparedLookup, CoverageRow, DifferenceRow
-from cachescope.frames.compile_rows import CompileRow, PhaseRow, RecompileRow, SymbolRow
+from cachescope.frames.compile_rows import CompileRow, PhaseRow, RecompileRow, RecordedText, SymbolRow
 from cachescope.frames.context_rows import ContextRow
 from cachescope.frames.device_rows import DeviceRow, MeasurementRow
 from cachescope.frames.directory_rows import Candidate, EntryRow, KernelRow, TimingRow
@@ -52,7 +52,7 @@ FRAMES: Final[dict[str, type]] = {
     frame_name(kind): kind
     for kind in (
         RunRow, LookupRow, MissRow, CauseRow, EntryRow, ContextRow, DeviceRow, MeasurementRow, ProblemRow,
-        PhaseRow, CompileRow, SymbolRow, RecompileRow, Candidate, PastMiss, KernelRow, LinkRow, OrphanRow,
+        PhaseRow, CompileRow, SymbolRow, RecompileRow, RecordedText, Candidate, PastMiss, KernelRow, LinkRow, OrphanRow,
         RemovableRow, DuplicateRow, LockRow, TimingRow, FolderRow, VllmChange, FragmentRow, RankRow,
         FactorsRow, StartRow, Detail, ChangeRow, RateRow, WhatIfRow, WhatIfRate, WhatIfCause, WhatIfRun,
         WhatIfDifference, WhatIfWarning, CauseSaving, SensitivityRow, EvidenceRow, IsolationKeyRow,

@@ -16,7 +16,7 @@ from field_page import keys_of
 import cachescope
 from cachescope import figures
 from cachescope.catalogue.facts import fields
-from cachescope.cli import COMMANDS
+from cachescope.cli import COMMANDS, main
 from cachescope.frames.described import FRAMES
 from cachescope.rows import columns_of
 from cachescope.terms import OUTCOMES
@@ -285,3 +285,18 @@ def _in_first_column(text: str) -> list[str]:
 def _anchors(text: str) -> set[str]:
     titles = re.findall(r"^#{1,3} (.*)$", text, re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", title.replace("`", "").lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("sample", ["tour", "four_ranks", "vllm"])
+def test_the_picture_of_a_report_is_described_by_its_headline(
+    sample: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where the headline has changed, ``make notebooks`` draws the picture anew."""
+    (said,) = re.findall(
+        rf"!\[(.+?)\]\(\.\./pictures/report-{sample}\.png\)",
+        "".join(page.read_text(encoding="utf-8") for page in (DOCS / "how-to").glob("*.md")),
+    )
+    assert main(["report", str(cachescope.sample(sample)), "--markdown"]) == 0
+    title = capsys.readouterr().out.splitlines()[0].removeprefix("### ")
+    assert said == re.sub(r"\\(.)", r"\1", title)
+    assert (DOCS / "pictures" / f"report-{sample}.png").stat().st_size > 50_000
