@@ -36,7 +36,7 @@ _OUTCOMES: Final = {
     "hits": ("hit", "hits"),
     "full_misses": ("full miss", "full misses"),
     "guard_misses": ("guard miss", "guard misses"),
-    "bypasses": ("bypassed", "bypassed"),
+    "bypasses": ("bypass", "bypasses"),
 }
 
 
