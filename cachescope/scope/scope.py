@@ -311,7 +311,7 @@ class Scope(Read):
         >>> scope = cachescope.read(cachescope.sample("tour"))
         >>> scope.device_card(0)
         0  cpu
-           seen in keys of lookups; runs 0, 1, 2, 3, 4, 5
+           seen in keys of lookups; runs 0-5
         """
         from cachescope.devices.merged import device_named
         from cachescope.report.devices import DeviceCard
