@@ -37,7 +37,8 @@ def check_every_cause_is_there_under_a_name_of_its_own(recorded: Recorded) -> No
     misses = scope.misses.set_index("lookup")
     for work in works:
         assert misses.loc[work.first.lookup, "cause"] == work.row.cause
-    costs = [work.time_lost_ns or 0 for work in found.works]
+    # What could have been avoided comes first.
+    costs = [(work.cost in ("avoidable", "at once"), work.row.time_lost_ns or 0) for work in found.works]
     assert costs == sorted(costs, reverse=True)
     # What changed is named or counted, and what gives a field its earlier value is given where it is not one process's own.
     for work in works:
