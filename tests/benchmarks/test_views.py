@@ -43,7 +43,7 @@ def test_first_paint(sample: str, benchmark: Any) -> None:
             plot.dark = False
         return explorer
 
-    assert benchmark(paint).pane("Overview").cards.cards["first"]
+    assert benchmark(paint).pane("Overview").cards.cards.value
 
 
 @pytest.mark.benchmark(group="views")
