@@ -26,9 +26,14 @@ def trend_rows(read: Recording, *, by_day: bool = False) -> list[TrendRow]:
     from cachescope.answers.starts import starts_of
 
     starts = [start for start in starts_of(read) if not start.members[0].row.is_preflight]
-    days = by_key(((date(one.start_time or 0), one.members[0].row.commit), one) for one in starts)
+    days = by_key(((day_of(one), one.members[0].row.commit), one) for one in starts)
     costs = Costs.of(Chosen(read))
     return [_row(some, costs) for some in (days.values() if by_day else ([one] for one in starts))]
+
+
+def day_of(start: Start | TrendRow) -> str | None:
+    """The day on which it began; UTC."""
+    return None if start.start_time is None else date(start.start_time)
 
 
 def is_spread(read: Recording) -> bool:
@@ -42,13 +47,15 @@ def is_spread(read: Recording) -> bool:
 def _row(starts: Sequence[Start], costs: Costs) -> TrendRow:
     first = starts[0].members[0].row
     avoidable = sum(costs.avoidable_in.get(run, 0) for start in starts for run in start.runs)
+    rate = rates(row for start in starts for one in start.members for row in one.lookups)
+    is_known = costs.is_timed and (rate.time_lost_ns is not None or rate.hits == rate.lookups)
     return like(
         TrendRow,
-        rates(row for start in starts for one in start.members for row in one.lookups),
+        rate,
         run=first.run,
         start_time=starts[0].start_time,
         label=first.label,
         commit=first.commit,
         starts=len(starts),
-        avoidable_ns=avoidable if costs.is_timed else None,
+        avoidable_ns=avoidable if is_known else None,
     )

@@ -33,6 +33,7 @@ from cachescope.terms import CACHES
 from cachescope.wording import duration, file_time, percent, plural
 
 _GAP: Final = 0.06
+_NO_TIMES: Final = "no times are recorded"
 
 
 def outcomes(lookups: Sequence[LookupRow], runs: Sequence[RunRow], *, dark: bool = False) -> Picture:
@@ -130,7 +131,10 @@ def trend(trend: Sequence[TrendRow], *, dark: bool = False) -> Picture:
         ("known avoidable", VERMILLION, avoidable),
         ("other compiles after misses", GREY, [max(0, a - b) for a, b in zip(lost, avoidable, strict=True)]),
     ):
-        texts = [f"{duration(ns)} {name}" for ns in times]
+        texts = [
+            f"{duration(ns)} {name}" if row.time_lost_ns is not None or row.hits == row.lookups else _NO_TIMES
+            for ns, row in zip(times, rows, strict=True)
+        ]
         _part(figure, "x2", name, colour, [ns / 1e9 for ns in times], texts, labels, showlegend=True)
     panel_title(figure, "<b>lookups that hit</b>")
     panel_title(figure, "<b>compiled after misses</b>", "x2")

@@ -107,7 +107,7 @@ class TrendRow:
     time_lost_ns: int | None = same_as(RateRow, "time_lost_ns")
     avoidable_ns: int | None = col(
         "how much of what its slowest rank compiled after misses is known to have been avoidable: compiled before within what was read, "
-        "or caused by a setting, a folder or an order of starts", unit="ns", missing="no time of any miss is recorded")
+        "or caused by a setting, a folder or an order of starts", unit="ns", missing="no time of its misses is recorded")
 
 
 @row("rank_differences")

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from cachescope.answers.recording import Recording
-from cachescope.answers.trend import is_spread, trend_rows
+from cachescope.answers.trend import day_of, is_spread, trend_rows
 from cachescope.figures.rates import trend as figure
 from cachescope.report.blocks import MOST_ROWS, Block, Drawing, table
 from cachescope.report.tables import Column, shared, timed
-from cachescope.wording import date
 
 
 def trend_blocks(read: Recording, most: int = MOST_ROWS) -> list[Block]:
     """How it went day by day and commit by commit; nothing where all is of one day."""
     columns = (
-        Column("Day", "word", lambda row: date(row.start_time)),
+        Column("Day", "word", day_of),
         Column("Commit", "word", "commit", is_optional=True),
         Column("Starts", "number", "starts"),
         Column("Hit rate", "number", lambda row: shared(row.hit_rate)),
