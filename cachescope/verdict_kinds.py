@@ -31,9 +31,9 @@ VERDICTS: Final[dict[str, str]] = {
 }
 
 NOT_KNOWN: Final = "not known"
+"""The kind if no source records the reason."""
 NOT_RECORDED: Final = "no lookup recorded"
 """A graph missed below an AOTAutograd key that had been looked up before, and no lookup of the graph is recorded of then."""
-"""The kind if no source records the reason."""
 NEW_GRAPH: Final = "new graph"
 """The kind of a first lookup in a cache that others had filled."""
 CONCURRENT: Final = "concurrent"

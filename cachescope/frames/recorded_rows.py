@@ -40,8 +40,8 @@ class RunRow:
         "function without compiling it, as at its recompile limit, or raises. Only traces have them",
         torch_name="fail_type, fail_reason", default=())
     unrecorded_compiles: tuple[str, ...] = col(
-        "what was being compiled when the process ended, was interrupted, or the backend failed, without a record of its lookups: ``forward (model.py:88)``; "
-        "a later lookup of it may not be the first. Only traces have them, most often those of torch 2.6 and earlier", default=())
+        "what was being compiled when the backend failed, the compile was interrupted, or the log ends, without a record of its lookups: "
+        "``forward (model.py:88)``; a later lookup of it may not be the first. Only traces have them, most often those of torch 2.6 and earlier", default=())
     gpus: tuple[str, ...] = col(
         "the models of its GPUs, once each; only traces of processes that saw a CUDA or ROCm device have them",
         torch_name="trace artifact fx_graph_runnable", default=())

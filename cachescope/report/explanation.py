@@ -68,12 +68,7 @@ def change_blocks(
     """The fields with both values in full, and the differences of changed code; nothing where no field differs."""
     columns = (
         Column("Field", "code", lambda alike: listed((one.field for one in alike), _FIELDS_NAMED)),
-        Column(
-            "Differs by",
-            "text",
-            _differs_by,
-            is_optional=True,
-        ),
+        Column("Differs by", "text", _differs_by, is_optional=True),
         Column(sides[0], "long", lambda alike: _sides(alike[0])[0]),
         Column(sides[1], "long", lambda alike: _sides(alike[0])[1]),
     )

@@ -198,11 +198,11 @@ class NewKeys:
         return why, found
 
     def _compiled_unrecorded(self, row: LookupRow) -> str | None:
-        """Why it may not be the first lookup of its function: an earlier compile ended early, and its log has no lookup of it."""
+        """Why it may not be the first lookup of its function: an earlier compile has neither a lookup nor a good end in its log."""
         place = place_text(row.function, row.file, row.line)
         for run in self._history.runs:
             if place in run.unrecorded_compiles and run.run != row.run and _began_before(run, row):
-                return f"run {run.run} failed or ended while it compiled {row.function}, and no lookup of that is recorded"
+                return f"run {run.run} had begun to compile {row.function}, and its log has no lookup of that: it failed, or it or its log ended"
         return None
 
     @cached_property
