@@ -221,7 +221,8 @@ class Read(Recording):
         from cachescope.frames.compile_rows import RecordedText
         from cachescope.readers.logs.recorded_texts import recorded_texts
 
-        return _frame(recorded_texts(self.tables.runs.rows, self.tables.stamps, compile_id), RecordedText)
+        texts, _ = recorded_texts(self.tables.runs.rows, self.tables.stamps, compile_id)
+        return _frame(texts, RecordedText)
 
     def locks(self) -> pd.DataFrame:
         """One row per lock file: whether a process holds it now. Each lock is tried, and released at once."""

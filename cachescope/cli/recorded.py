@@ -32,14 +32,21 @@ def run(args: argparse.Namespace) -> int:
     from cachescope.report.compiled import recorded_lines, runs_text
 
     scope = read_given(args, args.paths)
-    every = recorded_texts(scope.tables.runs.rows, scope.tables.stamps, args.compile)
+    every, problems = recorded_texts(scope.tables.runs.rows, scope.tables.stamps, args.compile)
     texts = [one for one in every if args.show in (None, one.name)]
     if not texts:
         names = ", ".join(dict.fromkeys(one.name for one in every))
         raise NotFoundError(f"compile {args.compile} has no text {args.show!r}; it has {names}")
     if args.show is None or args.json:
-        return write_answer(args, lambda: rows_object(recorded=texts), lambda: recorded_lines(texts))
-    for (name, text), alike in by_key(((one.name, one.text), one) for one in texts).items():
-        title = f"# {name} of compile {alike[0].compile_id}, {runs_text({one.run for one in alike})}"
+        return write_answer(
+            args,
+            lambda: rows_object(recorded=texts, problems=problems),
+            lambda: recorded_lines(texts, problems),
+        )
+    for (name, text, is_whole), alike in by_key(
+        ((one.name, one.text, one.is_whole), one) for one in texts
+    ).items():
+        cut = "" if is_whole else ", incomplete: its log was cut or changed"
+        title = f"# {name} of compile {alike[0].compile_id}, {runs_text({one.run for one in alike})}{cut}"
         write_source(f"{title}\n{text}", "python", redaction_of(args))
     return 0

@@ -62,6 +62,7 @@ class RecordedText:
     name: str = col("torch's name of it, as dynamo_output_graph, aot_forward_graph, inductor_output_code, dynamo_cpp_guards_str")
     file: str | None = col("the file that torch wrote it to", missing="none, or not recorded", torch_name="filename")
     text: str = col("the text", torch_name="payload")
+    is_whole: bool = col("whether it has the hash that torch wrote beside it; where the log was cut or changed it has not", torch_name="has_payload")
 
 
 @row("symbols")

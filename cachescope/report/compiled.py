@@ -12,12 +12,13 @@ from cachescope.analysis.rates import known_sum
 from cachescope.answers.names import place_name, place_of
 from cachescope.answers.recording import Recording
 from cachescope.frames.compile_rows import CompileRow, RecompileRow, RecordedText, SymbolRow
+from cachescope.frames.recorded_rows import ProblemRow
 from cachescope.grouping import by_key
 from cachescope.notebook_cells import of_any_process
 from cachescope.readers.logs.trace_compiles import first_attempt
 from cachescope.report.layout import Line, first_items, parted
 from cachescope.report.why_missed import problem_lines
-from cachescope.wording import duration, listed, plural, short_names
+from cachescope.wording import duration, listed, plural, rank_names, short_names
 
 SomeRow = TypeVar("SomeRow")
 _Placed = CompileRow | SymbolRow | RecompileRow
@@ -25,7 +26,6 @@ Files = Mapping[str, str]
 """What each file of the program is called in a line: its name, and as much of its path as tells it from the others."""
 
 _ROWS: Final = 3
-_RUNS: Final = 8
 _KINDS: Final = {
     "first": ("first compile", "first compiles"),
     "recompile": ("recompile", "recompiles"),
@@ -71,7 +71,7 @@ def blocks(read: Recording, most: int = 10, where: str = "--json") -> list[Line]
     return [Line(_headline(compiles), style="bold", hang=3), *parted(lists), *problems]
 
 
-def recorded_lines(texts: Sequence[RecordedText]) -> list[Line]:
+def recorded_lines(texts: Sequence[RecordedText], problems: Sequence[ProblemRow]) -> list[Line]:
     """The names of the texts of a compile, in torch's order, each with its length and the runs that have it."""
     every = {one.run for one in texts}
     title = f"what torch recorded of compile {first_attempt(texts[0].compile_id)} in {runs_text(every)}"
@@ -82,15 +82,15 @@ def recorded_lines(texts: Sequence[RecordedText]) -> list[Line]:
         size = least + plural(lengths[-1], "line")
         runs = {one.run for one in alike}
         count = "" if len(alike) == len(runs) else f"{len(alike)} texts of "
-        lines.append(
-            Line(name, 3, right=f"{count}{size}{'' if runs == every else f', in {runs_text(runs)}'}")
-        )
-    return [*lines, Line("--show NAME prints the texts of a name", 3, "dim")]
+        where = "" if runs == every else f", in {runs_text(runs)}"
+        cut = sum(not one.is_whole for one in alike)
+        lines.append(Line(name, 3, right=f"{count}{size}{where}{f', {cut} incomplete' if cut else ''}"))
+    return [*lines, Line("--show NAME prints the texts of a name", 3, "dim"), *problem_lines(problems)]
 
 
 def runs_text(runs: Collection[int]) -> str:
-    """``run 0``, ``runs 0, 1 and 6 more``."""
-    return f"run{'s' * (len(runs) > 1)} {listed(sorted(runs), _RUNS)}"
+    """``run 0``, ``runs 0-2, 5``."""
+    return f"run{'s' * (len(runs) > 1)} {rank_names(sorted(runs))}"
 
 
 def _headline(compiles: Sequence[CompileRow]) -> str:

@@ -47,17 +47,13 @@ def test_it_lists_what_there_is_and_shows_what_is_asked_for(run: Run) -> None:
     done = run("recorded", "0/0", sample)
     assert (done.status, done.err) == (0, "")
     first, *lines = done.out.splitlines()
-    assert first == "what torch recorded of compile 0/0 in runs 0, 1, 2"
-    assert next(line.split() for line in lines if "before_post_grad" in line)[-4:] == [
-        "in",
-        "runs",
-        "0,",
-        "1",
-    ]
+    assert first == "what torch recorded of compile 0/0 in runs 0-2"
+    (listed,) = [line.split() for line in lines if "before_post_grad" in line]
+    assert listed[-3:] == ["in", "runs", "0-1"]
     shown = run("recorded", "0/0", sample, "--show", "dynamo_output_graph").out
     # The same graph in all three runs: once.
     assert shown.startswith(
-        "# dynamo_output_graph of compile 0/0, runs 0, 1, 2\nclass GraphModule(torch.nn.Module):\n"
+        "# dynamo_output_graph of compile 0/0, runs 0-2\nclass GraphModule(torch.nn.Module):\n"
     )
     assert shown.count("class GraphModule") == 1
     (text,) = set(cachescope.read(sample).recorded("0/0").query("name == 'dynamo_output_graph'")["text"])
@@ -115,3 +111,16 @@ def _texts(trace: bytes) -> list[tuple[int, str]]:
         if lines and (own.get("frame_id"), own.get("frame_compile_id")) == (0, 0):
             found.append((lines.end(), lines[0][1:-1].replace(b"\n\t", b"\n").decode()))
     return found
+
+
+def test_a_text_that_is_cut_says_so(trace: bytes, run: Run, tmp_path: Path) -> None:
+    end, text = next((end, text) for end, text in _texts(trace) if text.count("\n") > 10)
+    (tmp_path / "trace.log").write_bytes(trace[: end - 200])
+    texts = cachescope.read(tmp_path / "trace.log", index=False).recorded("0/0")
+    assert texts["is_whole"].tolist() == [True] * (len(texts) - 1) + [False]
+    (cut,) = texts.loc[~texts["is_whole"], "text"]
+    assert cut != text and text.startswith(cut)
+    name = texts["name"].iloc[-1]
+    assert "1 incomplete" in run("recorded", "0/0", tmp_path).out
+    shown = run("recorded", "0/0", tmp_path, "--show", name).out
+    assert "incomplete: its log was cut or changed" in shown.splitlines()[0]

@@ -130,8 +130,7 @@ class CompiledFrames(TracePass):
                 continue
             compile_id = compile_id_of(envelope)
             if compile_id is not None:
-                payload = bytes(memoryview(records.buffer)[line_end + 2 : end]).replace(b"\n\t", b"\n")
-                self._read[kind](envelope, first_attempt(compile_id), payload)
+                self._read[kind](envelope, first_attempt(compile_id), records.payload(line_end, end))
             if envelope.wrong:
                 self._problem(offset + start, "bad_value", f"{kind.decode()}: " + "; ".join(envelope.wrong))
 

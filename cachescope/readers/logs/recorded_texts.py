@@ -16,7 +16,7 @@ from cachescope.readers.file_fingerprints import Stamps
 from cachescope.readers.json_record import Record, load_json, well_formed
 from cachescope.readers.logs.second_pass import read_traces
 from cachescope.readers.logs.trace_compiles import compile_id_of, first_attempt
-from cachescope.readers.logs.trace_records import TracePass
+from cachescope.readers.logs.trace_records import TracePass, payload_hash
 
 _HAS_TEXT: Final = b'"has_payload": "'
 # There are hundreds, and `time` tells what they say.
@@ -46,20 +46,23 @@ class _RecordedTexts(TracePass):
                 if own is None or first_attempt(own) != compile_id:
                     continue
                 if not self._is_repeated(memoryview(records.buffer)[start:end]):
-                    payload = bytes(memoryview(records.buffer)[line_end + 2 : end]).replace(b"\n\t", b"\n")
-                    yield _text_of(envelope, own, payload.removesuffix(b"\n").decode("utf-8", "replace"))
+                    yield _text_of(envelope, own, records.payload(line_end, end))
 
 
-def _text_of(envelope: Record, compile_id: str, text: str) -> RecordedText:
+def _text_of(envelope: Record, compile_id: str, payload: bytes) -> RecordedText:
     kind = next(iter(envelope.values))
     about = envelope.record(kind) if isinstance(envelope.values[kind], dict) else None
     name = about.text("name") if about is not None and kind in ("artifact", "graph_dump") else None
     file = None if about is None else about.text("filename")
-    return RecordedText(run=0, compile_id=compile_id, name=name or well_formed(kind), file=file, text=text)
+    is_whole = payload_hash(payload) == envelope.text("has_payload")
+    text = payload.decode("utf-8", "replace")
+    return RecordedText(0, compile_id, name or well_formed(kind), file, text, is_whole)
 
 
-def recorded_texts(runs: Iterable[RunRow], stamped: Stamps, compile_id: str) -> list[RecordedText]:
-    """What the traces of runs have of the compiles with an id; raises `NotFoundError` if they have nothing."""
+def recorded_texts(
+    runs: Iterable[RunRow], stamped: Stamps, compile_id: str
+) -> tuple[list[RecordedText], list[ProblemRow]]:
+    """What the traces of runs have of the compiles with an id, and what could not be read; raises `NotFoundError` if they have nothing."""
 
     def read(path: str, size: int | None) -> tuple[list[RecordedText], Sequence[ProblemRow]]:
         found = _RecordedTexts(path, size, compile_id)
@@ -70,4 +73,4 @@ def recorded_texts(runs: Iterable[RunRow], stamped: Stamps, compile_id: str) -> 
     if not texts:
         why = f" ({problems[0].source}: {problems[0].message})" if problems else ""
         raise NotFoundError(f"no trace that was read has a text of a compile {compile_id!r}{why}")
-    return texts
+    return texts, problems

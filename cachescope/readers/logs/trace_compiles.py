@@ -220,7 +220,7 @@ def failed_compiles(process: Process) -> tuple[str, ...]:
 
 
 def unrecorded_compiles(process: Process) -> tuple[str, ...]:
-    """What was being compiled when its process ended, was interrupted, or the backend failed, and no lookup of it is recorded."""
+    """What was being compiled when the backend failed, the compile was interrupted, or the log ends, and no lookup of it is recorded."""
     looked_up = {first_attempt(lookup.compile_id or "") for lookup in process.lookups}
     found = (
         place_text(one.function, one.file, one.line)

@@ -7,7 +7,6 @@ torch/_logging/_internal.py, `trace_structured`: a prefix, one JSON object, then
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import re
 import zlib
@@ -43,7 +42,14 @@ from cachescope.readers.logs.trace_compiles import (
     recompile_reasons,
 )
 from cachescope.readers.logs.trace_process import TraceProcess, wrong_values
-from cachescope.readers.logs.trace_records import RECORD_START, Records, Span, Stray, read_records
+from cachescope.readers.logs.trace_records import (
+    RECORD_START,
+    Records,
+    Span,
+    Stray,
+    payload_hash,
+    read_records,
+)
 from cachescope.readers.reading import Problems, Reading, not_a_hash_detail
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH, PREFLIGHT_ARTIFACT
 
@@ -161,8 +167,7 @@ class TraceReader:
         recorded = _PAYLOAD_HASH.search(self._block, start, line_end) if line_end >= 0 else None
         if records.is_cut or recorded is None:
             return records.is_cut
-        payload = bytes(memoryview(self._block)[line_end + 2 : records.size - 1]).replace(b"\n\t", b"\n")
-        return hashlib.md5(payload, usedforsecurity=False).hexdigest().encode() != recorded[1]
+        return payload_hash(records.payload(line_end, records.size)) != recorded[1].decode()
 
     def _read_span(self, span: Span) -> None:
         match span.kind:
@@ -386,7 +391,7 @@ class TraceReader:
         try:
             loaded = load_json(payload)
         except ValueError as error:
-            digest = hashlib.md5(payload, usedforsecurity=False).hexdigest()
+            digest = payload_hash(payload)
             cut = digest != envelope.text("has_payload")
             message = "the payload is cut" if cut else f"the payload is no JSON: {error}"
             self._problem(at, "truncated" if cut else "not_json", f"{name}: {message}")

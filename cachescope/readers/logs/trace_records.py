@@ -7,6 +7,7 @@ they imitate a record. Nearly all records are not about caches: one match of a p
 from __future__ import annotations
 
 import codecs
+import hashlib
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
@@ -135,6 +136,11 @@ class TracePass:
         self.problems.note(self._path, f"byte {at}", kind, message)
 
 
+def payload_hash(payload: bytes) -> str:
+    """The hash of a payload, as torch writes it into ``has_payload``."""
+    return hashlib.md5(payload, usedforsecurity=False).hexdigest()
+
+
 def read_records(pieces: Pieces, offset: int = 0) -> Iterator[tuple[int, Records]]:
     """Yield the records of a stream block by block, each with the block's offset; the stream begins at `offset`.
 
@@ -208,6 +214,10 @@ class Records:
         for start, end in zip(self.starts, [*self.starts[1:], self.end], strict=False):
             line_end = self.buffer.find(b"\n", start, end)
             yield start, end if line_end < 0 else line_end, end
+
+    def payload(self, line_end: int, end: int) -> bytes:
+        """What follows the first line of a record: each of its lines begins with one tab, which is not part of it."""
+        return bytes(memoryview(self.buffer)[line_end + 2 : end]).removesuffix(b"\n").replace(b"\n\t", b"\n")
 
     def spans(self) -> Iterator[Span | Stray]:
         """Yield every stray line and every record that may be about a cache, in their order."""
