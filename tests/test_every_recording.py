@@ -35,7 +35,6 @@ from tests.sampling import drawn
 from tests.test_agreement import check_what_is_lost
 from tests.test_counts import check_every_count
 from tests.wild.test_damaged_recordings import check_verdicts_stay_or_become_not_known
-from tests.wild.test_text_logs import check_a_thinned_log_invents_nothing
 
 CHECKS = (
     check_no_lookup_is_lacking_that_an_event_tells_of,
@@ -47,7 +46,7 @@ CHECKS = (
     check_nothing_else_is_taken_for_a_value_of_a_process,
     check_the_unchanged_schema_gives_the_recorded_outcomes, check_what_is_lost,
     check_phases_are_what_a_plain_replay_says, check_there_is_no_false_hit, check_nothing_stands_against_it,
-    check_a_thinned_log_invents_nothing, check_verdicts_stay_or_become_not_known,
+    check_verdicts_stay_or_become_not_known,
 )  # fmt: skip
 IN_A_BROWSER = (check_the_browser_has_the_numbers_of_the_package, check_the_page_says_what_the_package_says)
 DATA = Path(__file__).parent / "data"

@@ -69,6 +69,19 @@ def test_judging(kind: str, lookups: int, benchmark: Any) -> None:
         benchmark.extra_info |= {"microseconds_a_lookup": round(1e6 * each, 1)}
 
 
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="peak memory is read from /proc")
+@pytest.mark.benchmark(group="judging")
+def test_memory(benchmark: Any) -> None:
+    """Of all steps, and of making the lookups, which are nearly all of different keys."""
+    command = [sys.executable, __file__, "varied", "100000"]
+    done = benchmark.pedantic(
+        lambda: subprocess.run(command, capture_output=True, text=True, check=True), rounds=1
+    )
+    peak = int(done.stdout.split()[-2])
+    benchmark.extra_info["peak_megabytes"] = peak
+    assert peak < 1000
+
+
 def report(kind: str, scope: Scope, steps: Iterable[str]) -> None:
     """Print what each step takes."""
     print(f"{kind}, {len(scope.lookups):,} lookups; peak {peak_megabytes()} MB", flush=True)

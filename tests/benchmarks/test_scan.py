@@ -116,26 +116,6 @@ def test_scan(way: Callable[[Path], object], tree: Path, benchmark) -> None:  # 
     print(f"{way.__name__}: {FILES} files, {times_find:.2f} times find")
 
 
-def test_all_that_find_prints_is_in_the_frame(tree: Path) -> None:
-    printed = subprocess.check_output(["find", str(tree), "-type", "f", "-printf", "%p %s %T@\n"], text=True)
-    expected = {line.rsplit(" ", 2)[0]: line.split()[1:] for line in printed.splitlines()}
-    frame = scan_to_frame(tree)
-    assert set(frame["path"]) == set(expected)
-    assert len(frame) == len(expected) == FILES // 10 * 10
-    for row in frame.itertuples():
-        size, seconds = expected[row.path]
-        whole, fraction = seconds.split(".")
-        assert (row.size_bytes, row.modified_time.value) == (int(size), int(whole + fraction[:9]))
-    assert set(frame["status"]) == {"ok"}
-    kinds = frame["cache"].value_counts(normalize=True).round(3).to_dict()
-    assert kinds == {"triton": 0.4, "code": 0.3, "fxgraph": 0.1, "aotautograd": 0.1, "lock": 0.1}
-    keys = {name_of(number) for number in range(FILES // 10)}
-    assert set(frame.loc[frame["cache"] == "code", "cache_key"]) == {f"c{name}" for name in keys}
-    assert set(frame.loc[frame["cache"] == "fxgraph", "cache_key"]) == {f"f{name}" for name in keys}
-    hashes = {base64.b32decode(f"{name.upper()}A====").hex() for name in keys}
-    assert set(frame.loc[frame["cache"] == "triton", "cache_key"]) == hashes
-
-
 SCENARIOS = [
     "tour", "cold_warm", "config_flip", "combined", "inputs", "training", "four_graphs", "dynamic_guards",
     "graph_relu_tanh", "in_process", "cache_key_tag", "four_processes", "grad_mode", "rename_argument",

@@ -5,10 +5,12 @@ Each takes the folder of an unpacked recording and a generator of random numbers
 
 import bz2
 import gzip
+import itertools
 import json
 import lzma
 import os
 import re
+import time
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -94,14 +96,24 @@ def without_telling_lines(data: bytes, rng: Random) -> bytes:
 
 # The same lines in another dress.
 
+_SECONDS = itertools.count()
+
+
+def time_of_day() -> bytes:
+    """Of each line a second later."""
+    return time.strftime("%H:%M:%S", time.gmtime(next(_SECONDS))).encode()
+
+
 PREFIXES: dict[str, Callable[[int, bytes], bytes]] = {
     "compose": lambda number, _: b"trainer-%d  | " % number,
     "kubectl": lambda number, _: b"[pod/trainer-%d/main] " % number,
-    "journald": lambda number, pid: b"Nov 20 15:39:18 host%d python[%b]: " % (number, pid),
+    "kubectl --timestamps": lambda number, _: b"[pod/%d/main] 2026-11-22T%s.123Z " % (number, time_of_day()),
+    "journald": lambda number, pid: b"Nov 20 %s host%d python[%b]: " % (time_of_day(), number, pid),
     "srun": lambda number, _: b"%d: " % number,
     "mpirun": lambda number, _: b"[1,%d]<stderr>:" % number,
     "torchrun": lambda number, _: b"[default%d]:" % number,
     "ray": lambda number, pid: b"(train pid=%b, ip=10.0.0.%d) " % (pid, number),
+    "a coloured actor": lambda number, pid: b"\x1b[36m(web pid=%b, ip=10.0.0.%d)\x1b[0m " % (pid, number),
 }
 
 
@@ -160,6 +172,17 @@ def docker_json(data: bytes, rng: Random) -> bytes:
             text = line[at : at + _DOCKER_BYTES].decode("utf-8", "replace")
             records.append({"log": text, "stream": "stderr", "time": "2026-11-20T15:39:18.308000000Z"})
     return b"".join(json.dumps(record, ensure_ascii=False).encode() + b"\n" for record in records)
+
+
+def in_cri_lines(data: bytes, rng: Random) -> bytes:
+    """What container runtimes write below kubelet: lines of 16 kB at most, with P for a part and F for the last."""
+    found = []
+    for line in lines_of(data):
+        text = line.removesuffix(b"\n")
+        parts = [text[at : at + _DOCKER_BYTES] for at in range(0, len(text), _DOCKER_BYTES)] or [b""]
+        flags = [b"P"] * (len(parts) - 1) + [b"F"]
+        found += [b"2026-11-22T12:00:00.1Z stderr %s %s\n" % one for one in zip(flags, parts, strict=True)]
+    return b"".join(found)
 
 
 def in_utf16(data: bytes, rng: Random) -> bytes:

@@ -52,20 +52,6 @@ def test_a_hostile_file_of_any_name_is_named_with_what_it_would_run(
     assert not sentinel.exists()
 
 
-def test_a_whole_entry_under_a_hidden_name_is_told_and_stays(cache: Path) -> None:
-    folder = sorted(cache.glob("fxgraph/*/*"))[0]
-    (entry,) = folder.iterdir()
-    for name in (".1.2.tmp", ".mine"):
-        shutil.copy2(entry, folder / name)
-    scope = cachescope.read(cache)
-    hidden = scope.entries[scope.entries["path"].str.contains(r"/\.(?:1|m)", regex=True)]
-    statuses = dict(zip(hidden["path"].map(os.path.basename), hidden["status"], strict=True))
-    assert statuses == {".1.2.tmp": "temporary", ".mine": "foreign"}
-    assert set(hidden["detail"]) == {"a whole entry, which torch before 2.13 loads"}
-    # torch 2.13 and later skip both: they are no candidates.
-    assert not set(hidden["entry"]) & set(scope.guards["entry"])
-
-
 def test_what_is_no_file_is_never_opened(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = sorted(cache.glob("fxgraph/*/*"))[0]
     os.mkfifo(folder / "pipe")

@@ -62,40 +62,12 @@ def test_a_linked_folder_of_torch_is_read_as_if_it_lay_there(what: str, cache: P
     assert all(link.startswith(str(tmp_path / "disk")) for link in behind["link"])
 
 
-def test_linked_entries_are_read(cache: Path, tmp_path: Path) -> None:
-    before = kinds(cache)
-    for number, path in enumerate([*cache.glob("fxgraph/*/*/*"), *cache.glob("aotautograd/*/*")]):
-        move(path, tmp_path / "disk" / str(number))
-    assert kinds(cache) == before
-    entries = cachescope.read(cache).entries
-    linked = entries[entries["link"].notna()]
-    assert set(linked["cache"]) == {"fxgraph", "aotautograd"}
-    assert all(size > 10_000 for size in linked["size_bytes"])
-
-
 def test_a_cache_of_links_alone_is_known_as_one(cache: Path, tmp_path: Path) -> None:
     before = kinds(cache)
     for path in sorted(cache.iterdir()):
         move(path, tmp_path / "disk" / path.name)
     assert looks_like_cache_dir(str(cache))
     assert kinds(cache) == before
-
-
-def test_a_cache_behind_a_link_in_a_folder_of_caches_is_its_own_root(cache: Path, tmp_path: Path) -> None:
-    caches = tmp_path / "caches"
-    caches.mkdir()
-    shutil.copytree(cache, caches / "rank0")
-    (caches / "rank1").symlink_to(cache)
-    entries = cachescope.read(caches).entries
-    counts = entries[entries["cache"] == "fxgraph"].groupby("root").size()
-    assert counts.to_dict() == {str(caches / "rank0"): 2, str(caches / "rank1"): 2}
-
-
-def test_a_cache_that_is_walked_anyway_is_not_read_once_more(cache: Path, tmp_path: Path) -> None:
-    (tmp_path / "again").symlink_to(cache)
-    (cache / "round").symlink_to(tmp_path)
-    (cache / "itself").symlink_to(cache)
-    assert (cachescope.read(tmp_path).entries["cache"] == "fxgraph").sum() == 2
 
 
 @pytest.mark.parametrize(
@@ -117,16 +89,6 @@ def test_a_link_to_a_machine_does_not_walk_it(
     assert beyond <= {
         str(machine / inner) for inner in ("home", "etc", "usr", "cache", "fxgraph", "aotautograd")
     }
-
-
-def test_one_folder_behind_many_keys_is_read_a_few_times_and_the_rest_is_said(cache: Path) -> None:
-    key = next(cache.glob("fxgraph/*/*"))
-    for letter in "abcdefghijklmnopqrstuvwxyz":
-        (key.parent / f"f{letter * 51}").symlink_to(key)
-    found = cachescope.read(cache).entries
-    graphs = found[found["cache"] == "fxgraph"]
-    # What is read under another key says whose it is.
-    assert Counter(graphs["status"]) == {"ok": 2, "damaged": 16, "unreadable": 10}
 
 
 def test_copies_that_are_one_file_save_nothing(cache: Path) -> None:
