@@ -106,14 +106,12 @@ def time_of_day() -> bytes:
 
 PREFIXES: dict[str, Callable[[int, bytes], bytes]] = {
     "compose": lambda number, _: b"trainer-%d  | " % number,
-    "kubectl": lambda number, _: b"[pod/trainer-%d/main] " % number,
-    "kubectl --timestamps": lambda number, _: b"[pod/%d/main] 2026-11-22T%s.123Z " % (number, time_of_day()),
+    "kubectl": lambda number, _: b"[pod/%d/main] 2026-11-22T%s.123Z " % (number, time_of_day()),
     "journald": lambda number, pid: b"Nov 20 %s host%d python[%b]: " % (time_of_day(), number, pid),
     "srun": lambda number, _: b"%d: " % number,
     "mpirun": lambda number, _: b"[1,%d]<stderr>:" % number,
     "torchrun": lambda number, _: b"[default%d]:" % number,
-    "ray": lambda number, pid: b"(train pid=%b, ip=10.0.0.%d) " % (pid, number),
-    "a coloured actor": lambda number, pid: b"\x1b[36m(web pid=%b, ip=10.0.0.%d)\x1b[0m " % (pid, number),
+    "ray": lambda number, pid: b"\x1b[36m(web pid=%b, ip=10.0.0.%d)\x1b[0m " % (pid, number),
 }
 
 
@@ -174,20 +172,9 @@ def docker_json(data: bytes, rng: Random) -> bytes:
     return b"".join(json.dumps(record, ensure_ascii=False).encode() + b"\n" for record in records)
 
 
-def in_cri_lines(data: bytes, rng: Random) -> bytes:
-    """What container runtimes write below kubelet: lines of 16 kB at most, with P for a part and F for the last."""
-    found = []
-    for line in lines_of(data):
-        text = line.removesuffix(b"\n")
-        parts = [text[at : at + _DOCKER_BYTES] for at in range(0, len(text), _DOCKER_BYTES)] or [b""]
-        flags = [b"P"] * (len(parts) - 1) + [b"F"]
-        found += [b"2026-11-22T12:00:00.1Z stderr %s %s\n" % one for one in zip(flags, parts, strict=True)]
-    return b"".join(found)
-
-
 def in_utf16(data: bytes, rng: Random) -> bytes:
     """What PowerShell's redirection writes."""
-    return data.decode("utf-8", "replace").encode("utf-16")
+    return with_crlf(data, rng).decode("utf-8", "replace").encode("utf-16")
 
 
 def behind(head: bytes, data: bytes, rng: Random) -> bytes:

@@ -115,16 +115,14 @@ def _without_tails(folder: Path, rng: Random) -> None:
 def _dresses() -> Iterator[Damage]:
     for launcher in logs.PREFIXES:
         yield Damage(f"prefix: {launcher}", partial(logs.prefixed, launcher), _TEXT)
-    for launcher in ("compose", "kubectl", "kubectl --timestamps", "srun"):
+    for launcher in ("compose", "kubectl", "srun"):
         yield Damage(f"interleaved: {launcher}", partial(logs.interleaved, launcher), _TEXT, copies=2)
     dresses = {
         "colours": logs.coloured,
         "ends of colours": logs.reset_at_ends,
         "CRLF": logs.with_crlf,
         "docker json-file": logs.docker_json,
-        "container runtime": logs.in_cri_lines,
         "UTF-16": logs.in_utf16,
-        "UTF-16 with CRLF": lambda data, rng: logs.in_utf16(logs.with_crlf(data, rng), rng),
     }
     for name, change in dresses.items():
         yield Damage(f"text: {name}", partial(logs.each_log, TEXT, change), _TEXT)
