@@ -51,24 +51,6 @@ def test_none_runs_while_torch_compiles_and_its_callbacks_are_called() -> None:
     assert Handler.told == ["begins dynamo 0/0", "ends"]
 
 
-@pytest.mark.parametrize("is_on", [True, False])
-def test_what_a_compile_leaves_is_gone_through_once(is_on: bool) -> None:
-    class Handler:
-        @contextmanager
-        def install_callbacks(self) -> Iterator[None]:
-            yield
-
-    def young() -> bool:
-        return any(one is left for generation in (0, 1) for one in gc.get_objects(generation))
-
-    skipped_work.patch_callback(SimpleNamespace(CompilationCallbackHandler=Handler), setattr)
-    gc.enable() if is_on else gc.disable()
-    with Handler().install_callbacks():
-        left: list[list[int]] = [[] for _ in range(200_000)]
-        assert young()
-    assert young() is not is_on
-
-
 _ENDS = """
 import sys
 from cachescope.capture.preflight import skipped_work

@@ -1,14 +1,13 @@
 """``cachescope check``: its exit statuses, its formats, and what is wrong usage."""
 
 import json
-import shutil
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
 import cachescope
-from tests.cli.conftest import Run, command, in_pipe, on_screen
+from tests.cli.conftest import Run, command, in_pipe
 from tests.conftest import Recording
 
 pytestmark = pytest.mark.slow  # each test starts processes
@@ -78,18 +77,3 @@ def test_no_new_cause_names_the_new_one_only(run: Run, flip: Path, recording: Re
     assert done.status == 3
     assert [FUSION in cause["fields"] for cause in json.loads(done.out)["causes"]] == [False]
     assert run("check", flip, "--no-new-cause", "--baseline", three).status == 0
-
-
-def test_a_cut_log_is_checked_as_far_as_it_goes_and_told(run: Run, flip: Path, tmp_path: Path) -> None:
-    for trace in flip.iterdir():
-        shutil.copy(trace, tmp_path)
-    with trace.open("rb") as whole:
-        (tmp_path / trace.name).write_bytes(whole.read()[:-2000])
-    assert "could not be read" in " ".join(run("check", tmp_path, "--min-hit-rate", 0).out.split())
-    assert run("check", tmp_path, "--min-hit-rate", 0, "--strict").status == 1
-
-
-def test_it_fits_a_screen(flip: Path) -> None:
-    shown = on_screen(command("check", flip, "--min-hit-rate", "0.9"))
-    assert shown.status == 3 and max(map(len, shown.rows)) <= 80
-    assert shown.rows[0].startswith("check not passed")

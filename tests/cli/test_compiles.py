@@ -1,6 +1,5 @@
 """``cachescope compiles``: on a terminal, as JSON, hidden, hostile."""
 
-import json
 import re
 from pathlib import Path
 
@@ -10,8 +9,7 @@ import cachescope
 from tests.analysis.compiles.test_recorded_compiles import lines_of
 from tests.cli.conftest import Run
 from tests.conftest import Archive, Recording
-from tests.output_gates import acting_in, strict_json
-from tests.planted import SHORT
+from tests.output_gates import strict_json
 
 pytestmark = pytest.mark.slow
 
@@ -64,31 +62,6 @@ def test_json_has_the_frames(run: Run, trace: Path) -> None:
     for name in ("runs", "compiles", "recompiles", "symbols"):
         assert len(printed[name]) == len(getattr(scope, name)) > 0
     assert printed["problems"] == []
-
-
-def test_names_of_a_program_do_nothing_and_can_be_hidden(run: Run, trace: Path, tmp_path: Path) -> None:
-    (log,) = trace.iterdir()
-    data = log.read_bytes()
-    planted = [*SHORT, "acme_secret_function"]
-    names = (
-        b"whole_number", b"limited", b"guarded", b"grad_mode", b"trained", b"breaks",
-        b"Failed to trace builtin",
-    )  # fmt: skip
-    for name, text in zip(names, reversed(planted), strict=False):
-        data = data.replace(name, json.dumps(text)[1:-1].encode())
-    (tmp_path / "one.log").write_bytes(data)
-    for options in ([], ["--json"], ["--redact"], ["--redact", "--json"]):
-        done = run("compiles", *options, tmp_path)
-        assert done.status == 0 and acting_in(done.out) == []
-        assert ("acme_secret_function" in done.out) == ("--redact" not in options)
-
-
-def test_a_saved_scope_keeps_its_compiles(trace: Path, tmp_path: Path) -> None:
-    scope = cachescope.read(trace)
-    scope.save(tmp_path / "saved")
-    again = cachescope.read(tmp_path / "saved")
-    for name in ("compiles", "symbols", "recompiles"):
-        assert getattr(again, name).equals(getattr(scope, name)), name
 
 
 def test_a_compile_that_failed_is_said_to_have_failed(run: Run, recording: Recording) -> None:

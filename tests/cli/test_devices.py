@@ -41,15 +41,6 @@ def test_json_has_the_rows_of_the_frame(run: Run, h100: Path) -> None:
     assert device["peak_bf16_tflops"] == 989.5 and device["uuid"] == UUID
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("how", [(), ("--json",)])
-def test_redaction_hides_the_board_and_keeps_the_model(run: Run, h100: Path, how: tuple[str, ...]) -> None:
-    done = run("devices", h100, "--redact", *how)
-    assert UUID not in done.out and "0000:19:00" not in done.out
-    assert "<uuid-1>" in done.out and "<bus-1>" in done.out
-    assert "NVIDIA H100 80GB HBM3" in done.out and "https://www.nvidia.com" in done.out
-
-
 def test_a_datasheet_is_shown_once_for_boards_of_one_model() -> None:
     # Made by hand: two boards, and a device that no datasheet is of.
     boards = [

@@ -31,13 +31,6 @@ def test_the_prune_list_names_what_can_go_and_nothing_else(run: Run, recording: 
     assert run("entries", recording("2.13.0", "training") / "cache", "--prune-list").out == ""
 
 
-def test_redact_keeps_the_folders_of_the_cache(run: Run, recording: Recording) -> None:
-    cache = recording("2.13.0", "config_flip") / "cache"
-    printed = json.loads(run("entries", cache, "--json", "--redact").out)
-    assert {entry["path"].split("/")[0] for entry in printed["entries"]} == {"<path-1>"}
-    assert printed["entries"][0]["path"].startswith("<path-1>/fxgraph/")
-
-
 @pytest.mark.parametrize("order", ["KEY --json DIR", "DIR --json KEY", "--json DIR KEY", "KEY DIR --json"])
 def test_options_may_stand_between_the_paths(order: str, run: Run, recording: Recording) -> None:
     cache = recording("2.13.0", "cold_warm") / "cache"
@@ -113,12 +106,3 @@ def test_a_missing_directory_is_not_made(run: Run, tmp_path: Path, monkeypatch: 
     assert (done.status, done.out, done.err.count("\n")) == (2, "", 1)
     assert "'fabc' is no path; for a key name the directory it is in" in done.err
     assert not list(tmp_path.iterdir())
-
-
-def test_redact_hides_where_it_lies_also_in_the_source(run: Run, recording: Recording) -> None:
-    cache = recording("2.13.0", "config_flip") / "cache"
-    key, _ = graph_of(cache)
-    for form in ([], ["--json"]):
-        out = run("entries", key, cache, "--redact", *form).out
-        assert str(cache) not in out and f"<path-1>/fxgraph/{key[1:3]}/{key}" in out
-        assert "async_compile" in out

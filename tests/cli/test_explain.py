@@ -151,15 +151,6 @@ def test_every_form_names_the_size(recording: Recording, run: Run, tmp_path: Pat
     assert size in page and "Pad x.size(0) to 11 or more" in page
 
 
-@pytest.mark.slow
-def test_what_the_program_says_is_hidden_with_redact(recording: Recording, run: Run) -> None:
-    trace = recording("2.13.0", "dynamic_guards") / "trace"
-    for options in ([], ["--key", "2"], ["--json", "--key", "2"]):
-        out = run("explain", "--redact", *options, trace).out
-        assert " is 5; the stored entry needs 11 or more" in " ".join(out.split())
-        assert "branch_on_size" not in out and "record_programs" not in out and "x.shape" not in out
-
-
 def test_equal_code_with_other_kernels_is_no_reason_to_call_a_field_needless(
     run: Run, directory: Directory
 ) -> None:

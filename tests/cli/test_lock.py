@@ -1,9 +1,7 @@
 """``cachescope lock`` and ``cachescope verify``: their texts, JSON, statuses, what they load and what they hide."""
 
 import json
-import os
 import shutil
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +11,7 @@ import pytest
 import cachescope
 from cachescope.locking.lock import KeyField
 from cachescope.locking.lock_text import lock_text, read_lock, write_lock
-from tests.cli.conftest import Run, command, environment, in_pipe
+from tests.cli.conftest import Run, in_pipe
 from tests.conftest import Recording
 from tests.hostile_texts import TEXTS
 from tests.output_gates import acting_in
@@ -248,14 +246,6 @@ def test_python_gives_what_the_command_says(made: Path, cache: Path, tmp_path: P
     assert repr(lock) == "<8 files, 6 entries, 2 contexts>"
     (cache / "more").write_bytes(b"")
     assert [one.path for one in cachescope.verify(lock, cache).findings] == ["more"]
-
-
-def test_as_processes_of_their_own(cache: Path, tmp_path: Path) -> None:
-    path = tmp_path / "x.lock"
-    for arguments, status in ((("lock", cache, "-o", path), 0), (("verify", path, cache), 0)):
-        assert subprocess.run(command(*arguments), env=environment(), check=False).returncode == status
-    os.truncate(next((cache / "aotautograd").rglob("*/*")), 5)
-    assert subprocess.run(command("verify", path, cache), env=environment(), check=False).returncode == 3
 
 
 @pytest.mark.sweep

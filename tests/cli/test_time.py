@@ -14,11 +14,10 @@ import pytest
 
 import cachescope
 from cachescope.grouping import by_key
-from tests.cli.conftest import Run, command, environment, in_pipe
+from tests.cli.conftest import Run
 from tests.conftest import Recording
 from tests.data.packing import free_port
-from tests.output_gates import acting_in, strict_json
-from tests.planted import SHORT
+from tests.output_gates import strict_json
 
 pytestmark = pytest.mark.slow
 
@@ -103,40 +102,6 @@ def test_json_has_the_frame_and_the_readings(run: Run, training: Path) -> None:
     for one in printed["time"]:
         assert sum(one["phases"].values()) == one["total_ns"] == one["could_save_ns"] + one["stays_ns"]
     assert printed["time"][1]["saved_ns"] == 9_339_437_717 + 1_019_137_482 and printed["problems"] == []
-
-
-def test_many_runs_that_went_alike_are_told_together(run: Run, training: Path, tmp_path: Path) -> None:
-    (log,) = (path for path in training.iterdir() if b" 5270 torch" in path.read_bytes()[:100])
-    for number in range(14):
-        data = log.read_bytes().replace(b" 5270 torch", b" %d torch" % (6000 + number))
-        (tmp_path / f"{number}.log").write_bytes(data)
-    out = run("time", tmp_path).out
-    assert out.count(" C++ compiler") == 1 and out.count("hits in all caches could still save") == 1
-    assert "14 runs (first run 0, 15:32:27) together: " in out
-
-
-def test_names_of_events_do_nothing_where_they_are_printed(run: Run, training: Path, tmp_path: Path) -> None:
-    log = max(training.iterdir(), key=lambda path: path.stat().st_size)
-    planted, texts = log.read_bytes(), [*SHORT, "acme_secret_pass"]
-    names = sorted(set(re.findall(rb'"name": "pass[^"]*"', planted)))
-    assert len(names) > len(texts)
-    for name, text in zip(names, texts, strict=False):
-        planted = planted.replace(name, b'"name": %b' % json.dumps(text).encode())
-    (tmp_path / "one.log").write_bytes(planted)
-    for options in ([], ["--json"], ["--redact"], ["--redact", "--json"]):
-        done = run("time", *options, tmp_path)
-        assert done.status == 0 and acting_in(done.out) == []
-        assert ("acme_secret_pass" in done.out) == ("--redact" not in options)
-
-
-def test_a_pipe_that_is_closed_and_a_terminal_of_ascii_do(training: Path) -> None:
-    done = subprocess.run(
-        command("time", training), env=environment(PYTHONIOENCODING="ascii"), capture_output=True, text=True,
-        check=True,
-    )  # fmt: skip
-    assert done.stderr == "" and "C++ compiler" in done.stdout
-    closed = in_pipe(["bash", "-c", f"{sys.executable} -m cachescope time --json {training} | head -1"])
-    assert (closed.stdout, closed.stderr) == ("{\n", "")
 
 
 @pytest.mark.torch

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 import cachescope
-from cachescope.errors import RecordError
 from cachescope.readers.logs import many_logs as logs
 from cachescope.readers.logs.byte_source import open_bytes
 from cachescope.readers.reading import Reading
@@ -155,53 +154,6 @@ def test_one_trace_is_read_by_processes(divided: Path, processes: ProcessPoolExe
     assert_same(cachescope.read(divided), cachescope.read(divided, executor=processes))
 
 
-def test_some_parts_are_lost(divided: Path) -> None:
-    class SomeLost(OutOfOrder):
-        def run_all(self) -> None:
-            for future, _, _ in self.waiting[::2]:
-                future.set_running_or_notify_cancel()
-                future.set_exception(ConnectionError("killed"))
-            del self.waiting[::2]
-            super().run_all()
-
-    with pytest.warns(RuntimeWarning, match="ConnectionError"):
-        assert_same(cachescope.read(divided), cachescope.read(divided, executor=SomeLost()))
-
-
-def test_parts_that_have_not_begun_are_cancelled_at_the_first_problem_under_strict(divided: Path) -> None:
-    large = divided / "1_large.log"
-    data = large.read_bytes()
-    large.write_bytes(data[: len(data) // 2] + b"\nwritten by something else\n" + data[len(data) // 2 :])
-    executor = OneByOne()
-    errors = []
-    for one in (None, executor):
-        with pytest.raises(RecordError) as caught:
-            cachescope.read(large, executor=one, strict=True)
-        errors.append(str(caught.value))
-    assert errors[0] == errors[1]
-    states = [future.cancelled() for future in executor.futures]
-    assert states == sorted(states)
-    assert states[0] is False
-    assert states[-1] is True
-
-
-class OneByOne(Executor):
-    """Runs what is asked for, when it is asked for."""
-
-    def __init__(self) -> None:
-        self.futures: list[Future[Any]] = []
-
-    def submit(self, function: Callable[..., Any], /, *args: Any, **_: Any) -> Future[Any]:
-        class Late(Future[Any]):
-            def result(self, timeout: float | None = None) -> Any:
-                if self.set_running_or_notify_cancel():
-                    self.set_result(function(*args))
-                return super().result(timeout)
-
-        self.futures.append(Late())
-        return self.futures[-1]
-
-
 @pytest.fixture(scope="module", name="dask")
 def running_dask() -> Iterator[Any]:
     """Dask with two workers on this machine."""
@@ -224,15 +176,6 @@ def test_a_killed_worker_of_dask_loses_no_log(many: Path, dask: Any) -> None:
     assert worker not in dask.run(os.getpid).values()
 
 
-def test_a_pool_that_is_broken_already_is_done_without(many: Path) -> None:
-    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
-        lost = pool.submit(os.abort)
-        assert lost.exception() is not None
-        with pytest.warns(RuntimeWarning, match="a worker was lost"):
-            scope = cachescope.read(many, executor=pool)
-    assert_same(cachescope.read(many), scope)
-
-
 def test_progress_tells_of_every_source_in_order(many: Path) -> None:
     def told(executor: Executor | None) -> list[tuple[str, int, int]]:
         seen: list[tuple[str, int, int]] = []
@@ -240,19 +183,3 @@ def test_progress_tells_of_every_source_in_order(many: Path) -> None:
         return seen
 
     assert told(OutOfOrder()) == told(None)
-
-
-def test_an_interrupt_cancels_what_has_not_begun(many: Path) -> None:
-    executor = OutOfOrder()
-    futures = []
-
-    def interrupt(path: str, done: int, total: int) -> None:
-        futures[:] = [future for future, _, _ in executor.waiting]
-        if done == 1:
-            raise KeyboardInterrupt
-
-    # Asked for beside the cache directory, which comes first: all logs wait by then.
-    with pytest.raises(KeyboardInterrupt):
-        cachescope.read(many, executor=executor, progress=interrupt)
-    executor.run_all()
-    assert all(future.cancelled() for future in futures)

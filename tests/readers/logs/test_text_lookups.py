@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import gzip
 import os
-import re
 from pathlib import Path
 
 import pytest
 
-from cachescope.readers.logs.log_prefix import LauncherPrefixes
 from cachescope.readers.logs.text_log import TEXT
 from cachescope.readers.logs.text_messages import Message
 from cachescope.readers.reading import Process, Reading
@@ -168,25 +166,6 @@ def test_another_process_under_one_pid_has_its_own_times_and_directory(tmp_path:
     assert two.clock_last_us - two.clock_first_us == 4_000_000  # type: ignore[operator]
     assert one.start_time_ns is not None and two.start_time_ns is not None
     assert one.start_time_ns - two.start_time_ns == 2 * hour * 1_000
-
-
-def test_the_prefix_of_a_message_is_parsed_in_its_first_line_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    prefix_of, parsed = LauncherPrefixes.prefix_of, list[bytes]()
-
-    def counted(leads: LauncherPrefixes, line: bytes) -> re.Match[bytes] | None:
-        parsed.append(line)
-        return prefix_of(leads, line)
-
-    log = Log().details("f1", fields={f"x[{number}]": "y" for number in range(40)}).outcome("f1", "miss")
-    (process,) = log.read(tmp_path)
-    assert process.lookups[0].detail_set is not None
-    monkeypatch.setattr(LauncherPrefixes, "prefix_of", counted)
-    assert told(log.read(tmp_path)) == told([process])
-    # Of the details one line, and that of the outcome.
-    assert len(parsed) == 2
-    assert len(log.lines) == 42
 
 
 MISSING = "the line of its outcome is missing"
