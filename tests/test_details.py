@@ -23,7 +23,6 @@ COMPONENTS = st.dictionaries(FIELDS, st.tuples(HASHES, st.text(max_size=20)), mi
 @given(FIELDS, HASHES, st.text())
 def test_a_component_is_split_at_its_first_colon(field: str, digest: str, value: str) -> None:
     detail = parse_component(f"[{digest}] {field}: {value}")
-    assert detail is not None
     assert (detail.field, detail.detail_hash, detail.value_text) == (field, digest, value)
 
 
@@ -37,7 +36,6 @@ def test_any_text_is_a_detail_or_none(text: str) -> None:
 def test_a_value_may_hold_what_the_grammar_is_made_of() -> None:
     digest = "a" * 51
     detail = parse_component(f"[{digest}] inductor_config[trace.log_url]: [x]: y\n[z] w: \x00")
-    assert detail is not None
     assert detail.field == "inductor_config[trace.log_url]"
     assert detail.value_text == "[x]: y\n[z] w: \x00"
 

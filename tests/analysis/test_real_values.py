@@ -121,7 +121,6 @@ def recognised(scope: Scope) -> set[tuple[str, tuple[str, ...]]]:
     values: dict[str, dict[str, str]] = defaultdict(dict)
     for component in details.components:
         detail = parse_component(component)
-        assert detail is not None
         # Texts differ where hashes do not: functions are printed by their addresses.
         values[detail.field][detail.detail_hash] = detail.value_text
     found = set()

@@ -32,7 +32,6 @@ def covered(archive: Archive) -> Path:
 
 def coverage(bundle: Path, other: Path) -> pd.DataFrame:
     found = cachescope.compare(bundle, other).coverage
-    assert found is not None
     assert list(found.columns) == cachescope.describe("coverage")["column"].tolist()
     return found
 
@@ -165,7 +164,6 @@ def test_others_compare_by_content(covered: Path, tmp_path: Path, monkeypatch: p
         CacheArtifactManager.record_artifact("precompile", "program_0", package)
         CacheArtifactManager.record_artifact("pgo", "job:0", state)
         saved = CacheArtifactManager.serialize()
-    assert saved is not None
     bundle.write_bytes(saved[0])
     artifacts = CacheArtifactManager.deserialize(saved[0])
     assert artifacts is not None

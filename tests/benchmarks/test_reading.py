@@ -154,7 +154,6 @@ def start(_: int) -> int:
 def of_process(pid: int, name: str) -> int:
     """A number of ``/proc/PID/status``: memory in kB."""
     found = re.search(rf"{name}:\s*(\d+)", Path(f"/proc/{pid}/status").read_text())
-    assert found is not None
     return int(found[1])
 
 

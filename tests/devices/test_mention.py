@@ -57,7 +57,6 @@ def test_what_the_properties_of_a_device_say(text: str, wanted: dict[str, object
 
 def test_an_xpu_device_keeps_what_no_column_holds() -> None:
     found = of_properties(XPU, "here")
-    assert found is not None
     assert dict(found.properties)["driver_version"] == "1.6.33578"
     assert dict(found.properties)["sub_group_sizes"] == "[16, 32]"
 

@@ -143,7 +143,6 @@ class Indexes:
         file = here.folder / kept.file.name
         file.write_bytes(data)
         again = here.kept(kept.path)
-        assert again is not None
         for read in (again.as_it_is, again.as_it_was):
             tables = read(kept.path)
             assert tables is None or tables.to_json() == right, "another log than was kept"

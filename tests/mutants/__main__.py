@@ -7,8 +7,6 @@ that is more than a tenth. ``--count 0 --at PATH`` takes every change of one mod
 only those that an earlier run of the same seed printed as survived.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

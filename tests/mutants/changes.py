@@ -4,8 +4,6 @@ Each is one node of a function's body, replaced by another. What is only said (d
 what runs once at import (constants of modules, defaults, decorators) is left alone.
 """
 
-from __future__ import annotations
-
 import ast
 import copy
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Which quick tests reach which line: coverage of each test by itself, measured once."""
 
-from __future__ import annotations
-
 import gc
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Which changes are drawn for a seed, and what is printed of them: one that could not be tried is not one that a test noticed."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """One process for each change: the functions get their changed code, and the tests run that reach it."""
 
-from __future__ import annotations
-
 import gc
 import importlib
 import os
@@ -111,7 +109,6 @@ def _kept_reach(session: pytest.Session) -> Reach:
     """Which tests reach which lines, kept with pytest's cache: only the tests of files that changed are run anew."""
     state = file_states()
     cache = session.config.cache
-    assert cache is not None
     kept = Reach(**cache.get("mutants/lines", {}))
     known = kept.tests_known_by(state)
     missing = [item for item in session.items if item.nodeid not in known]

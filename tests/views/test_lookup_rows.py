@@ -89,7 +89,6 @@ def test_columns_are_summed_up_over_the_rows_that_pass(tour: cachescope.Scope) -
     summaries = dict(zip([head.name for head in rows.heads], rows.summaries(), strict=True))
     mine = tour.lookups[tour.lookups["run"] == 2]
     outcome = summaries["outcome"]
-    assert outcome is not None
     assert {name: count for name, count, _ in outcome["parts"]} == Counter(mine["outcome"])
     verdict = summaries["verdict"]
     assert verdict is not None and verdict["rows"] == 8

@@ -1,7 +1,5 @@
 """Programs run with real torch, and what is said of them beside torch's own counters."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

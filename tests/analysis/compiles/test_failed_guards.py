@@ -100,7 +100,6 @@ def test_what_guards_fail_for(
     guards: list[str], sizes: list[str], bounds: list[tuple[int, int | None]], conditions: list[str] | None
 ) -> None:
     found = failed_guards(guards, OF)
-    assert found is not None
     assert [row.symbol for row, _ in found.sizes] == sizes
     assert list(found.bounds) == [Bounds(*one) for one in bounds]
     assert conditions is None or list(found.conditions) == conditions

@@ -35,7 +35,6 @@ def test_a_guard_miss_says_of_how_many_entries_it_knows_the_guards(archive: Path
             assert told.endswith("; what the others need is not known")
         else:
             some = _ALL.search(told)
-            assert some is not None
             known = there = len(some["needs"].split(" or ")) - some["needs"].count("or more")
         assert there == entries[row.run][row.cache_key] >= known > 0
         needs = set(re.findall(r"\d+ to \d+|\d+ or more", some["needs"]))

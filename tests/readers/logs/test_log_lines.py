@@ -160,7 +160,6 @@ def test_what_was_packed(
 ) -> None:
     monkeypatch.setattr(byte_source, "_PIECE_BYTES", max(size, 1))
     unpack = unpacking(packed)
-    assert unpack is not None
     assert b"".join(unpack(io.BytesIO(packed))) == wanted
     for data in (packed, gzip.compress(packed)):
         (tmp_path / "log").write_bytes(data)
@@ -171,7 +170,6 @@ def test_what_was_packed(
 def test_json_that_is_nested_too_deep_is_an_empty_line() -> None:
     packed = docker(("stdout", "a\n")) + b'{"log": ' + b"[" * 100_000 + b"\n"
     unpack = unpacking(packed)
-    assert unpack is not None
     assert b"".join(unpack(io.BytesIO(packed))) == b"a\n\n"
 
 
