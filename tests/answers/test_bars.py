@@ -1,11 +1,14 @@
-"""Bars and rates: lookups in, passed or not and the numbers out; made by hand."""
+"""Bars, rates and the trend: lookups in, passed or not and the numbers out; made by hand."""
 
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from cachescope.answers.check import Bar, cause_name, unchecked
 from cachescope.frames.answer_rows import CauseRow, RateRow
+from cachescope.report.layout import wrapped
+from cachescope.report.why_missed import answer_lines
 from cachescope.scope import Scope
 from tests.made import CODE, Made, aot, fx, run, scope_of
 
@@ -150,3 +153,19 @@ def test_bars_for_which_there_is_nothing_to_check() -> None:
     (hits, time) = unchecked((0.5, 9, None), "nothing was read")
     assert hits == Bar("min_hit_rate", 0.5, None, "share", False, "nothing was read", ())
     assert time == Bar("max_time_lost", 9, None, "ns", False, "nothing was read", ())
+
+
+_DAY = 24 * 3600.0
+
+
+def test_a_start_without_times_has_neither_a_day_nor_seconds() -> None:
+    timed = [run(fx(f"f{at}", at=at * _DAY, took=2.0), fx("f0", "hit", at=at * _DAY + 5)) for at in range(3)]
+    scope = scope_of(*timed, run(fx("f9"), fx("f0", "hit")))
+    trend = scope.trend.set_index("run")
+    assert trend["start_time"].isna().to_dict() == {0: False, 1: False, 2: False, 3: True}
+    assert trend.loc[3, "hit_rate"] == 0.5
+    assert trend["avoidable_ns"].isna().to_dict() == {0: False, 1: False, 2: False, 3: True}
+    assert pd.isna(trend.loc[3, "time_lost_ns"])
+    # No day is made up, and the table can be laid out.
+    text = wrapped(answer_lines(scope))
+    assert "2026-11-" in text and "1970" not in text

@@ -1,10 +1,12 @@
-"""What a pre-flight leaves out to take less time: nothing that the program could notice later."""
+"""What a pre-flight leaves out to take less time, and what it looks at: nothing that the program could notice later."""
 
 import gc
 import importlib
 import inspect
 import os
+import pickle
 import sys
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -13,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from cachescope.capture.preflight import skipped_work
+from cachescope.capture.preflight import cache_folder, notes, skipped_work
+from cachescope.capture.preflight.cache_folder import INDUCTOR_DIR, OWN_FOLDER, meant_cache_dir
 from cachescope.collector import no_collections
 from tests.capture.preflights import ran
 
@@ -146,3 +149,50 @@ def test_the_module_of_a_frame_is_what_python_says() -> None:
         assert module.inspect.getmodule(of) is inspect.getmodule(of), of
     assert module.inspect.getmodule(frames[0]) is sys.modules[__name__]
     assert module.inspect.signature is inspect.signature
+
+
+@pytest.mark.parametrize(("named", "meant", "folder"), [
+    ("/own", "/cache", "/cache"),
+    ("/chosen", "/cache", "/chosen"),
+    ("/own/rank0", "/cache", "/cache/rank0"),
+    ("/own/rank0", "/cache/", "/cache/rank0"),
+    ("/own_rank0", "/cache", "/cache_rank0"),
+    # What the program takes where the variable is not set, it does not say.
+    ("/own/rank0", None, None),
+])  # fmt: skip
+def test_what_a_program_makes_of_the_variable_is_known(
+    named: str, meant: str | None, folder: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(cache_folder.ours, OWN_FOLDER, "/own")
+    monkeypatch.setenv(INDUCTOR_DIR, named)
+    if meant is not None:
+        monkeypatch.setitem(cache_folder.meant, INDUCTOR_DIR, meant)
+    assert meant_cache_dir() == folder
+
+
+@pytest.fixture
+def counters(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setattr(notes, "_counts_read", [])
+    module = SimpleNamespace(counters=defaultdict(Counter, inductor=Counter(hit=1)))
+    notes.patch_dynamo_utils(module, setattr)
+    return module.counters
+
+
+def test_torch_counts_as_before_and_that_is_no_reading(counters: Any) -> None:
+    code = "counters['inductor']['hit'] += 1; counters['aot']['miss'] += 1; counters['inductor'].clear()"
+    exec(code, {"__name__": "torch._inductor.codecache", "counters": counters})
+    assert not notes._counts_read
+    assert counters["aot"] == {"miss": 1}
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda counts: counts["hit"], lambda counts: counts.get("hit"), lambda counts: sum(counts.values()),
+        lambda counts: dict(counts)["hit"], lambda counts: pickle.loads(pickle.dumps(counts))["hit"],
+        lambda counts: dict(counts.items())["hit"],
+    ],
+)  # fmt: skip
+def test_a_program_that_reads_them_is_noticed(read: Any, counters: Any) -> None:
+    assert read(counters["inductor"]) == 1
+    assert notes._counts_read

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from models.holding import hold
+from models.holding import WAYS, hold
 
 ARCHIVE = Path(__file__).parents[1] / "data" / "models" / "small_inference.tar.xz"
 
@@ -61,3 +61,17 @@ def test_a_damaged_log_is_a_problem(session: Path) -> None:
     trace = sorted((session / "trace").iterdir())[0]
     trace.write_bytes(trace.read_bytes().replace(b'{"name": "fx_graph_cache', b'{"name" "fx_graph_cache', 1))
     assert hold(session, "trace").faults
+
+
+ARCHIVES = sorted((Path(__file__).parents[1] / "data" / "models").glob("*.tar.xz"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("archive", ARCHIVES, ids=lambda path: path.name.removesuffix(".tar.xz"))
+def test_lookups_of_recorded_models_are_told_as_they_were(archive: Path, tmp_path: Path) -> None:
+    folder = tmp_path / archive.name.removesuffix(".tar.xz")
+    with tarfile.open(archive) as packed:
+        packed.extractall(folder, filter="data")
+    held = [hold(folder, way) for way in WAYS]
+    assert all(one.lookups for one in held)
+    assert [f"{one.way}: {fault}" for one in held for fault in one.faults] == []

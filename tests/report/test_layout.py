@@ -1,12 +1,22 @@
-"""Lines laid out for a width."""
+"""Lines: laid out for a width, of a run and of toggles."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scenarios import VERSIONS
 
+import cachescope
 from cachescope.analysis.differences import field_change
+from cachescope.answers.chosen import Chosen
+from cachescope.answers.costs import headline
+from cachescope.columns import rows_of
+from cachescope.frames.replay_rows import SensitivityRow
 from cachescope.report.explanation import code_lines
 from cachescope.report.layout import Line, laid_out
+from cachescope.report.page.toggles import savings_of
+from cachescope.report.what_if_forms import saves
+from cachescope.report.why_missed import answer_lines
+from tests.conftest import Recording
 from tests.hostile_texts import TEXTS
 from tests.output_gates import acting_in
 
@@ -83,3 +93,38 @@ def test_a_megabyte_is_cut_and_its_length_told() -> None:
         assert rows(Line("x" * 1_000_000, **form))[-1].endswith("(1.0 MB)")
     (row,) = rows(Line("x" * 1_000_000, verbatim=True))
     assert len(row) == 40
+
+
+def test_a_form_with_one_field_that_varies_saves_what_that_field_saves(recording: Recording) -> None:
+    """Ranks that began together: only a staggered start would save something, of the field and of its form."""
+    scope = cachescope.read(recording("2.13.0", "two_ranks_cold_paths"))
+    ranking = rows_of(scope.sensitivity(), SensitivityRow)
+    (row,) = ranking
+    assert (row.misses_alone, row.staggered > 0) == (0, True)
+    said = savings_of(scope, ranking, row.fields)
+    assert said["inductor_configs"] == said[row.fields[0]] == saves(row)
+
+
+@pytest.mark.parametrize("name", ["cold_warm", "dynamic_guards", "bypass_custom_pass", "bypass_freezing"])
+def test_hits_misses_and_bypasses_are_told_apart(name: str, recording: Recording) -> None:
+    scope = cachescope.read(recording("2.13.0", name) / "trace")
+    expected = VERSIONS["2.13.0"][name]
+    assert scope.lookups["run"].nunique() == len(expected)
+    for run, lookups in enumerate(expected):
+        outcomes = [lookup.split()[1] for lookup in lookups]
+        hits, bypasses = outcomes.count("hit"), outcomes.count("bypass")
+        words = f"{hits} hit, {len(outcomes) - hits - bypasses} missed"
+        words += f", {bypasses} bypassed or disabled" if bypasses else ""
+        assert any(
+            line.text.startswith(f"{len(outcomes)} lookups in 1 run: {words} (")
+            for line in answer_lines(scope, {run})[:2]
+        )
+
+
+@pytest.mark.slow
+def test_what_no_run_before_it_says_is_what_that_run_alone_says(recording: Recording) -> None:
+    scope = cachescope.read(recording("2.13.0", "config_flip") / "trace")
+    alone = [headline(Chosen(cachescope.read(source))) for source in scope.runs["source"]]
+    said = [answer_lines(scope, {run})[0].text for run in scope.runs["run"]]
+    assert said[0] == alone[0] and said[2] == alone[2]  # the first, and one that hits
+    assert "epilogue_fusion" in said[1] and "epilogue_fusion" not in alone[1]
