@@ -1,33 +1,39 @@
 """What was read, checked against bars: what was wanted, what was found, and whether that is enough.
 
-What is unknown does not meet a bar: a log without lookups, or without times, never passes.
+What is unknown does not meet a bar: a log without lookups, or without times, never passes. Against a stored base, everything
+counts on both sides: hit rates are shares of all lookups, and seconds are those of a start, so that runs and ranks may be more or fewer.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Self
 
 from cachescope.analysis.differences import FieldChange
 from cachescope.analysis.rates import rates
 from cachescope.analysis.verdicts.since_baseline import ChangedSince
+from cachescope.answers.chosen import Chosen
+from cachescope.answers.costs import Costs, cost_of_fields
 from cachescope.answers.names import is_named_by_fields, lookups_of_cause
 from cachescope.answers.recording import Recording
+from cachescope.answers.starts import starts_of
 from cachescope.answers.summary import counts_text
 from cachescope.frames.answer_rows import CauseRow, RateRow
 from cachescope.frames.checks import Bar
 from cachescope.readers.reading import WHOLE_SOURCE
 from cachescope.table import Table
+from cachescope.terms import VLLM
 from cachescope.verdict_kinds import SameCause, kind_of, same_cause
-from cachescope.wording import duration, listed, plural
+from cachescope.wording import duration, listed, percent, plural, rank_names
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _CHANGES_NAMED: Final = 4
-_BARS: Final = (("min_hit_rate", "share"), ("max_time_lost", "ns"), ("no_new_cause", "causes"))
+# One compile takes longer on one day than on another: how much more of avoidable seconds is as good as the base's.
+_TOLERANCE: Final = 0.25
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,7 +43,7 @@ class Check:
     Attributes
     ----------
     bars : tuple of Bar
-        One for each bar, in the order hit rate, time lost, new causes.
+        One for each bar, in the order hit rate, time lost; against a base new causes, hit rate, avoidable seconds.
     headline : str
         Lookups, hits and misses in one line.
     causes : dict
@@ -47,7 +53,7 @@ class Check:
     is_cold : bool
         Whether first lookups are among the causes of a failed bar.
     unread : tuple of str
-        Sources, of what is checked and of the baseline, of which nothing could be read: each with what is wrong with it.
+        Sources, of what is checked and of the base, of which nothing could be read: each with what is wrong with it.
     """
 
     bars: tuple[Bar, ...]
@@ -73,31 +79,31 @@ class Check:
         read: Recording,
         min_hit_rate: float | None,
         max_time_lost_ns: int | None,
-        baseline: Recording | None,
+        base: Recording | None,
     ) -> Self:
         """Hold what was read against bars; see `Scope.check`."""
-        _refuse_no_bars(min_hit_rate, max_time_lost_ns, baseline)
+        _refuse_no_bars(min_hit_rate, max_time_lost_ns, base)
         facts = read.facts
         lines = {cause.cause: _cause_line(read, cause) for cause in facts.causes}
         unread = unread_sources(read)
         problems = sum(row.count for row in facts.problems) - len(unread)
-        unread += () if baseline is None else unread_sources(baseline)
-        nothing = _why_nothing_was_checked(read)
-        if nothing is not None:
-            wanted = min_hit_rate, max_time_lost_ns, None if baseline is None else 0
-            return cls(tuple(unchecked(wanted, nothing)), counts_text(read), {}, problems, unread=unread)
+        unread += () if base is None else unread_sources(base)
         rate = rates(facts.lookups.values())
         bars = []
         if min_hit_rate is not None:
             bars.append(hit_rate_bar(min_hit_rate, rate, facts.causes))
         if max_time_lost_ns is not None:
             bars.append(time_lost_bar(max_time_lost_ns, rate, facts.causes))
-        if baseline is not None:
-            known = {cause_name(cause) for cause in baseline.facts.causes}
-            changed = _new_changes(read, baseline, known)
+        if base is not None:
+            known = {cause_name(cause) for cause in base.facts.causes}
+            changed = _new_changes(read, base, known)
             bars.append(new_cause_bar(facts.causes, known, rate, (since.cause for since in changed)))
             for since in changed:
-                lines[since.cause] += f"; against the baseline {_changes_text(since.changes)} changed"
+                lines[since.cause] += f"; against the base {_changes_text(since.changes)} changed"
+            bars += [_base_hit_rate_bar(read, base), _base_avoidable_bar(read, base)]
+        nothing = _why_nothing_was_checked(read)
+        if nothing is not None:
+            bars = [replace(bar, found=None, passed=False, reason=nothing, causes=()) for bar in bars]
         against = {cause for bar in bars for cause in bar.causes}
         shown = {cause: line for cause, line in lines.items() if cause in against}
         is_cold = any(kind_of(row).may_be_first and row.cause in against for row in facts.causes)
@@ -109,9 +115,9 @@ def unread_sources(read: Recording) -> tuple[str, ...]:
     return tuple(f"{row.source}: {row.message}" for row in read.facts.problems if row.where == WHOLE_SOURCE)
 
 
-def _refuse_no_bars(least: float | None, most: int | None, baseline: Recording | None) -> None:
-    if least is None and most is None and baseline is None:
-        raise ValueError("check() needs a bar: min_hit_rate, max_time_lost_ns or baseline")
+def _refuse_no_bars(least: float | None, most: int | None, base: Recording | None) -> None:
+    if least is None and most is None and base is None:
+        raise ValueError("check() needs a bar: min_hit_rate, max_time_lost_ns or against")
     if least is not None and not 0 <= least <= 1:
         raise ValueError(f"min_hit_rate is a share from 0 to 1, not {least}")
     if most is not None and (most < 0 or not math.isfinite(most)):
@@ -133,9 +139,9 @@ def _why_nothing_was_checked(read: Recording) -> str | None:
     return None
 
 
-def _new_changes(read: Recording, baseline: Recording, known: Collection[SameCause]) -> list[ChangedSince]:
+def _new_changes(read: Recording, base: Recording, known: Collection[SameCause]) -> list[ChangedSince]:
     by_fields = {fields for _, fields, kind in known if not kind}
-    return [since for since in read.changed_since(baseline) if tuple(sorted(since.fields)) not in by_fields]
+    return [since for since in read.changed_since(base) if tuple(sorted(since.fields)) not in by_fields]
 
 
 def _changes_text(changes: Iterable[FieldChange]) -> str:
@@ -159,7 +165,7 @@ def cause_name(cause: CauseRow) -> SameCause:
 
 def hit_rate_bar(least: float, rate: RateRow, causes: Sequence[CauseRow]) -> Bar:
     """Whether enough lookups hit, by count."""
-    found = rate.hits / rate.lookups
+    found = rate.hits / max(rate.lookups, 1)
     passed = found >= least
     reason = f"{rate.hits} of {rate.lookups} lookups hit"
     if rate.unknown:
@@ -188,7 +194,7 @@ def new_cause_bar(
     """Whether every cause was there before."""
     hidden = set(hidden)
     new = [cause for cause in causes if cause_name(cause) not in known or cause.cause in hidden]
-    reason = f"{len(new)} of {len(causes)} causes are new against the baseline"
+    reason = f"{len(new)} of {len(causes)} causes are new against the base"
     if rate.unknown and not new:
         reason = f"{_unseen(rate)}, and so may have a new cause"
         return Bar("no_new_cause", 0, None, "causes", False, reason, ())
@@ -201,11 +207,64 @@ def _unseen(rate: RateRow) -> str:
     return f"the outcome of {lookups} was not seen"
 
 
-def unchecked(wanted: Iterable[float | None], reason: str) -> Iterator[Bar]:
-    """The bars that something is wanted of, if there is nothing to check: none is met."""
-    for (bar, unit), least in zip(_BARS, wanted, strict=True):
-        if least is not None:
-            yield Bar(bar, least, None, unit, False, reason)
+def _base_hit_rate_bar(read: Recording, base: Recording) -> Bar:
+    """Whether as many lookups hit as in the base, by count."""
+    rate, before = rates(read.facts.lookups.values()), rates(base.facts.lookups.values())
+    unknown = _why_nothing_was_checked(base)
+    if unknown is not None or before.hit_rate is None:
+        reason = f"not recorded in the base: {unknown or _unseen(before)}"
+        return Bar("base_hit_rate", None, None, "share", False, reason)
+    bar = hit_rate_bar(before.hit_rate, rate, read.facts.causes)
+    here, there = map(_ranks, (read, base))
+    here, there = (here, there) if here != there else ("", "")
+    reason = f"{bar.reason}{here}; in the base {before.hits} of {before.lookups - before.unknown}{there}"
+    return replace(bar, bar="base_hit_rate", reason=reason)
+
+
+def _ranks(read: Recording) -> str:
+    ranks = sorted({row.rank for row in read.facts.runs.values() if row.rank is not None})
+    return f" on ranks {rank_names(ranks)}" if ranks else " without ranks"
+
+
+def _base_avoidable_bar(read: Recording, base: Recording) -> Bar:
+    """Whether what was avoidable in a start took no longer than in the base, but for the tolerance."""
+    costs, before = (Costs.of(Chosen(one), _found_in(base, one)) for one in (read, base))
+    found, in_base = _avoidable_ns(read, costs), _avoidable_ns(base, before)
+    wanted, reason = None, "a start; not recorded in the base"
+    if in_base is not None:
+        wanted = round(in_base * (1 + _TOLERANCE))
+        reason = f"a start; in the base {duration(in_base)}, and {percent(_TOLERANCE)} more is allowed"
+    if (rate := rates(read.facts.lookups.values())).unknown:
+        found, reason = None, f"{_unseen(rate)}, and what that took is not known"
+    elif found is None:
+        reason = "not recorded: only traces (TORCH_TRACE) have times, and of compiles that ended"
+    is_met = found == 0 or (found is not None and wanted is not None and found <= wanted)
+    against = () if is_met else _ids(cause for cause, _ in costs.avoidable)
+    return Bar("base_avoidable", wanted, found, "ns", is_met, reason, against)
+
+
+def _found_in(base: Recording, read: Recording) -> set[int]:
+    """The misses of what the base found: under the same key, or under one that a setting has changed since."""
+    hits = [row for row in base.lookup_rows if row.outcome == "hit"]
+    keys, facts = {(row.cache, row.cache_key) for row in hits}, read.facts
+    found = {
+        row.lookup
+        for row in map(facts.lookups.__getitem__, facts.misses)
+        if (row.cache, row.cache_key) in keys
+    }
+    for since in read.changed_since(base, hits):
+        if facts.lookups[since.lookups[0]].cache != VLLM and cost_of_fields(since.fields) == "avoidable":
+            below = (row.lookup for root in since.lookups for row in facts.followers_of(facts.misses[root]))
+            found.update(since.lookups, below)
+    return found
+
+
+def _avoidable_ns(read: Recording, costs: Costs) -> int | None:
+    """What was avoidable in a start, the mean of all; None where not all of it is recorded."""
+    starts = sum(not start.members[0].row.is_preflight for start in starts_of(read))
+    if not starts or costs.avoidable_untimed:
+        return None
+    return sum(costs.avoidable_in.values()) // starts
 
 
 def _ids(causes: Iterable[CauseRow]) -> tuple[int, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Self
 
@@ -62,6 +62,7 @@ class Costs:
     at_once_ns: int  # how much of it several compiled at once
     firsts: frozenset[int]  # the runs on the paths that have first compiles
     untimed: int  # misses without a recorded time, where others have one
+    avoidable_untimed: int  # avoidable ones without a recorded time, whether or not others have one
     # Whether any miss, on the path or not, may be of what had been compiled before, or not everything was understood.
     is_any_in_doubt: bool
 
@@ -71,8 +72,8 @@ class Costs:
         return sum(amount for _, amount in self.avoidable) + sum(self.others.values())
 
     @classmethod
-    def of(cls, chosen: Chosen) -> Self:
-        """Of some lookups, or of all that were read."""
+    def of(cls, chosen: Chosen, found_before: Collection[int] = ()) -> Self:
+        """Of some lookups, or of all that were read; the first ones among `found_before` had been found elsewhere, and were avoidable."""
         facts = chosen.read.facts
         # A pre-flight compiled nothing.
         real = {run for run, row in facts.runs.items() if not row.is_preflight}
@@ -81,20 +82,25 @@ class Costs:
             for miss in facts.misses.values()
             if miss.lookup in chosen and facts.lookups[miss.lookup].run in real
         ]
-        timed = [
-            (miss, facts.lookups[miss.lookup].time_taken_ns) for miss in misses if _is_timed(chosen, miss)
-        ]
+        # An AOTAutograd miss contains those of its graphs.
+        rows = ((miss, facts.lookups[miss.lookup]) for miss in misses)
+        timed = [(miss, row.time_taken_ns) for miss, row in rows if row.cache in (FXGRAPH, VLLM)]
         of_run: dict[int, list[tuple[MissRow, int]]] = {}
         is_timed = any(ns is not None for _, ns in timed)
         for miss, ns in timed if is_timed else ((miss, 1) for miss in misses):
             if ns is not None:
                 of_run.setdefault(facts.lookups[miss.lookup].run, []).append((miss, ns))
         of_start = _jobs(chosen.read)
+
+        def what_of(miss: MissRow) -> str:
+            what = _what(chosen, miss, of_start)
+            return "avoidable" if what == "first" and miss.lookup in found_before else what
+
         avoidable, avoidable_in = Counter[int](), Counter[int]()
         others, firsts = Counter[str](), set[int]()
         for run in _path(of_run, of_start):
             for miss, amount in of_run[run]:
-                what = _what(chosen, miss, of_start)
+                what = what_of(miss)
                 if what == "avoidable":
                     avoidable[miss.cause] += amount
                     avoidable_in[run] += amount
@@ -113,9 +119,10 @@ class Costs:
             sum(at_once) if is_timed else 0,
             frozenset(firsts),
             sum(ns is None for _, ns in timed) if is_timed else 0,
+            sum(ns is None and what_of(miss) == "avoidable" for miss, ns in timed),
             is_any_in_doubt=bool(facts.problems)
             or any(row.outcome == "unknown" for row in chosen.rows)
-            or any(_what(chosen, miss, of_start) in _IN_DOUBT for miss in misses),
+            or any(what_of(miss) in _IN_DOUBT for miss in misses),
         )
 
 
@@ -139,11 +146,6 @@ def _what(chosen: Chosen, miss: MissRow, of_start: dict[int, tuple[int, ...]]) -
     return what
 
 
-def _is_timed(chosen: Chosen, miss: MissRow) -> bool:
-    """Whether the time of a miss counts: an AOTAutograd miss contains those of its graphs."""
-    return chosen.read.facts.lookups[miss.lookup].cache in (FXGRAPH, VLLM)
-
-
 def _path(
     of_run: dict[int, list[tuple[MissRow, int]]], of_start: dict[int, tuple[int, ...]]
 ) -> Iterator[int]:
@@ -161,14 +163,19 @@ def cost_of(facts: Facts, cause: CauseRow) -> str:
         return cost
     if facts.lookups[facts.misses_of(cause.cause)[0].lookup].cache == VLLM:
         return "factors"
-    if any(map(_is_code, cause.fields)):
+    return cost_of_fields(cause.fields)
+
+
+def cost_of_fields(fields: Sequence[str]) -> str:
+    """The same where these fields of a key changed."""
+    if any(map(_is_code, fields)):
         return "edited"
     # What AOTAutograd knows of the arguments, such as their names, is no setting.
-    if any(is_input(one) or is_of_the_program(one) or one == "aot_config" for one in cause.fields):
+    if any(is_input(one) or is_of_the_program(one) or one == "aot_config" for one in fields):
         return "inputs"
-    if any(field.startswith(_OF_THE_MACHINE) for field in cause.fields):
+    if any(field.startswith(_OF_THE_MACHINE) for field in fields):
         return "machine"
-    return "avoidable" if cause.fields else "unknown"
+    return "avoidable" if fields else "unknown"
 
 
 def _is_code(field: str) -> bool:

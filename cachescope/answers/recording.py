@@ -377,16 +377,16 @@ class Recording:
         is_another = bool(miss.why.changed) or miss.why.what.may_be_first
         return (before, after) if is_another and before is not None and after is not None else None
 
-    def changed_since(self, baseline: Recording) -> list[ChangedSince]:
-        """What changed for first lookups whose graph another one had compiled under other keys only."""
+    def changed_since(self, base: Recording, before: Iterable[Candidate] | None = None) -> list[ChangedSince]:
+        """What changed for first lookups whose graph another one has under other keys only: in all its lookups and entries, or in some."""
         from cachescope.analysis.verdicts.vllm_misses import vllm_changed_since
 
         keys = (row.cache_key for row in self.settled.rows if row.cache_key is not None)
         misses = self._judged[0]
-        before: list[Candidate] = [*baseline.lookup_rows, *baseline.tables.entries.rows]
-        details = self.tables.hash_details, baseline.tables.hash_details
+        details = self.tables.hash_details, base.tables.hash_details
+        before = [*base.lookup_rows, *base.tables.entries.rows] if before is None else before
         of_torch = changed_since(misses, keys, details[0], before, details[1])
-        return of_torch + vllm_changed_since(misses, self._vllm_misses, baseline._vllm_misses)
+        return of_torch + vllm_changed_since(misses, self._vllm_misses, base._vllm_misses)
 
     @cached_property
     def replay(self) -> Replay:

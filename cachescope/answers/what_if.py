@@ -31,7 +31,6 @@ from cachescope.frames.replay_rows import (
 from cachescope.keys.key_fields import Removed
 from cachescope.keys.key_schema import KeySchema
 from cachescope.table import Table, copied, tabled
-from cachescope.terms import VLLM
 
 
 @dataclass(frozen=True)
@@ -112,36 +111,11 @@ class WhatIf:
             (lookup_in_run(facts, facts.lookups[row.lookup]), row) for row in self.difference_table.rows
         )
 
-    @property
-    def of_vllm(self) -> int:
-        """How many lookups of vLLM's own there are, which are not replayed."""
-        return sum(row.cache == VLLM for row in self._replayed.replay.history.lookups)
-
-    @property
-    def has_unknown_directories(self) -> bool:
-        """Whether some run does not say which cache directory it had."""
-        return not self._replayed.replay.columns.run_directories.are_all_known
-
-    @property
-    def fields(self) -> list[str]:
-        """Every field that some key has."""
-        return self._replayed.replay.table.fields
-
-    @property
-    def varying(self) -> tuple[str, ...]:
-        """The fields that have more than one value in what was recorded."""
-        return tuple(self._replayed.replay.table.varying)
-
-    @property
-    def has_generated_code(self) -> bool:
-        """Whether entries were read, so that generated code could be compared."""
-        return any(entry.code_key is not None for entry in self._replayed.replay.history.entries)
-
     @cached_property
     def safety(self) -> tuple[tuple[str, str], ...]:
         """What is known about leaving out each field that was left out and that varies."""
         spoken = self.read.field_safety
-        left_out = [name for name in self.varying if name in self.removed.fields]
+        left_out = [name for name in self.read.replay.table.varying if name in self.removed.fields]
         return tuple((name, spoken.on([name]).advice) for name in left_out)
 
     @classmethod

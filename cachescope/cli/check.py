@@ -1,11 +1,15 @@
 """Check the lookups of a job against bars, for CI: exit status 3, with the causes, if a bar is not met.
 
     cachescope check runs/ --min-hit-rate 0.9 --max-time-lost 30s
-    cachescope check runs/ "$TORCHINDUCTOR_CACHE_DIR" --no-new-cause --baseline saved/
+    cachescope check runs/ "$TORCHINDUCTOR_CACHE_DIR" --against base/
 
 All lookups of all PATHs count, and the first lookups of a cold start are misses: to check a warm run, give only its
 logs. If the cache directory is given too, misses are compared with its entries. If no lookup is recorded, no bar is met,
 because nothing was checked.
+
+--against BASE fails if a start is worse than what was stored: if a cause (verdict and fields) is new, if the hit rate is lower, or if
+the avoidable seconds of a start are more than a quarter above those of the base. All lookups of BASE count as well: a rate
+is a share of all, and seconds are the mean of the starts, of each its slowest rank. What one side does not record meets no bar.
 
 exit status: 0 every bar is met, 1 a source could not be read, 2 wrong usage (no bar is wrong usage), 3 a bar is not met
 """
@@ -50,16 +54,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="maximum compile time lost to misses, such as 30s, 500ms, 2min, or plain seconds",
     )
     parser.add_argument(
-        "--no-new-cause",
-        action="store_true",
-        help="every cause (verdict and fields) must be among those of the baseline",
+        "--against",
+        metavar="BASE",
+        help="what it may not be worse than: a saved scope, or anything that can be read",
     )
-    parser.add_argument(
-        "--baseline",
-        metavar="FOLDER",
-        help="what --no-new-cause compares with: a saved scope, or anything that can be read",
-    )
-    add_format_arguments(parser, ("text", "json", "github", "junit"))
+    add_format_arguments(parser, ("text", "json", "markdown", "github", "junit"))
     add_reading_arguments(parser)
     add_redact_argument(parser)
 
@@ -74,13 +73,11 @@ def _nanoseconds(text: str) -> int:
 def run(args: argparse.Namespace) -> int:
     from cachescope.cli.sources import read_given
 
-    if args.no_new_cause != (args.baseline is not None):
-        args.usage_error("--no-new-cause and --baseline FOLDER belong together")
-    if args.min_hit_rate is None and args.max_time_lost is None and not args.no_new_cause:
-        args.usage_error("give a bar: --min-hit-rate, --max-time-lost, or --no-new-cause --baseline FOLDER")
+    if args.min_hit_rate is None and args.max_time_lost is None and args.against is None:
+        args.usage_error("give a bar: --min-hit-rate, --max-time-lost, or --against BASE")
     scope = read_given(args, args.paths)
-    baseline = read_given(args, [args.baseline]) if args.no_new_cause else None
-    checked = scope.check(args.min_hit_rate, args.max_time_lost, baseline)
+    base = None if args.against is None else read_given(args, [args.against])
+    checked = scope.check(args.min_hit_rate, args.max_time_lost, base)
     _write(checked, scope, args.format, redaction_of(args))
     return 0 if checked.passed else NOT_MET
 
@@ -88,7 +85,13 @@ def run(args: argparse.Namespace) -> int:
 def _write(checked: Check, scope: Scope, form: str, redaction: Redaction | None) -> None:
     from dataclasses import replace
 
-    from cachescope.report.check_forms import check_lines, check_object, github_lines, junit_text
+    from cachescope.report.check_forms import (
+        check_lines,
+        check_object,
+        github_lines,
+        junit_text,
+        markdown_lines,
+    )
 
     if form == "json":
         write_json({"cachescope": __version__, **check_object(checked, scope)}, redaction)
@@ -102,7 +105,9 @@ def _write(checked: Check, scope: Scope, form: str, redaction: Redaction | None)
             headline=redaction(checked.headline),
             unread=redaction(checked.unread),
         )
-    if form == "github":
+    if form == "markdown":
+        write_lines(markdown_lines(checked))
+    elif form == "github":
         write_plain(github_lines(checked))
     elif form == "junit":
         write_plain([junit_text(checked)])

@@ -81,7 +81,8 @@ def cells_of(lookups: Sequence[LookupRow], rows: Folded) -> list[Cell]:
     """The cells: the worst outcome, the number of lookups, their compile time, and the lookup that each shows."""
     times: Counter[tuple[object, ...]] = Counter()
     of_cell = defaultdict(list)
-    for row, place in sorted(zip(lookups, place_labels(lookups), strict=True), key=_place_in_run):
+    placed = zip(lookups, place_labels(lookups), strict=True)
+    for row, place in sorted(placed, key=lambda of: (of[0].run, of[0].order)):
         if row.outcome in CODES:
             names = _names(row)
             nth = times[row.run, names]
@@ -97,10 +98,6 @@ def cells_of(lookups: Sequence[LookupRow], rows: Folded) -> list[Cell]:
         graph = Graph(compile_id, function, nth)
         cells.append(Cell(at, (cache, direction), graph, order, place, worst, len(members), taken))
     return cells
-
-
-def _place_in_run(of: tuple[LookupRow, str | None]) -> tuple[int, int]:
-    return of[0].run, of[0].order
 
 
 def _names(row: LookupRow) -> tuple[str, str, str, str]:

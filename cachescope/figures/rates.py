@@ -16,7 +16,6 @@ from cachescope.figures.canvas import (
     legend_room,
     note,
     panel_title,
-    rows_canvas,
     stacked_rows,
     time_axis,
     value_axis,
@@ -165,13 +164,11 @@ def what_if_rates(rates: Sequence[WhatIfRate], *, dark: bool = False) -> Picture
     top = legend_room(len(rates)) + PANEL_TITLE
     labels = [shown(row.when) for row in rates]
     longest_ns = max((row.time_saved_ns or 0) + (row.time_lost_ns or 0) for row in rates)
-    figure = rows_canvas(
+    figure = stacked_rows(
         labels,
         top,
         dark,
-        36,
-        barmode="stack",
-        bargap=0.25,
+        pixels=36,
         xaxis=count_axis(dark, max(row.lookups for row in rates), domain=[0, 0.47]),
         xaxis2=time_axis(dark, longest_ns / 1e9, domain=[0.53, 1]),
     )

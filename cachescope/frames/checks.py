@@ -11,8 +11,9 @@ from cachescope.rows import col, row
 class Bar:
     """One bar of a check."""
 
-    bar: str = col("min_hit_rate, max_time_lost or no_new_cause")
-    wanted: float = col("at least this hit rate, at most this time, at most this many new causes")
+    bar: str = col("min_hit_rate or max_time_lost; against a base no_new_cause, base_hit_rate or base_avoidable")
+    wanted: float | None = col(
+        "at least this hit rate, at most this time, at most this many new causes", missing="nothing in the base shows it")
     found: float | None = col("the value found", missing="nothing that was recorded shows it")
     unit: str = col("of wanted and found: share, ns or causes")
     passed: bool = col("whether the bar is met; a value that is not known does not meet it")

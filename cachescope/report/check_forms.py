@@ -17,6 +17,7 @@ from cachescope.json_types import JsonObject
 from cachescope.report.as_json import hit_rates_object, plain_rows
 from cachescope.report.html import Reprs
 from cachescope.report.layout import Line, parted
+from cachescope.report.page.markdown import markdown_of
 from cachescope.wording import (
     and_more,
     duration,
@@ -31,6 +32,8 @@ _TITLES: Final = {
     "min_hit_rate": "hit rate",
     "max_time_lost": "compile time lost",
     "no_new_cause": "new causes",
+    "base_hit_rate": "hit rate against the base",
+    "base_avoidable": "avoidable against the base",
 }
 _FIRST_LOOKUPS: Final = (
     "First lookups count as misses, whichever run made them: give only the warm run where that one is meant."
@@ -41,6 +44,8 @@ _PROPERTY: Final = {**_DATA, ":": "%3A", ",": "%2C"}
 
 
 def _wanted_text(bar: Bar) -> str:
+    if bar.wanted is None:
+        return "no worse than the base"
     if bar.unit == "causes":
         return "none"
     if bar.unit == "share":
@@ -55,7 +60,7 @@ def _found_amount(bar: Bar, found: float) -> str:
         # Rounded down: a rate below a bar must not look equal to it.
         return f"{math.floor(found * 1000 + 1e-9) / 10:g} %"
     text = duration(int(found))
-    too_close = not bar.passed and text == duration(int(bar.wanted))
+    too_close = not bar.passed and bar.wanted is not None and text == duration(int(bar.wanted))
     return f"{found / 1e9:.9g} s" if too_close else text
 
 
@@ -106,6 +111,13 @@ def check_lines(check: answer.Check) -> list[Line]:
         lines.append(Line(f"{_TITLES[bar.bar]}: {bar_text(bar)}", style=style, hang=9, label=mark))
         lines += [Line(text, 9) for text in cause_lines(check, bar)]
     return [*lines, *parted([Line(note, style="dim")] for note in _notes(check))]
+
+
+def markdown_lines(check: answer.Check) -> list[Line]:
+    """The check as Markdown, each line of it as it is: a cause is an item of a list."""
+    lines = (line for line in check_lines(check) if line.text)
+    marks = ((line, f"{line.label}: " if line.label else "- " if line.indent else "") for line in lines)
+    return markdown_of(Line(f"{mark}{line.text}") for line, mark in marks)
 
 
 class Check(Reprs, answer.Check):

@@ -15,6 +15,7 @@ from cachescope.report.as_json import rows_object
 from cachescope.report.html import Reprs
 from cachescope.report.layout import Line, rest, unwrapped
 from cachescope.report.tables import Column, timed
+from cachescope.terms import VLLM
 from cachescope.wording import SHORT_KEY, duration, listed, percent, plural
 
 _SHOWN: Final = 6
@@ -135,11 +136,11 @@ def _caveats(found: answer.WhatIf) -> Iterator[str]:
         yield "parts of a field were compared by their printed texts, not by hashes"
     for name, row in found.not_replayed[:_SHOWN]:
         yield f"not replayed but taken as it came: {name}, {row.outcome}: {row.reason}"
-    if found.of_vllm:
-        yield f"{plural(found.of_vllm, 'lookup')} of vLLM's own cannot be replayed, and stay as they are"
-    if found.has_unknown_directories:
+    if of_vllm := sum(row.cache == VLLM for row in found.read.facts.lookups.values()):
+        yield f"{plural(of_vllm, 'lookup')} of vLLM's own cannot be replayed, and stay as they are"
+    if not found.read.replay.columns.run_directories.are_all_known:
         yield "not every run says which cache directory it had: those are taken to share one"
-    if found.removed and not found.has_generated_code:
+    if found.removed and all(entry.code_key is None for entry in found.read.facts.entries.values()):
         yield "generated code was not compared: no cache directory was read"
 
 

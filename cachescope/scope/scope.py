@@ -100,7 +100,7 @@ class Scope(Read):
         self,
         min_hit_rate: float | None = None,
         max_time_lost_ns: int | None = None,
-        baseline: Scope | None = None,
+        against: Scope | None = None,
     ) -> Check:
         """Check all lookups of all runs that were read against bars, for CI.
 
@@ -111,14 +111,15 @@ class Scope(Read):
             warm run, read only that run.
         max_time_lost_ns : int, optional
             The maximum compile time lost to misses, in nanoseconds.
-        baseline : Scope, optional
-            No cause may be new, compared by verdict and fields with the causes of this scope.
+        against : Scope, optional
+            What was stored before, as the base. No cause may be new, compared by verdict and fields; the hit rate may not be lower; and
+            what was avoidable in a start, the mean of all, may take at most a quarter longer. What this scope found is avoidable.
 
         Returns
         -------
         Check
             ``.passed``, ``.frame`` (one row per bar), and a text and an HTML repr. If nothing was looked
-            up, no bar is met. An unknown outcome never helps to meet one.
+            up, no bar is met. What is not recorded, here or in `against`, never helps to meet one.
 
         Raises
         ------
@@ -134,7 +135,7 @@ class Scope(Read):
         """
         from cachescope.report.check_forms import Check
 
-        return Check.of(self, min_hit_rate, max_time_lost_ns, baseline)
+        return Check.of(self, min_hit_rate, max_time_lost_ns, against)
 
     def what_if(
         self,

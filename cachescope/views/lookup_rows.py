@@ -68,10 +68,10 @@ def lookups_frame(scope: Read, rows: Iterable[Listed]) -> pd.DataFrame:
     return frame.loc[[row.lookup for row in rows]].reset_index(drop=True)
 
 
-def listed_lookups(scope: Read) -> Iterator[Listed]:
-    """Every lookup of what was read."""
+def listed_lookups(scope: Read, numbers: Iterable[int] | None = None) -> Iterator[Listed]:
+    """The lookups of what was read, or some of them."""
     facts = scope.facts
-    for row in facts.lookups.values():
+    for row in map(facts.lookups.__getitem__, facts.lookups if numbers is None else numbers):
         miss = facts.misses.get(row.lookup)
         why = (None, None, None) if miss is None else (miss.verdict, miss.reason, miss.cause)
         yield Listed(

@@ -20,7 +20,7 @@ from cachescope.columns import frame_of
 from cachescope.figures.context_grid import context_sharing
 from cachescope.figures.datasheets import device_rates
 from cachescope.figures.texts import run_labels
-from cachescope.frames.sharing_rows import GroupRow, PredictionRow
+from cachescope.frames.sharing_rows import GroupRow
 from cachescope.report.blocks import Block, Group
 from cachescope.report.comparison import prediction_lines, unpredicted
 from cachescope.report.contexts import NO_CONTEXT, difference_blocks, side_by_side_blocks
@@ -48,10 +48,6 @@ class WillHit(Pane):
         self.run.observe(state.guarded(self._show), "value")
         super().__init__(heading("Will it hit", _NOTE), self.run, self.answer)
         self._show()
-
-    def frame(self) -> pd.DataFrame:
-        """The predictions, as returned by ``cachescope.will_hit(scope, scope, run=…)``."""
-        return frame_of(predictions_of_run(self._scope, self.run.value), PredictionRow)
 
     def _show(self, change: object = None) -> None:
         self.answer.show(*prediction_lines(predictions_of_run(self._scope, self.run.value)))

@@ -101,7 +101,9 @@ class Overview(Shows):
         )
         rates = heading("By run and cache", "A bar opens its lookups.")
         second = Pane(*path, rates, self.outcomes)
-        told = markup(*trend_blocks(scope), *_vllm(scope), *_wrong(scope))
+        of_vllm = tuple(vllm_lines(scope))
+        vllm = [Group("", "vLLM's torch_compile_cache", of_vllm)] if of_vllm else []
+        told = markup(*trend_blocks(scope), *vllm, *_wrong(scope))
         super().__init__(self.numbers, columns(first, second), self.over_time, told)
         self._count()
 
@@ -164,12 +166,6 @@ class Overview(Shows):
         lookup = first_number(clicked.get("data"))
         if lookup is not None and lookup in self._scope.facts.lookups:
             self._state.show_why(lookup)
-
-
-def _vllm(scope: Read) -> Iterator[Block]:
-    """Why vLLM compiled again, if anything of it was read."""
-    if lines := vllm_lines(scope):
-        yield Group("", "vLLM's torch_compile_cache", tuple(lines))
 
 
 def _wrong(scope: Read) -> list[Block]:

@@ -14,26 +14,14 @@ from cachescope.answers.time_spent import TimeSpent
 from cachescope.columns import frame_of
 from cachescope.figures.compile_time import compiles, phases
 from cachescope.frames.compile_rows import CompileRow, PhaseRow
-from cachescope.grouping import by_key
 from cachescope.json_types import JsonObject
-from cachescope.report.tables import Column, Sorted, shared, timed
 from cachescope.report.time_spent import time_lines
 from cachescope.views.controls import Shows, choice, heading, markup, row
 from cachescope.views.plot import Plot, Tabled, first_number
 from cachescope.views.state import State
-from cachescope.views.table import ListedRows, Table
-from cachescope.wording import harmless
 
 OfRun = TypeVar("OfRun", PhaseRow, CompileRow)
 
-# Of the rows of `_phase_rows`.
-_PHASES: Final = (
-    Column("Phase", "text", lambda row: harmless(row[0])),
-    Column("Event", "text", lambda row: harmless(row[1])),
-    Column("Events", "number", lambda row: Sorted(f"{row[2]:,}", row[2])),
-    Column("Self time", "number", lambda row: timed(row[3])),
-    Column("Share", "number", lambda row: shared(row[4])),
-)
 _COMPILES: Final = [
     "run", "compile_id", "kind", "function", "start_time", "time_taken_ns", "error", "lookups", "hits",
 ]  # fmt: skip
@@ -65,18 +53,16 @@ class Time(Shows):
             guarded,
         )
         self.compiles = Tabled(self.compiles_plot, lambda: frame_of(self._compiles(), CompileRow)[_COMPILES])
-        self.phases = Table(ListedRows(_PHASES, []), "phases and their events", page_size=20)
+        self.phases = Tabled(self.phases_plot, self.frame)
         self.said = markup()
         state.observe(guarded(self._show), "run")
         super().__init__(
             row(choice(state, "run", "Run", runs)),
             heading("Where the time went", "A bar chooses its run, here and in Lookups."),
-            self.phases_plot,
+            self.phases,
             self.said,
             heading("Compiles", "A bar opens the lookups of its compile."),
             self.compiles,
-            heading("Phases and their events"),
-            self.phases,
         )
         self._show()
 
@@ -115,10 +101,8 @@ class Time(Shows):
             self._state.show_lookups(run=first_number(data), text=data[1])
 
     def _show(self, change: object = None) -> None:
-        phases_shown = self._of_run(self._scope.phases_read[0].rows)
-        self.phases.show(ListedRows(_PHASES, list(enumerate(_phase_rows(phases_shown)))))
         self.said.show(*time_lines(self._spent()))
-        self.phases_plot.redraw()
+        self.phases.redraw()
         self.compiles.redraw()
 
     def _spent(self) -> TimeSpent:
@@ -129,13 +113,3 @@ class Time(Shows):
         runs = tuple(one for one in spent.runs if one.run == run)
         members = tuple(one for one in spent.members if one.time.run == run)
         return replace(spent, runs=runs, members=members, without=(), contrast=None, starts=())
-
-
-def _phase_rows(phases: list[PhaseRow]) -> list[tuple[str, str, int, int, float | None]]:
-    """Phase, event, how many there are, their self time and its share; the longest first."""
-    total = sum(row.self_time_ns for row in phases)
-    made = []
-    for (phase, event), rows in sorted(by_key(((one.phase, one.event), one) for one in phases).items()):
-        taken = sum(row.self_time_ns for row in rows)
-        made.append((phase, event, sum(row.count for row in rows), taken, taken / total if total else None))
-    return sorted(made, key=lambda row: -row[3])

@@ -118,7 +118,7 @@ class WhatIfView(Shows):
             Column("Saves", "number", lambda one: timed(one[2])),
         )
         rows = scope.sensitivity_rows()
-        fields, varying = self.found.fields, self.found.varying
+        fields, varying = scope.replay.table.fields, scope.replay.table.varying
         safety = scope.field_safety
         self.tree = Tree(toggle_groups(fields, varying, safety, savings_of(scope, rows, varying)))
         self.tree.observe(guarded(lambda change: self._set(tuple(change["new"]))), "off")

@@ -21,16 +21,15 @@ from cachescope.answers.read import Read
 from cachescope.errors import NotFoundError
 from cachescope.figures.key_strip import key_difference
 from cachescope.figures.picture import Picture
-from cachescope.figures.texts import run_labels
 from cachescope.report.blocks import Group
 from cachescope.report.explanation import change_blocks, told_lines
 from cachescope.report.layout import Line
-from cachescope.report.tables import Column, timed
 from cachescope.views.controls import Pane, Shows, button, markup, row, sentence, text_box
+from cachescope.views.lookup_rows import LookupRows, listed_lookups
 from cachescope.views.lookups import NOTHING
 from cachescope.views.plot import Plot
 from cachescope.views.state import State
-from cachescope.views.table import ListedRows, Table
+from cachescope.views.table import Table
 from cachescope.views.widget_base import STYLE, Control, script
 from cachescope.wording import plural
 
@@ -44,7 +43,7 @@ class SameCause(Pane):
         self._scope = scope
         self.title = markup()
         self.table = Table(
-            ListedRows(self._heads(), []),
+            LookupRows([]),
             "other lookups with the same cause",
             on_choose=state.guarded(state.show_why),
             page_size=20,
@@ -56,23 +55,11 @@ class SameCause(Pane):
         facts = self._scope.facts
         mine = None if lookup is None else facts.misses.get(lookup)
         every = [] if mine is None else chosen.misses_of(mine.cause)
-        rows = [(one.lookup, facts.lookups[one.lookup]) for one in every[:_SHOWN] if one.lookup != lookup]
+        others = [one.lookup for one in every[:_SHOWN] if one.lookup != lookup]
         cut = f" (of {len(every):,} the first {_SHOWN:,})" if len(every) > _SHOWN else ""
         self.title.show(Group("", f"Other lookups with the same cause{cut}", ()))
-        self.layout.display = "" if rows else "none"
-        self.table.show(ListedRows(self._heads(), rows))
-
-    def _heads(self) -> list[Column]:
-        labels, misses = run_labels(self._scope.tables.runs.rows), self._scope.facts.misses
-        return [
-            Column("Lookup", "name", "lookup"),
-            Column("Run", "word", lambda row: labels[row.run]),
-            Column("Cache", "word", "cache"),
-            Column("Compile", "word", "compile_id"),
-            Column("Function", "word", "function"),
-            Column("Role", "word", lambda row: "root miss" if misses[row.lookup].root else "consequence"),
-            Column("Compile time", "number", lambda row: timed(row.time_taken_ns)),
-        ]
+        self.layout.display = "" if others else "none"
+        self.table.show(LookupRows([*listed_lookups(self._scope, others)]))
 
 
 class Back(Control):

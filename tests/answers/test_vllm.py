@@ -127,7 +127,7 @@ def test_two_folders_are_compared(vllm_run: Recorded, capsys: pytest.CaptureFixt
 
 
 def passes(before: Path, after: Path) -> bool:
-    return cachescope.read(after).check(baseline=cachescope.read(before)).passed
+    return cachescope.read(after).check(against=cachescope.read(before)).passed
 
 
 @pytest.mark.slow

@@ -61,10 +61,10 @@ def commands(place: Path, beside: Path, out: Path) -> list[tuple[object, ...]]:
         ("contexts", place, "--schema", place / "absent.json"),
     ]
     forms = [form for arguments in told for form in (arguments, (*arguments, "--json"))]
-    check = ("check", place, "--min-hit-rate", 1, "--no-new-cause", "--baseline", beside, "--format")
+    check = ("check", place, "--min-hit-rate", 1, "--against", beside, "--format")
     return [
         *forms,
-        *((*check, form) for form in ("text", "json", "github", "junit")),
+        *((*check, form) for form in ("text", "json", "markdown", "github", "junit")),
         ("report", place, "-o", out),
         ("report", place, "-o", place),
         ("entries", cache, "--prune-list"),

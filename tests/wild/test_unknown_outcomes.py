@@ -32,8 +32,8 @@ def test_it_is_counted_apart(scope: cachescope.Scope) -> None:
 
 def test_it_never_helps_to_meet_a_bar(scope: cachescope.Scope) -> None:
     assert scope.check(min_hit_rate=0.5).passed
-    checked = scope.check(min_hit_rate=0.6, max_time_lost_ns=10**15, baseline=scope)
-    assert checked.frame["passed"].tolist() == [False] * 3
+    checked = scope.check(min_hit_rate=0.6, max_time_lost_ns=10**15, against=scope)
+    assert checked.frame["passed"].tolist() == [False] * 5
     assert all("the outcome of 1 lookup was not seen" in reason for reason in checked.frame["reason"])
 
 
