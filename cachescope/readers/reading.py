@@ -190,14 +190,6 @@ class Reading:
     """Set codes of details that AOTAutograd entries contain, by the FX key that they belong to."""
     contents: dict[tuple[object, ...], EntryRow] = field(default_factory=dict)
     """The first entry of each content that is known by a hash: vLLM copies those of one layer into all that are alike."""
-    known_json: dict[bytes, int] = field(default_factory=dict)
-    """Component codes by their bytes in traces: most logs of a job repeat the components of earlier logs."""
-    known_lines: dict[bytes, int] = field(default_factory=dict)
-    """Component codes by their bytes in text logs."""
-
-    def with_same_details(self) -> Reading:
-        """An empty reading that shares the hash details."""
-        return Reading(self.strict, self.details, known_json=self.known_json, known_lines=self.known_lines)
 
     def problem(self, source: str, where: str, kind: str, message: str, count: int = 1) -> None:
         """Note what could not be read, or raise it under ``strict=True``."""

@@ -238,7 +238,7 @@ def read_together(logs: list[tuple[ReadLog, str]]) -> list[bytes | LogTables]:
     reading = Reading()
     found: list[bytes | LogTables] = []
     for read, path in logs:
-        reading = reading.with_same_details()
+        reading = Reading(details=reading.details)
         components, sets = len(reading.details.components), len(reading.details.sets)
         read_or_note(read, path, reading)
         log = LogTables.of(path, reading, components, sets)

@@ -15,11 +15,9 @@ from collections import Counter
 from typing import IO, Final
 
 from cachescope.errors import SourceError
-from cachescope.json_types import JsonObject
 from cachescope.readers.json_record import Record, load_json
 from cachescope.readers.kinds import looks_like_trace_log
 from cachescope.readers.logs.byte_source import Pieces, open_bytes
-from cachescope.readers.logs.component_lists import ComponentLists
 from cachescope.readers.logs.log_events import EventList, GoesOnError, Handle, LogKind
 from cachescope.readers.logs.log_prefix import LogClock, clock_us, pid_of
 from cachescope.readers.logs.remote import is_address
@@ -86,7 +84,6 @@ class TraceReader:
 
     def __init__(self, reading: Reading, handle: Handle, start: int = 0) -> None:
         self._details = reading.details
-        self._components = ComponentLists(reading.details, reading.known_json)
         self._emit = handle
         self._end = self._offset = start
         self._block = bytearray()
@@ -294,26 +291,20 @@ class TraceReader:
         envelope = self._envelope(span)
         if envelope is None:
             return
-        text = self._payload(span)
-        read: tuple[JsonObject, int | None] | None = self._components.read(name[:1], text)
-        if read is None:
-            at = span.prefix.start()
-            record = self._json_payload(at, name, text, envelope)
-            if record is None:
-                return
-            if name == VERSION_ARTIFACT:
-                version = record.version("pytorch_version")
-                self._versions |= set() if version is None else {"torch_version"}
-                self._emit("torch_version", version)
-                self._emit_wrong(span, envelope, record)
-                return
-            read = record.values, self._add_details(at, record)
-        values, details = read
-        payload = Record(values)
+        at = span.prefix.start()
+        payload = self._json_payload(at, name, self._payload(span), envelope)
+        if payload is None:
+            return
+        if name == VERSION_ARTIFACT:
+            version = payload.version("pytorch_version")
+            self._versions |= set() if version is None else {"torch_version"}
+            self._emit("torch_version", version)
+            self._emit_wrong(span, envelope, payload)
+            return
         lookup = lookup_from_artifact(name, payload)
         self._is_recorded.add(lookup.cache)
         lookup.compile_id = compile_id_of(envelope) or lookup.compile_id
-        lookup.detail_set = details
+        lookup.detail_set = self._add_details(at, payload)
         is_over = _AFTER_COMPILE in span.prefix["place"]
         self._emit("lookup", lookup, self._line_sum(span), self._clock_us(span.prefix), is_over)
         self._emit_wrong(span, envelope, payload)
