@@ -14,7 +14,7 @@ import pandas as pd
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.readers.assemble import assemble
-from cachescope.readers.reading import FILE_FACTS, Process, Reading
+from cachescope.readers.reading import Process, Reading
 from cachescope.scope import Scope
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH
 
@@ -116,12 +116,9 @@ def scope_of(*runs: Run, entries: Sequence[Stored] = (), **told: Any) -> Scope:
         for attribute, value in one.told.items():
             setattr(process, attribute, value)
         reading.processes.append(process)
-    opened: dict[int, EntryRow | None] = {}
-    for number, (made_entry, details) in enumerate(entries):
+    for made_entry, details in entries:
         made_entry.detail_set = _details(reading, details)
-        opened[number] = made_entry
-    facts = [tuple(getattr(made, name) for name in FILE_FACTS) for made, _ in entries]
-    reading.entries.add(facts, opened)  # type: ignore[arg-type]
+        reading.entries.append(made_entry)
     return Scope(assemble(reading), **told)
 
 

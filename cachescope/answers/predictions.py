@@ -16,7 +16,7 @@ from cachescope.frames.sharing_rows import PredictionRow
 from cachescope.readers.assemble import entry_rows
 from cachescope.readers.directory.bundles import entries_inside
 from cachescope.readers.directory.file_contents import source_of
-from cachescope.readers.reading import Entries, Reading
+from cachescope.readers.reading import Reading
 from cachescope.terms import BUNDLES, CACHES
 
 
@@ -28,7 +28,7 @@ def predictions(read: Recording, entries: Sequence[EntryRow], process: ProcessFi
         return predictions_of(entries, details, process, source_of)
     inside, file_of = _inside(files, details)
     # A file holds the source of its entries itself.
-    found = predictions_of(_numbered(inside), details, process, lambda file: inside[file.entry].source_code)
+    found = predictions_of(entry_rows(inside), details, process, lambda file: file.source_code)
     return [replace(row, entry=file_of[row.entry]) for row in found]
 
 
@@ -41,16 +41,6 @@ def _inside(files: Iterable[EntryRow], details: HashDetails) -> tuple[list[Entry
         inside += found
         file_of += [file.entry] * len(found)
     return inside, file_of
-
-
-def _numbered(inside: Sequence[EntryRow]) -> list[EntryRow]:
-    """Entries as those of a directory are, numbered from 0."""
-    entries = Entries()
-    entries.add(
-        [(row.cache, row.path, row.root, None, None, row.cache_key, row.status, None) for row in inside],
-        dict(enumerate(inside)),
-    )
-    return entry_rows(entries)
 
 
 def predictions_of_run(read: Recording, run: int) -> list[PredictionRow]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
@@ -19,8 +19,8 @@ from cachescope.readers.json_record import MOST_NS, well_formed
 from cachescope.readers.logs.processes import end_time_ns, join_processes
 from cachescope.readers.logs.run_notes import labels_of
 from cachescope.readers.logs.trace_compiles import failed_compiles, unrecorded_compiles
-from cachescope.readers.reading import Entries, ListedEntry, Process, Reading
-from cachescope.rows import TIME, columns_of
+from cachescope.readers.reading import ListedEntry, Process, Reading
+from cachescope.rows import TEXT, TIME, TUPLE, columns_of
 from cachescope.table import Table
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH, VLLM
 
@@ -67,14 +67,16 @@ def assemble(reading: Reading) -> Tables:
     _without_times_of_torch(runs)
     labels = labels_of(runs)
     lookups = _number_lookups(runs, known, reading.details)
+    entries = entry_rows(reading.entries)
+    kernels = [*_kernel_rows(entries)]
     _number_references(reading)
     return Tables(
         runs=Table(RunRow, [_run_row(number, run, labels[number]) for number, run in enumerate(runs)]),
         lookups=Table(LookupRow, lookups),
-        entries=Table(EntryRow, entry_rows(reading.entries)),
+        entries=Table(EntryRow, entries),
         contexts=Table(ContextRow, contexts),
         problems=Table(ProblemRow, [*reading.problems]),
-        kernels=Table(KernelRow, [*_kernel_rows(reading.entries.opened)]),
+        kernels=Table(KernelRow, kernels),
         autotune=Table(TimingRow, [*reading.timings]),
         vllm_factors=Table(FactorsRow, [*reading.vllm_factors]),
         vllm_starts=Table(StartRow, [*reading.vllm_starts]),
@@ -115,7 +117,7 @@ def _details_of_keys(reading: Reading, runs: list[Process]) -> dict[str, tuple[i
     known: dict[str, tuple[int, str]] = {}
     for key, details in reading.details_of_key.items():
         known[key] = (details, "from_entry")
-    for entry in reading.entries.opened.values():
+    for entry in reading.entries:
         if entry.detail_set is not None and entry.cache_key is not None:
             known[entry.cache_key] = (entry.detail_set, "from_entry")
     for run in runs:
@@ -165,29 +167,28 @@ def _fill_direction(lookup: LookupRow, details: HashDetails) -> None:
         lookup.direction = "backward"
 
 
-def entry_rows(entries: Entries) -> list[EntryRow]:
-    """The facts of every file, replaced by the contents of those that were opened."""
-    columns, rows = columns_of(EntryRow), []
-    for number, (row, seen_ns) in enumerate(zip(entries, entries.seen_ns, strict=True)):
-        if number in entries.opened:
-            row = EntryRow(*(_well_formed(getattr(row, column.name)) for column in columns))
-        row.entry, row.seen_time = number, seen_ns
+def entry_rows(entries: Iterable[EntryRow]) -> list[EntryRow]:
+    """Entries, numbered, with what their columns can hold."""
+    rows = list(entries)
+    for number, row in enumerate(rows):
+        row.entry = number
+        for name in _TEXTS:
+            if value := getattr(row, name):
+                setattr(row, name, _well_formed(value))
         for name in _TIMES:
             # A file can have any time; a column covers a few centuries.
             if (time := getattr(row, name)) is not None and not 0 <= time <= MOST_NS:
                 setattr(row, name, None)
-        rows.append(row)
     return rows
 
 
 _TIMES: Final = tuple(column.name for column in columns_of(EntryRow) if column.dtype == TIME)
+_TEXTS: Final = tuple(column.name for column in columns_of(EntryRow) if column.dtype in (TEXT, TUPLE))
 
 
 def _well_formed(value: Any) -> Any:
-    """A text, or each text of a tuple, made well-formed; any other value unchanged."""
-    if isinstance(value, str):
-        return well_formed(value)
-    return tuple(map(_well_formed, value)) if isinstance(value, tuple) else value
+    """A text, or each text of a tuple, made well-formed."""
+    return well_formed(value) if isinstance(value, str) else tuple(map(well_formed, value))
 
 
 def _number_references(reading: Reading) -> None:
@@ -238,15 +239,16 @@ def _took(run: Process, snapshot: ContextRow) -> bool:
     return start <= time <= max(run.command_end_ns or 0, (end_time_ns(run) or start) + _AFTERWARDS_NS)
 
 
-def _kernel_rows(opened: dict[int, EntryRow]) -> Iterator[KernelRow]:
-    written = {number: entry.source_code for number, entry in opened.items() if entry.source_code is not None}
-    if not written:
+def _kernel_rows(entries: list[EntryRow]) -> Iterator[KernelRow]:
+    """The kernels in the code of entries, which no frame has."""
+    if not any(entry.source_code for entry in entries):
         return
     from cachescope.readers.directory.generated_files import kernels_of
 
     # Entries with different guards often contain the same code.
     known = cache(kernels_of)
-    for number, code in written.items():
-        for order, kernel in enumerate(known(code)):
+    for entry in entries:
+        for order, kernel in enumerate(known(entry.source_code) if entry.source_code else ()):
             nodes, ops = kernel.source_nodes, kernel.aten_ops
-            yield KernelRow(number, order, kernel.name, kernel.kind, nodes, ops)
+            yield KernelRow(entry.entry, order, kernel.name, kernel.kind, nodes, ops)
+        entry.source_code = None

@@ -7,7 +7,7 @@ be read go to `problems`, or raise at once under ``strict=True``.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -73,54 +73,6 @@ class Process:
         return self.clock_first_us + (time_ns - self.start_time_ns) // 1000
 
 
-FileFacts = tuple[str, str, str, int | None, int | None, str | None, str, int | None]
-"""Facts from the name, the size and the times of a file: the columns of `FILE_FACTS`."""
-FILE_FACTS: Final = (
-    "cache", "path", "root", "size_bytes", "modified_time", "cache_key", "status", "changed_time",
-)  # fmt: skip
-
-
-def entry_of(facts: FileFacts) -> EntryRow:
-    """The row of a file before its content is read."""
-    return EntryRow(**dict(zip(FILE_FACTS, facts, strict=True)))  # type: ignore[arg-type]
-
-
-class Entries:
-    """Every file of the cache directories, in order: plain facts of all, and the row of each that was opened.
-
-    Most of a hundred thousand files are never opened, and a row for each would cost more than finding them.
-    """
-
-    def __init__(self) -> None:
-        self.files: list[FileFacts] = []
-        self.seen_ns: list[int | None] = []
-        self.opened: dict[int, EntryRow] = {}
-
-    def add(
-        self, files: Iterable[FileFacts], opened: Mapping[int, EntryRow | None], seen_ns: int | None = None
-    ) -> None:
-        """Add files, and the entries of those that were opened, by their index; None for a file that no longer exists.
-
-        `seen_ns` is a time just before the files were listed.
-        """
-        for number, facts in enumerate(files):
-            if number in opened:
-                entry = opened[number]
-                if entry is None:
-                    continue
-                entry.entry = len(self.files)
-                self.opened[entry.entry] = entry
-            self.files.append(facts)
-        self.seen_ns += [seen_ns] * (len(self.files) - len(self.seen_ns))
-
-    def __len__(self) -> int:
-        return len(self.files)
-
-    def __iter__(self) -> Iterator[EntryRow]:
-        for number, facts in enumerate(self.files):
-            yield self.opened.get(number) or entry_of(facts)
-
-
 Snapshot = dict[str, Any]
 """The JSON object of a snapshot, as `snapshot_schema.json` declares it; what it lacks is null, or empty."""
 
@@ -173,7 +125,8 @@ class Reading:
     strict: bool = False
     details: HashDetails = field(default_factory=HashDetails)
     processes: list[Process] = field(default_factory=list)
-    entries: Entries = field(default_factory=Entries)
+    entries: list[EntryRow] = field(default_factory=list)
+    """Every file of the cache directories, in order."""
     listed: list[ListedEntry] = field(default_factory=list)
     """Entries of locks."""
     timings: list[TimingRow] = field(default_factory=list)

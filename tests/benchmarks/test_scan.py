@@ -33,7 +33,7 @@ from cachescope.readers.assemble import entry_rows
 from cachescope.readers.directory.cache_dir import CacheWalk, read_cache_dir
 from cachescope.readers.pickles.inert_pickle import Limits, loads_inert
 from cachescope.readers.pickles.pickle_check import check_program
-from cachescope.readers.reading import Entries, Reading
+from cachescope.readers.reading import Reading
 from tests.conftest import Recording
 
 FILES = int(os.environ.get("CACHESCOPE_SCAN_FILES", "20000"))
@@ -93,9 +93,7 @@ def scan(tree: Path) -> CacheWalk:
 
 def scan_to_frame(tree: Path) -> pd.DataFrame:
     """On to the frame of all files, of which none is opened."""
-    entries = Entries()
-    entries.add(scan(tree).files, {})
-    return frame_of(entry_rows(entries), EntryRow)
+    return frame_of(entry_rows(scan(tree).files), EntryRow)
 
 
 @pytest.mark.benchmark(group="scan")

@@ -99,7 +99,7 @@ class StoredEntries:
                 continue
             except CachescopeError as error:
                 entry.status, entry.damage = "damaged", str(error)
-            reading.entries.add([(cache, "x", "x", len(data), 1, _KEY, "ok", 1)], {0: entry})
+            reading.entries.append(entry)
             if len(data) % 101 == 0:
                 use(scope_of(reading))
 

@@ -26,8 +26,7 @@ def made(
         lookup.detail_set = added(reading, lookup.detail_set)  # type: ignore[arg-type]
     for entry in entries:
         entry.detail_set = added(reading, entry.detail_set)  # type: ignore[arg-type]
-    facts = [(e.cache, e.path, e.root, 1, NOON_NS, e.cache_key, e.status, NOON_NS) for e in entries]
-    reading.entries.add(facts, dict(enumerate(entries)))
+    reading.entries += entries
     for key, text in (of_key or {}).items():
         code = added(reading, text)
         assert code is not None
@@ -133,41 +132,20 @@ def test_the_direction_is_told_by_the_details_before_anything_else(
 )
 def test_a_file_may_have_any_time_and_a_column_some(time_ns: int | None, wanted: int | None) -> None:
     reading = Reading()
-    reading.entries.add(
-        [("code", "/c/a", "/c", 1, time_ns, None, "ok", 5), ("code", "/c/b", "/c", 1, 7, None, "ok", 5)],
-        {},
-        9,
-    )
+    for written in (time_ns, 7):
+        reading.entries.append(EntryRow(cache="code", modified_time=written, changed_time=5, seen_time=9))
     frame = assemble(reading).entries.frame
     assert [None if pd.isna(at) else at.value for at in frame["modified_time"]] == [wanted, 7]
     assert [at.value for at in frame["changed_time"]] == [5, 5]
     assert [at.value for at in frame["seen_time"]] == [9, 9]
 
 
-def test_each_listing_of_files_has_its_moment() -> None:
-    reading = Reading()
-    for count, seen_ns in ((2, 5), (0, 6), (1, 7)):
-        facts = [("code", f"/c/{seen_ns}{at}", "/c", 1, 1, None, "ok", 1) for at in range(count)]
-        reading.entries.add(facts, {}, seen_ns)
-    frame = assemble(reading).entries.frame
-    assert [at.value for at in frame["seen_time"]] == [5, 5, 7]
-    assert frame["entry"].tolist() == [0, 1, 2]
-
-
 def test_an_entry_that_was_opened_has_its_own_facts_in_well_formed_texts() -> None:
     reading, one = Reading(), stored("f1", None)
-    one.size_bytes, one.status, one.damage = 3, "damaged", "why"
     one.detail, one.fx_keys = "half \ud800", ("whole", "half \udfff")
-    facts = [("code", "/c/a", "/c", 1, 1, None, "ok", 1), ("fxgraph", "/c/b", "/c", 2, 4, "f1", "ok", 6)]
-    reading.entries.add(facts, {1: one})  # type: ignore[arg-type]
-    plain, opened = records(assemble(reading).entries.frame)
-    assert (plain["status"], plain["detail"], plain["fx_keys"], plain["size_bytes"]) == ("ok", None, (), 1)
-    assert (opened["status"], opened["damage"], opened["size_bytes"]) == ("damaged", "why", 3)
+    reading.entries.append(one)
+    (opened,) = records(assemble(reading).entries.frame)
     assert (opened["detail"], opened["fx_keys"]) == ("half \\ud800", ("whole", "half \\udfff"))
-    # One that was gone when it was opened is no row.
-    reading = Reading()
-    reading.entries.add(facts, {1: None})
-    assert [row["path"] for row in records(assemble(reading).entries.frame)] == ["/c/a"]
 
 
 def test_details_of_a_text_log_that_lost_lines_are_not_used() -> None:

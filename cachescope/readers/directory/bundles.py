@@ -37,7 +37,7 @@ from cachescope.readers.kinds import (
     mega_cache_start,
 )
 from cachescope.readers.pickles.inert_pickle import Limits, NotRead, UnreadablePickle, loads_harmless
-from cachescope.readers.reading import FileFacts, Reading
+from cachescope.readers.reading import Reading
 from cachescope.terms import AOTAUTOGRAD, BEST_CONFIG, FXGRAPH, MEGA_CACHE, PGO, PRECOMPILE, UNREADABLE
 
 _ALTERED: Final = "checksum differs from the content"
@@ -261,11 +261,7 @@ def is_bundle(path: str) -> bool:
 
 def read_as_directory(path: str, reading: Reading) -> None:
     """Read the entries in a bundle as those of a directory that has the path of the file: what torch has once it loaded it."""
-    inside = entries_inside(path, reading)
-    facts: list[FileFacts] = [
-        (one.cache, path, path, None, None, one.cache_key, one.status, None) for one in inside
-    ]
-    reading.entries.add(facts, dict(enumerate(inside)))
+    reading.entries += entries_inside(path, reading)
     reading.cache_roots.append(path)
 
 

@@ -13,7 +13,7 @@ import time
 from functools import lru_cache
 from operator import attrgetter, itemgetter
 from stat import S_ISDIR, S_ISLNK, S_ISREG
-from typing import Final
+from typing import Final, NamedTuple
 
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.readers.cache_file import ReadFile, content_reader, mark_unreadable, read_steady
@@ -40,7 +40,7 @@ from cachescope.readers.directory.triton_files import (
 )
 from cachescope.readers.directory.vllm import fill_artifact, fill_factors, fill_handles, read_model
 from cachescope.readers.kinds import HEAD_BYTES, shipped_kind
-from cachescope.readers.reading import FileFacts, Reading, entry_of
+from cachescope.readers.reading import Reading
 from cachescope.terms import (
     AOT_COMPILE,
     AOTAUTOGRAD,
@@ -111,30 +111,36 @@ _NAME: Final = attrgetter("name")
 _RANK: Final = itemgetter(0)
 
 
-_Folder = tuple[str, Place, str, str | None, bool, str | None]
-"""Path, place, cache root, key, whether everything in it is temporary, and the target of the link to it, if any."""
+class _Folder(NamedTuple):
+    """A folder that is walked."""
+
+    path: str
+    place: Place
+    root: str  # of the cache
+    key: str | None
+    is_temporary: bool = False  # whether everything in it is
+    link: str | None = None  # the target of the link to it, if any
+
+    def below(self, path: str, name: str, place: Place) -> _Folder:
+        """A folder in it, which is known to be such a place."""
+        return self._replace(path=path, place=place, key=_key_of(place, name, self.key))
 
 
 def read_cache_dir(path: str, reading: Reading) -> None:
     """Read everything under a path for which `looks_like_cache_dir` is true into ``reading.entries``."""
-    seen_ns = time.time_ns()
     walk = CacheWalk(path, reading)
     walk.scan()
     reading.cache_roots.append(readable(path))
-    opened = {number: walk.read(number) for number, read in enumerate(walk.readers) if read is not None}
-    reading.entries.add(walk.files, opened, seen_ns)
+    reading.entries += filter(None, map(walk.read, range(len(walk.files))))
 
 
 def read_shipped_file(path: str, reading: Reading) -> None:
     """Read a file that is shipped by itself, in any folder."""
-    seen_ns = time.time_ns()
-    found = os.stat(path)
-    root = readable(os.path.dirname(path) or ".")
-    facts = (OTHER, readable(path), root, found.st_size, found.st_mtime_ns, None, "ok", found.st_ctime_ns)
-    entry = _opened(facts, _read_unknown, os.path.realpath(path), reading)
-    if entry is not None and os.path.islink(path):
-        entry.link = readable(os.path.realpath(path))
-    reading.entries.add([facts], {0: entry}, seen_ns)
+    seen_ns, real = time.time_ns(), os.path.realpath(path)
+    entry = _entry(OTHER, path, readable(os.path.dirname(path) or "."), None, "ok", seen_ns, os.stat(path))
+    entry.link = readable(real) if os.path.islink(path) else None
+    if _read_unknown(entry, real, os.path.basename(real), reading):
+        reading.entries.append(entry)
 
 
 class CacheWalk:
@@ -143,12 +149,12 @@ class CacheWalk:
     def __init__(self, path: str, reading: Reading) -> None:
         self.path = path
         self.reading = reading
-        # Facts from names, sizes and times, in the order of `places` and of names; and what fills each file's entry from its content.
-        self.files: list[FileFacts] = []
-        self.readers: list[ReadFile | None] = []
-        self._real_paths: dict[int, str] = {}
-        self._targets: dict[int, str] = {}
+        self.files: list[EntryRow] = []
+        """In the order of `places` and of names."""
+        # What reads a file, where it is, and its name.
+        self._unread: dict[int, tuple[ReadFile, str, str]] = {}
         self._followed = FollowedLinks(path)
+        self._seen_ns = time.time_ns()
 
     def scan(self) -> None:
         """List the files without opening any."""
@@ -157,16 +163,14 @@ class CacheWalk:
             return
         place = place_of(self.path) or ROOT
         key = _key_of(place, os.path.basename(os.path.abspath(self.path)))
-        self._walk((self.path, place, readable(self.path), key, False, None))
+        self._walk(_Folder(self.path, place, readable(self.path), key))
 
     def read(self, number: int) -> EntryRow | None:
-        """Read a file that has a reader; None if it no longer exists."""
-        facts, read = self.files[number], self.readers[number]
-        assert read is not None
-        target = self._targets.get(number)
-        entry = _opened(facts, read, self._real_paths.get(number, facts[1]), self.reading)
-        if entry is not None and target is not None:
-            entry.link = readable(target)
+        """A file, which is read if its content matters; None if it no longer exists."""
+        entry = self.files[number]
+        if number in self._unread:
+            read, path, name = self._unread[number]
+            return entry if read(entry, path, name, self.reading) else None
         return entry
 
     def _single_file(self) -> None:
@@ -178,7 +182,7 @@ class CacheWalk:
         if placed is not None:
             parent = os.path.dirname(os.path.abspath(self.path))
             key = _key_of(placed[0], os.path.basename(parent))
-            folder = (parent, placed[0], readable(os.path.dirname(self.path) or "."), key, False, None)
+            folder = _Folder(parent, placed[0], readable(os.path.dirname(self.path) or "."), key)
             self._any_file(folder, self.path, os.path.basename(self.path), found)
 
     def _walk(self, outermost: _Folder) -> None:
@@ -186,34 +190,30 @@ class CacheWalk:
         waiting = [outermost]
         while waiting:
             folder = waiting.pop()
-            folder_path, place, root, folder_key, _, _ = folder
             try:
-                items = sorted(os.scandir(folder_path), key=_NAME)
+                items = sorted(os.scandir(folder.path), key=_NAME)
             except (FileNotFoundError, NotADirectoryError):
                 continue
             except OSError as error:
-                self._unread(folder_path, root, place.kind, folder_key, error.strerror or str(error))
+                self._cannot_read(folder, folder.path, folder.place.kind, None, error.strerror or str(error))
                 continue
-            if not items and place.is_temporary:
+            if not items and folder.place.is_temporary:
                 # Its process left it behind, or is about to fill it.
-                shown = readable(folder_path)
-                self.files.append((place.kind, shown, root, None, None, folder_key, "temporary", None))
-                self.readers.append(None)
+                self._add(folder.place.kind, folder.path, folder.root, folder.key, "temporary")
             inner: list[tuple[int, _Folder]] = []
             for item in items:
-                name = item.name
                 try:
                     if item.is_dir(follow_symlinks=False):
-                        inner += self._inner(folder, item.path, name)
+                        inner += self._inner(folder, item.path, item.name)
                     elif item.is_symlink():
                         inner += self._link(folder, item)
                     else:
-                        self._any_file(folder, item.path, name, item.stat(follow_symlinks=False))
+                        self._any_file(folder, item.path, item.name, item.stat(follow_symlinks=False))
                 except FileNotFoundError:
                     continue
                 except OSError as error:
-                    kind, _, _, key = _told(place, name)
-                    self._unread(item.path, root, kind, key or folder_key, error.strerror or str(error))
+                    kind, _, _, key = _told(folder.place, item.name)
+                    self._cannot_read(folder, item.path, kind, key, error.strerror or str(error))
             inner.sort(key=_RANK)  # by name they are already
             waiting += [each for _, each in reversed(inner)]
 
@@ -221,10 +221,10 @@ class CacheWalk:
         self, folder: _Folder, path: str, name: str, found: os.stat_result, target: str | None = None
     ) -> None:
         """Add a file of any sort: also a link, a temporary file, one behind a link."""
-        _, place, root, folder_key, is_temporary, link = folder
+        place = folder.place
         kind, status, read, key = _told(place, name)
-        key = key or folder_key
-        if link is not None and key is None and kind in (CODE, OTHER):
+        key = key or folder.key
+        if folder.link is not None and key is None and kind in (CODE, OTHER):
             return  # other files behind a link are not torch's
         if not S_ISREG(found.st_mode):
             # Never opened: a pipe would block for ever.
@@ -232,31 +232,36 @@ class CacheWalk:
             if not is_link or read is not None:
                 kind, status = OTHER, "foreign"
             key, read = None, _read_link if is_link else None
-        elif not place.loads_all and (is_temporary or _TEMPORARY.fullmatch(name)):
-            kind, key, status, read = place.kind, folder_key, "temporary", None
-        shown = readable(path)
-        number = len(self.files)
-        if shown != path:
-            self._real_paths[number] = path
-            key = key and readable(key)
-        if target is not None or link is not None:
-            self._targets[number] = target or link or ""
-            read = _through(target, read)
-        times = found.st_mtime_ns, found.st_ctime_ns
-        self.files.append((kind, shown, root, found.st_size, times[0], key, status, times[1]))
-        self.readers.append(read)
+        elif not place.loads_all and (folder.is_temporary or _TEMPORARY.fullmatch(name)):
+            kind, key, status, read = place.kind, folder.key, "temporary", None
+        if read is not None:
+            self._unread[len(self.files)] = read, target or path, name
+        link = target or folder.link
+        self._add(kind, path, folder.root, key, status, found).link = None if link is None else readable(link)
 
-    def _unread(self, path: str, root: str, kind: str, key: str | None, why: str) -> None:
+    def _add(
+        self,
+        kind: str,
+        path: str,
+        root: str,
+        key: str | None,
+        status: str,
+        found: os.stat_result | None = None,
+    ) -> EntryRow:
+        entry = _entry(kind, path, root, key, status, self._seen_ns, found)
+        self.files.append(entry)
+        return entry
+
+    def _cannot_read(self, folder: _Folder, path: str, kind: str, key: str | None, why: str) -> None:
         """Add what may not be accessed: a folder, or a file in a folder that may only be listed."""
-        self.files.append((kind, readable(path), root, None, None, key and readable(key), UNREADABLE, None))
-        self.readers.append(_unread_because(why))
+        self._unread[len(self.files)] = _unread_because(why), path, ""
+        self._add(kind, path, folder.root, key or folder.key, UNREADABLE)
 
     def _link(self, folder: _Folder, item: os.DirEntry[str]) -> list[tuple[int, _Folder]]:
         """Add a link to a file, or return the folder that it leads to; a link that is not followed is a row, too."""
-        _, place, root, folder_key, is_temporary, _ = folder
-        kind, _, read, key = _told(place, item.name)
+        kind, _, read, key = _told(folder.place, item.name)
         is_entry = read is not None and kind != OTHER
-        rank, rule = _folder_rule(place, item.name)
+        rank, rule = _folder_rule(folder.place, item.name)
         try:
             found = os.stat(item.path)
         except OSError as error:
@@ -265,44 +270,42 @@ class CacheWalk:
                 # If a disk is not mounted, a whole cache may be behind the link.
                 kind = kind if rule is None else rule.place.kind
                 why = f"{shown_target(item.path)}: {error.strerror or error}"
-                self._unread(item.path, root, kind, key or folder_key, why)
+                self._cannot_read(folder, item.path, kind, key, why)
             else:
                 self._any_file(folder, item.path, item.name, own)
             return []
         if S_ISREG(found.st_mode) and is_entry:
             self._any_file(folder, item.path, item.name, found, os.path.realpath(item.path))
             return []
-        is_inside = place.is_deep or folder[5] is not None
+        is_inside = folder.place.is_deep or folder.link is not None
         if S_ISDIR(found.st_mode) and self._followed.leads_to_place(item.path, found, rule, is_inside):
             target = os.path.realpath(item.path)
             if rule is None:
-                return [(rank, (item.path, ROOT, readable(item.path), None, False, target))]
-            key = _key_of(rule.place, item.name, folder_key)
-            return [(rank, (item.path, rule.place, root, key, is_temporary, target))]
+                return [(rank, _Folder(item.path, ROOT, readable(item.path), None, link=target))]
+            return [(rank, folder.below(item.path, item.name, rule.place)._replace(link=target))]
         if S_ISDIR(found.st_mode) and rule is not None and rule.is_named:
             why = f"{shown_target(item.path)}, as too many do: not followed"
-            self._unread(item.path, root, rule.place.kind, key or folder_key, why)
+            self._cannot_read(folder, item.path, rule.place.kind, key, why)
             return []
         self._any_file(folder, item.path, item.name, item.stat(follow_symlinks=False))
         return []
 
     def _inner(self, folder: _Folder, path: str, name: str) -> list[tuple[int, _Folder]]:
         """A folder in a folder with its place, and its rank: the position of its rule in the table."""
-        _, around, root, outer_key, is_temporary, link = folder
-        rank, rule = _folder_rule(around, name)
+        rank, rule = _folder_rule(folder.place, name)
         if rule is not None:
+            below = folder.below(path, name, rule.place)
             if rule.place is ROOT:
-                return [(rank, (path, ROOT, readable(path), None, is_temporary, link))]
-            key = _key_of(rule.place, name, outer_key)
-            return [(rank, (path, rule.place, root, key, is_temporary or rule.place.is_temporary, link))]
-        if link is not None:
+                return [(rank, below._replace(root=readable(path), key=None))]
+            return [(rank, below._replace(is_temporary=folder.is_temporary or rule.place.is_temporary))]
+        if folder.link is not None:
             return []
-        if around.is_deep:
-            return [(rank, (path, around, root, outer_key, is_temporary, None))]
+        if folder.place.is_deep:
+            return [(rank, folder._replace(path=path))]
         # A cache in a cache: `fresh_cache` and force-disabled runs leave whole caches behind.
         place = place_of(path) or UNKNOWN
-        own_root = readable(path) if place is ROOT else root
-        return [(rank, (path, place, own_root, _key_of(place, name), False, None))]
+        own_root = readable(path) if place is ROOT else folder.root
+        return [(rank, _Folder(path, place, own_root, _key_of(place, name)))]
 
 
 @lru_cache(maxsize=1 << 12)
@@ -320,6 +323,24 @@ def _folder_rule(place: Place, name: str) -> tuple[int, FolderRule | None]:
     """The rule of a folder with this name, and its rank in the table."""
     ranked = ((rank, rule) for rank, rule in enumerate(place.folders) if rule.fits(name))
     return next(ranked, (len(place.folders), None))
+
+
+def _entry(
+    kind: str, path: str, root: str, key: str | None, status: str, seen_ns: int, found: os.stat_result | None
+) -> EntryRow:
+    """The row of a file before its content is read."""
+    entry = EntryRow(
+        cache=kind,
+        cache_key=key and readable(key),
+        path=readable(path),
+        root=root,
+        status=status,
+        seen_time=seen_ns,
+    )
+    if found is not None:
+        entry.size_bytes, entry.modified_time = found.st_size, found.st_mtime_ns
+        entry.changed_time = found.st_ctime_ns
+    return entry
 
 
 def _key_of(place: Place, name: str, outer_key: str | None = None) -> str | None:
@@ -348,23 +369,9 @@ def _read_link(entry: EntryRow, path: str, name: str, reading: Reading) -> bool:
     return True
 
 
-def _through(target: str | None, read: ReadFile | None) -> ReadFile:
-    """A reader of a file behind a link; `target` is None if only a folder above it is the link."""
-
-    def read_behind(entry: EntryRow, path: str, name: str, reading: Reading) -> bool:
-        return read is None or read(entry, target or path, name, reading)
-
-    return read_behind
-
-
 def _unread_because(why: str) -> ReadFile:
     def read(entry: EntryRow, path: str, name: str, reading: Reading) -> bool:
         mark_unreadable(entry, why, None, reading)
         return True
 
     return read
-
-
-def _opened(facts: FileFacts, read: ReadFile, path: str, reading: Reading) -> EntryRow | None:
-    entry = entry_of(facts)
-    return entry if read(entry, path, os.path.basename(path), reading) else None

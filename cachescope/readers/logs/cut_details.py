@@ -353,6 +353,6 @@ def _required(found: dict[frozenset[int], int]) -> frozenset[int]:
 def _stored(reading: Reading) -> Iterator[tuple[str, int]]:
     """Keys of entries, with the sets of details that the entries contain."""
     yield from reading.details_of_key.items()
-    for entry in reading.entries.opened.values():
+    for entry in reading.entries:
         if entry.detail_set is not None and entry.cache_key is not None:
             yield entry.cache_key, entry.detail_set

@@ -34,7 +34,7 @@ from cachescope.readers.directory.triton_files import fill_best_config
 from cachescope.readers.json_record import well_formed
 from cachescope.readers.logs.byte_source import open_bytes
 from cachescope.readers.pickles.inert_pickle import Limits, NotRead
-from cachescope.readers.reading import FileFacts, Reading, entry_of
+from cachescope.readers.reading import Reading
 from cachescope.readers.remote_cache.address import RedisAddress
 from cachescope.terms import AOTAUTOGRAD, BEST_CONFIG, BUNDLED_AUTOTUNE, FXGRAPH, OTHER, PGO
 
@@ -83,20 +83,22 @@ def kind_and_key(key: str) -> tuple[str, str | None]:
 def read_stored(root: str, found: Iterable[Stored], reading: Reading) -> None:
     """Read values into ``reading.entries``, as those of the directory `root`."""
     seen_ns = time.time_ns()
-    facts: list[FileFacts] = []
-    opened: dict[int, EntryRow | None] = {}
-    try:
-        for number, one in enumerate(found):
-            kind, key = kind_and_key(one.key)
-            status = "foreign" if kind == OTHER else "ok"
-            facts.append((kind, f"{root}/{one.key}", root, one.size_bytes, None, key, status, None))
-            if kind != OTHER:
-                opened[number] = entry = entry_of(facts[number])
-                _fill(entry, one, reading)
-    finally:
-        # What was read before a server went away is there.
-        reading.entries.add(facts, opened, seen_ns)
-        reading.cache_roots.append(root)
+    # What was read before a server goes away is there.
+    reading.cache_roots.append(root)
+    for one in found:
+        kind, key = kind_and_key(one.key)
+        entry = EntryRow(
+            cache=kind,
+            cache_key=key,
+            path=f"{root}/{one.key}",
+            root=root,
+            size_bytes=one.size_bytes,
+            status="foreign" if kind == OTHER else "ok",
+            seen_time=seen_ns,
+        )
+        reading.entries.append(entry)
+        if kind != OTHER:
+            _fill(entry, one, reading)
 
 
 def object_in(text: bytes) -> dict[str, object]:

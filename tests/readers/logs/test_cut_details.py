@@ -80,7 +80,7 @@ class Logs:
     def entry(self, key: str | None, fields: Fields | None) -> Logs:
         entry = EntryRow(cache="fxgraph", path="/cache/x", root="/cache", cache_key=key)
         entry.detail_set = None if fields is None else self.code(fields)
-        self.reading.entries.add([(entry.cache, entry.path, entry.root, 1, 1, key, "ok", 1)], {0: entry})
+        self.reading.entries.append(entry)
         return self
 
     def cut(self) -> list[str]:
