@@ -1,7 +1,7 @@
 """Keeps logs that were read before under the user's cache folder: opening them again is instant.
 
-There is a file per log: a line that identifies the log, and the line of `log_tables` that holds it, compressed. A file
-that does not match the current log or its own checksum is ignored, and the log is read again from the start. If the log
+There is a file per log: a line with the state of the log, and compressed the same line with that of `log_tables` which holds
+the log. A file that does not match the current log or itself is ignored, and the log is read again from the start. If the log
 has only grown, reading continues where it ended. No failure here is an error.
 """
 
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 OFF: Final = "CACHESCOPE_NO_INDEX"
 LIMIT_BYTES: Final = 2 << 30
 _MAGIC: Final = b"cachescope index\n"
+_CHECKED: Final[dict[int, int]] = {zstd.CompressionParameter.checksum_flag: 1}
 _SUFFIX: Final = ".log_index"
 _UNFINISHED: Final = ".unfinished"
-_NAMES: Final = {"log", "is_settled", "can_go_on", "checksum"}
 _LOCK_SECONDS: Final = 10
 _STALE_SECONDS: Final = 3600
 
@@ -65,9 +65,9 @@ class Index:
         found = []
         for file in self._files():
             with contextlib.suppress(OSError):
-                about, at = _about(file), os.stat(file)
-                if about is not None:
-                    found.append(KeptLog(about.log.path, about.log.size, at.st_size, at.st_mtime))
+                log, at = _state_in(file), os.stat(file)
+                if log is not None:
+                    found.append(KeptLog(log.path, log.size, at.st_size, at.st_mtime))
         return sorted(found, key=lambda log: log.used_s, reverse=True)
 
     def clear(self) -> None:
@@ -124,8 +124,8 @@ class Kept:
 
     def is_of_use(self) -> bool:
         """Whether the index has the log as it is now, or as it was when it was shorter; its columns are not checked."""
-        about = _about(self.file)
-        return about is not None and (self._is_current(about) or self._is_grown(about))
+        before = _state_in(self.file)
+        return before is not None and (before == self.log or self._has_grown(before))
 
     def is_same_file(self) -> bool:
         """Whether the log is still the same as when it was requested, or has only grown."""
@@ -137,57 +137,54 @@ class Kept:
 
     def as_it_is(self, source: str) -> LogTables | None:
         """The kept log, with the source it is read from now; None if it has to be read."""
-        return self._load(source, self._is_current)
+        return self._load(source, self.log.__eq__)
 
     def as_it_was(self, source: str) -> LogTables | None:
         """The log as it was when it was shorter; None if it is another log, or if reading cannot continue."""
-        return self._load(source, self._is_grown)
+        log = self._load(source, self._has_grown)
+        return log if log is not None and _can_go_on(log) else None
 
-    def _is_current(self, about: _About) -> bool:
-        return about.is_settled and about.log == self.log
-
-    def _is_grown(self, about: _About) -> bool:
+    def _has_grown(self, before: LogState) -> bool:
         try:
-            return about.can_go_on and has_grown(about.log, self.log)
+            return has_grown(before, self.log)
         except OSError:
             return False
 
-    def _load(self, source: str, is_it: Callable[[_About], bool]) -> LogTables | None:
+    def _load(self, source: str, is_it: Callable[[LogState], bool]) -> LogTables | None:
         from cachescope.readers.index.log_tables import LogTables
 
-        about = _about(self.file)
-        if about is None or not is_it(about):
+        before = _state_in(self.file)
+        if before is None or not is_it(before):
             return None
         try:
-            data = self.file.read_bytes()
-            body = memoryview(data)[data.index(b"\n", len(_MAGIC)) + 1 :]
-            if about.checksum_with(body) != about.checksum:
-                return None
+            _, head, body = self.file.read_bytes().split(b"\n", 2)
+            again, _, line = zstd.decompress(body).partition(b"\n")
             os.utime(self.file)
-        except (OSError, ValueError):
+        except (OSError, ValueError, zstd.ZstdError):
             return None
-        return LogTables.from_json(orjson.loads(zstd.decompress(body)), source)
+        return LogTables.from_json(orjson.loads(line), source) if again == head else None
 
     def store(self, log: LogTables) -> None:
         """Store the log, unless it was written to since it was requested; a failure is no error.
 
         A log that was written to just now is stored only as a start for a later reading, and none that fits no columns.
         """
-        is_settled = is_quiet(self.log)
-        ends = [process.end_state for process in log.processes]
-        can_go_on = bool(ends) and None not in ends
+        # No log has such times.
+        state = self.log if is_quiet(self.log) else replace(self.log, mtime_ns=-1)
         line = log.to_json()
         try:
-            if line is None or log_state(self.path) != self.log or not (is_settled or can_go_on):
+            if line is None or log_state(self.path) != self.log or not (state == self.log or _can_go_on(log)):
                 return
-            body = zstd.compress(line)
-            about = _About(self.log, is_settled, can_go_on)
-            head = json.dumps(asdict(replace(about, checksum=about.checksum_with(body)))).encode()
+            head = json.dumps(asdict(state)).encode() + b"\n"
             self.index.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             with _locked(self.index.folder):
-                _write(self.file, [_MAGIC, head, b"\n", body])
+                _write(self.file, [_MAGIC, head, zstd.compress(head + line, options=_CHECKED)])
         except (OSError, NotImplementedError):
             return
+
+
+def _can_go_on(log: LogTables) -> bool:
+    return bool(log.processes) and all(process.end_state for process in log.processes)
 
 
 def index_of_user() -> Index | None:
@@ -199,37 +196,14 @@ def index_of_user() -> Index | None:
     return None if is_torchs else index
 
 
-@dataclass(frozen=True, slots=True)
-class _About:
-    """The first line of a kept log."""
-
-    log: LogState
-    is_settled: bool
-    can_go_on: bool
-    checksum: str = ""
-
-    def checksum_with(self, body: bytes | memoryview) -> str:
-        """The checksum of the columns and of the other facts in the first line."""
-        found = hashlib.blake2b(body, digest_size=16)
-        facts = asdict(self)
-        del facts["checksum"]
-        found.update(json.dumps(facts, sort_keys=True).encode())
-        return found.hexdigest()
-
-
-def _about(file: Path) -> _About | None:
+def _state_in(file: Path) -> LogState | None:
     """The first line of a kept log; None if it is invalid or of another version."""
     try:
         with open(file, "rb") as stream:
-            if stream.readline(len(_MAGIC)) != _MAGIC:
-                return None
-            about = json.loads(stream.readline(1 << 16))
+            is_one = stream.readline(len(_MAGIC)) == _MAGIC
+            return LogState.of_json(json.loads(stream.readline(1 << 16))) if is_one else None
     except (OSError, ValueError, RecursionError):
         return None
-    if not isinstance(about, dict) or about.keys() != _NAMES:
-        return None
-    log = LogState.of_json(about["log"])
-    return None if log is None else _About(**{**about, "log": log})
 
 
 @contextlib.contextmanager
