@@ -219,7 +219,7 @@ class Read(Recording):
         [0, 1, 2]
         """
         from cachescope.frames.compile_rows import RecordedText
-        from cachescope.readers.logs.recorded_texts import recorded_texts
+        from cachescope.readers.logs.second_pass import recorded_texts
 
         texts, _ = recorded_texts(self.tables.runs.rows, self.tables.stamps, compile_id)
         return _frame(texts, RecordedText)

@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from cachescope.cli.sources import read_given
     from cachescope.grouping import by_key
-    from cachescope.readers.logs.recorded_texts import recorded_texts
+    from cachescope.readers.logs.second_pass import recorded_texts
     from cachescope.report.as_json import rows_object
     from cachescope.report.compiled import recorded_lines, runs_text
 

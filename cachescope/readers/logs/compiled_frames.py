@@ -27,7 +27,7 @@ from cachescope.readers.logs.trace_compiles import (
     interned_string,
     recompile_reasons,
 )
-from cachescope.readers.logs.trace_records import Records, TracePass
+from cachescope.readers.logs.trace_records import TracePass
 
 _RECORD: Final = re.compile(
     rb'\] \{"(?:(str|dynamo_start|create_(?:unbacked_)?symbol|guard_added_fast|symbolic_shape_specialization'
@@ -108,31 +108,23 @@ class CompiledFrames(TracePass):
             b"compilation_metrics": self._metrics,
             b"bwd_compilation_metrics": self._metrics,
         }
-        for offset, records in self._blocks():
-            self._block(offset, records)
-
-    def _block(self, offset: int, records: Records) -> None:
-        for start, line_end, end in records.lines():
-            match = _RECORD.search(records.buffer, start, line_end)
-            if match is None:
-                continue
-            line = bytes(memoryview(records.buffer)[match.start() + 2 : line_end])
-            kind = match[1] or match[2]
+        for found in self._find(_RECORD):
+            kind, line = found.match[1] or found.match[2], found.line[found.line.index(found.match[0]) + 2 :]
             if kind == b"str" and (string := interned_string(line)) is not None:
                 self._stacks.note_string(*string)
-            if kind == b"str" or self._is_repeated(memoryview(records.buffer)[start:end]):
+            if kind == b"str" or self._is_repeated(found):
                 continue
             try:
                 envelope = Record(load_json(line))
             except ValueError as error:
-                if end < records.end or not records.is_cut:
-                    self._problem(offset + start, "not_json", f"{kind.decode()}: {error}")
+                if not found.is_cut:
+                    self._problem(found.at, "not_json", f"{kind.decode()}: {error}")
                 continue
             compile_id = compile_id_of(envelope)
             if compile_id is not None:
-                self._read[kind](envelope, first_attempt(compile_id), records.payload(line_end, end))
+                self._read[kind](envelope, first_attempt(compile_id), found.text)
             if envelope.wrong:
-                self._problem(offset + start, "bad_value", f"{kind.decode()}: " + "; ".join(envelope.wrong))
+                self._problem(found.at, "bad_value", f"{kind.decode()}: " + "; ".join(envelope.wrong))
 
     def _start(self, envelope: Record, compile_id: str, _: bytes) -> None:
         start = envelope.record("dynamo_start")

@@ -1,20 +1,30 @@
-"""The traces of runs read once more, for what lookups do not need: their files may have changed since they were read."""
+"""The traces of runs read once more, for what lookups do not need: their files may have changed since they were read.
+
+Also what a trace has of one compile in full: its graphs, guards, generated code. torch/_logging/_internal.py, `trace_structured`: a record
+names what follows it, and the compile that it is of. torch 2.4 to 2.15.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final, TypeVar
 
-from cachescope.errors import SourceError
+from cachescope.errors import NotFoundError, SourceError
+from cachescope.frames.compile_rows import RecordedText
 from cachescope.frames.recorded_rows import ProblemRow, RunRow
 from cachescope.readers.file_fingerprints import Stamps, file_stamps
-from cachescope.readers.json_record import well_formed
+from cachescope.readers.json_record import Record, load_json, well_formed
 from cachescope.readers.kinds import LOG_HEAD_BYTES, first_record, looks_like_trace_log
 from cachescope.readers.logs.byte_source import Pieces, open_bytes, read_head
 from cachescope.readers.logs.log_prefix import pid_of
 from cachescope.readers.logs.remote import is_address
+from cachescope.readers.logs.trace_compiles import compile_id_of, first_attempt
+from cachescope.readers.logs.trace_records import TracePass, payload_hash
 
+# There are hundreds of events, and `time` tells what they say.
+_HAS_TEXT: Final = re.compile(rb'\] \{(?!"chromium_event")[^\n]*"has_payload": "')
 CHANGED: Final = "changed"
 """The kind of the problem of a trace that is another one than was read."""
 
@@ -75,3 +85,49 @@ def _changed(source: str, what: str) -> SourceError:
 def _is_plain(source: str) -> bool:
     with open_bytes(source) as stream:
         return Pieces(stream).is_plain
+
+
+class _RecordedTexts(TracePass):
+    """The texts of one compile, in the order in which torch wrote them; and what could not be read."""
+
+    def __init__(self, path: str, size: int | None, compile_id: str) -> None:
+        super().__init__(path, size)
+        self.rows = list(self._texts(compile_id))
+
+    def _texts(self, compile_id: str) -> Iterator[RecordedText]:
+        for found in self._find(_HAS_TEXT):
+            try:
+                envelope = Record(load_json(found.line[found.line.index(b"] {") + 2 :]))
+            except ValueError as error:
+                self._problem(found.at, "not_json", str(error))
+                continue
+            own = compile_id_of(envelope)
+            if own is not None and first_attempt(own) == compile_id and not self._is_repeated(found):
+                yield _text_of(envelope, own, found.text)
+
+
+def _text_of(envelope: Record, compile_id: str, payload: bytes) -> RecordedText:
+    kind = next(iter(envelope.values))
+    about = envelope.record(kind) if isinstance(envelope.values[kind], dict) else None
+    name = about.text("name") if about is not None and kind in ("artifact", "graph_dump") else None
+    file = None if about is None else about.text("filename")
+    is_whole = payload_hash(payload) == envelope.text("has_payload")
+    text = payload.decode("utf-8", "replace")
+    return RecordedText(0, compile_id, name or well_formed(kind), file, text, is_whole)
+
+
+def recorded_texts(
+    runs: Iterable[RunRow], stamped: Stamps, compile_id: str
+) -> tuple[list[RecordedText], list[ProblemRow]]:
+    """What the traces of runs have of the compiles with an id, and what could not be read; raises `NotFoundError` if they have nothing."""
+
+    def read(path: str, size: int | None) -> tuple[list[RecordedText], Sequence[ProblemRow]]:
+        found = _RecordedTexts(path, size, compile_id)
+        return found.rows, found.problems
+
+    found, problems = read_traces(runs, stamped, "its texts", read)
+    texts = [replace(one, run=run) for run, own in found for one in own]
+    if not texts:
+        why = f" ({problems[0].source}: {problems[0].message})" if problems else ""
+        raise NotFoundError(f"no trace that was read has a text of a compile {compile_id!r}{why}")
+    return texts, problems

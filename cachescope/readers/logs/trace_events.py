@@ -7,15 +7,16 @@ them: this pass is made only when phases are asked for.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from cachescope.readers.json_record import MOST_NS_OF_A_DURATION, Record, load_json
 from cachescope.readers.logs.trace_compiles import NO_COMPILE
-from cachescope.readers.logs.trace_records import Records, TracePass
+from cachescope.readers.logs.trace_records import TracePass
 
 # In JSON a quote within a text is escaped, so no text can hold this.
-_EVENT: Final = b'] {"chromium_event"'
+_EVENT: Final = re.compile(rb'\] \{"chromium_event"')
 
 
 class TraceEvent(NamedTuple):
@@ -36,29 +37,21 @@ class TraceEvents(TracePass):
         self._last_ns: int | None = None
 
     def __iter__(self) -> Iterator[TraceEvent]:
-        for offset, records in self._blocks():
-            yield from self._block(offset, records)
-
-    def _block(self, offset: int, records: Records) -> Iterator[TraceEvent]:
-        buffer = records.buffer
-        is_last = records.end == records.size
-        for start, line_end, end in records.lines():
-            if buffer.find(_EVENT, start, line_end) < 0:
-                continue
-            if self._is_repeated(memoryview(buffer)[start:end]):
+        for found in self._find(_EVENT):
+            if self._is_repeated(found):
                 continue
             try:
-                values = load_json(buffer[line_end:end])
+                values = load_json(found.rest)
             except ValueError as error:
                 # The last record may be cut: the run says so.
-                if not (is_last and end == records.end):
-                    self._problem(offset + start, "not_json", f"chromium_event: {error}")
+                if not found.is_last:
+                    self._problem(found.at, "not_json", f"chromium_event: {error}")
                 continue
-            event = self._event(values, offset + start)
+            event = self._event(values, found.at)
             if event is not None and event.is_begin is not None:
                 if self._last_ns is not None and event.time_ns - self._last_ns > MOST_NS_OF_A_DURATION:
                     message = "chromium_event: ts is months after that of the event before"
-                    self._problem(offset + start, "bad_value", message)
+                    self._problem(found.at, "bad_value", message)
                 self._last_ns = event.time_ns
                 yield event
 

@@ -102,6 +102,22 @@ class Stray(NamedTuple):
     lines: int = 1
 
 
+class Found(NamedTuple):
+    """A record that one more pass over a trace looks for."""
+
+    at: int  # its offset in the log
+    match: re.Match[bytes]  # what was looked for, in its first line
+    line: bytes
+    rest: bytes  # what follows the first line
+    is_last: bool  # of the log, which may end within it
+    is_cut: bool  # whether the log ends within its last line
+
+    @property
+    def text(self) -> bytes:
+        """The payload: each of its lines begins with one tab, which is not part of it."""
+        return self.rest[2:].removesuffix(b"\n").replace(b"\n\t", b"\n")
+
+
 class TracePass:
     """One more pass over a trace, for what lookups do not need; and what could not be read."""
 
@@ -111,25 +127,29 @@ class TracePass:
         self._known: set[int] = set()
         self.problems = Problems()
 
-    def _blocks(self) -> Iterator[tuple[int, Records]]:
-        """The blocks of `read_records`, without records that are too long."""
+    def _find(self, wanted: re.Pattern[bytes]) -> Iterator[Found]:
+        """The records whose first line has such words."""
         with open_bytes(self._path) as stream:
             pieces = Pieces(stream, self._size)
             end = 0
             for offset, records in read_records(pieces):
                 end = offset + records.end
-                if not records.is_too_long:
-                    yield offset, records
+                block = memoryview(records.buffer)
+                for start, line_end, stop in records.lines() if not records.is_too_long else ():
+                    if match := wanted.search(records.buffer, start, line_end):
+                        is_last = stop == records.end == records.size
+                        texts = bytes(block[start:line_end]), bytes(block[line_end:stop])
+                        yield Found(offset + start, match, *texts, is_last, is_last and records.is_cut)
             if failure := pieces.failure():
                 self._problem(end, *failure)
 
-    def _is_repeated(self, record: memoryview) -> bool:
+    def _is_repeated(self, found: Found) -> bool:
         """Whether this record stood in the log before, which was appended to itself, or shipped twice.
 
         Each has its moment: torch writes no two that are equal.
         """
         before = len(self._known)
-        self._known.add(hash(bytes(record)))
+        self._known.add(hash((found.line, found.rest)))
         return len(self._known) == before
 
     def _problem(self, at: int, kind: str, message: str) -> None:
