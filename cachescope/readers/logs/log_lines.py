@@ -2,7 +2,7 @@ r"""The lines of a log, ended by ``\n`` alone, and runs of lines that begin with
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container
 from typing import Final
 
 from cachescope.readers.logs.byte_source import Pieces
@@ -10,8 +10,6 @@ from cachescope.readers.logs.byte_source import Pieces
 _READ_BYTES: Final = 1 << 18
 _MOST_BYTES_OF_A_LINE: Final = 16 << 20
 """Torch's longest lines are texts of fields: some hundred kilobytes."""
-# Few messages are longer than a few lines.
-_FIRST_WINDOW: Final = 1 << 10
 
 
 class Lines:
@@ -83,47 +81,28 @@ class Lines:
         return size
 
     def take_continued(
-        self, prefix: bytes, known: Mapping[bytes, object], is_wanted: Callable[[bytes], bool]
+        self, prefix: bytes, known: Container[bytes], is_wanted: Callable[[bytes], bool]
     ) -> list[bytes]:
-        """The texts after a prefix in the next lines, as long as each line has the prefix and a known or wanted text.
+        """The texts after a prefix in the next lines, as long as each line has the prefix, an end, and a known or wanted text.
 
         It also stops after about 16 MiB.
         """
         taken: list[bytes] = []
-        size = 0
-        between = b"\n" + prefix
-        window = _FIRST_WINDOW
-        while self._data.startswith(prefix, self._at):
-            start = self._at + len(prefix)
-            texts = self._data[start : start + window].split(between)
-            texts.pop()  # may continue after the window
-            count = _count_wanted(texts, known, is_wanted)
-            if count:
-                taken += texts[:count]
-                passed = sum(map(len, texts[:count])) + count * len(between)
-                self._at += passed
-                size += passed
-            if count < len(texts) or not count:
-                text = self._take_one(start if not count else self._at + len(prefix), is_wanted)
-                if text is None:
+        size, width = 0, len(prefix)
+        while size <= _MOST_BYTES_OF_A_LINE and self._data.startswith(prefix, self._at):
+            end = self._data.find(b"\n", self._at)
+            if end < 0:
+                if len(self._data) - self._at > _MOST_BYTES_OF_A_LINE or not self._read():
                     break
-                taken.append(text)
-                size += len(text)
-            if size > _MOST_BYTES_OF_A_LINE:
+                continue
+            text = self._data[self._at + width : end]
+            if len(text) > _MOST_BYTES_OF_A_LINE - width or (text not in known and not is_wanted(text)):
                 break
-            window = min(4 * window, _READ_BYTES)
+            taken.append(text)
+            size += len(text)
+            self._at = end + 1
         self.number += len(taken)
         return taken
-
-    def _take_one(self, start: int, is_wanted: Callable[[bytes], bool]) -> bytes | None:
-        skipped = start - self._at
-        end = self._line_end()
-        text = self._data[self._at + skipped : end]
-        if not is_wanted(text) or end - self._at > _MOST_BYTES_OF_A_LINE:
-            return None
-        self.is_whole = end < len(self._data)
-        self._at = end + 1
-        return text
 
     def _read(self) -> bool:
         read = self._pieces.read_into(memoryview(self._space))
@@ -131,13 +110,3 @@ class Lines:
         self._at = 0
         self.bytes += read
         return read > 0
-
-
-def _count_wanted(
-    texts: list[bytes], known: Mapping[bytes, object], is_wanted: Callable[[bytes], bool]
-) -> int:
-    """How many texts, from the first on, are a single line each and known or wanted."""
-    for at, found in enumerate(map(known.get, texts)):
-        if found is None and (b"\n" in texts[at] or not is_wanted(texts[at])):
-            return at
-    return len(texts)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from array import array
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import IO, Final
 
@@ -245,7 +245,7 @@ def _components_with(lines: list[bytes], new: list[int]) -> Iterator[tuple[int, 
 def _messages(
     lines: Lines,
     leads: LauncherPrefixes,
-    known: Mapping[bytes, int],
+    known: Container[bytes],
     last: Mapping[Stream, Head],
     on_other: Callable[[bytes, int], None],
 ) -> Iterator[Message]:

@@ -83,14 +83,13 @@ def test_the_head_is_not_consumed(size: int) -> None:
     assert (lines.take(), lines.take()) == (b"cd", None)
 
 
-@pytest.mark.parametrize("window", [2, 5, 1000])
 @pytest.mark.parametrize(("data", "taken", "rest"), [
     (b"P a\nP b\nx\n", [b"a", b"b"], b"x"),
     (b"P a\nP -b\nP c\n", [b"a"], b"P -b"),
     (b"P -a\n", [], b"P -a"),
     (b"x\nP a\n", [], b"x"),
-    (b"P a\nP longer than a window\nP c\nP -d\n", [b"a", b"longer than a window", b"c"], b"P -d"),
-    (b"P a\nP b", [b"a", b"b"], None),
+    (b"P a\nP longer\nP c\nP -d\n", [b"a", b"longer", b"c"], b"P -d"),
+    (b"P a\nP b", [b"a"], b"P b"),
     (b"P a\n\nP b\n", [b"a"], b""),
     (b"", [], None),
 ])  # fmt: skip
@@ -98,12 +97,10 @@ def test_lines_that_continue_a_message(
     data: bytes,
     taken: list[bytes],
     rest: bytes | None,
-    window: int,
     size: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(log_lines, "_READ_BYTES", max(size, 3))
-    monkeypatch.setattr(log_lines, "_FIRST_WINDOW", window)
     lines = lines_of(b"first\n" + data)
     assert lines.take() == b"first"
     lines.head(2)
