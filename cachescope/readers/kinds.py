@@ -20,6 +20,8 @@ from cachescope.terms import AOT_COMPILE, AOT_KEY, AOTINDUCTOR, MEGA_CACHE, STAN
 
 HEAD_BYTES: Final = 256
 """How many bytes tell what is shipped by itself."""
+PROBE_BYTES: Final = 1 << 14
+"""How many bytes nearly always tell what a log is."""
 LOG_HEAD_BYTES: Final = 4 << 20
 """A job's log may begin with pages of other output before torch's first line."""
 
@@ -77,12 +79,8 @@ _ZIP: Final = b"PK\x03\x04"
 
 def kind_of_log(path: str, head: bytes) -> Literal["trace", "text"] | None:
     """Which log of torch a file with these first bytes is; None if it is none. Raises `SourceError` if several are packed in it."""
-    for begins in (head, b""):
-        # A log may begin with foreign text, or with the rest of a record that is larger than the head.
-        # Checking a lock asks what files are, and loads nothing that reads logs.
-        from cachescope.readers.logs.byte_source import read_head
-
-        begins = begins or read_head(path, LOG_HEAD_BYTES)
+    # A log may begin with foreign text, or with the rest of a long record: nearly all are known by less.
+    for begins in (head[:PROBE_BYTES], head):
         is_trace = looks_like_trace_log(begins)
         if is_trace or looks_like_text_log(begins):
             if is_tar(head):

@@ -18,6 +18,7 @@ from cachescope.readers.directory.places import ROOT, Place
 from cachescope.readers.directory.vllm_places import TREE
 from cachescope.readers.kinds import (
     LOG_HEAD_BYTES,
+    PROBE_BYTES,
     check_is_stored,
     is_log_file,
     is_tar,
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
     from cachescope.readers.index.kept_logs import Index
 
 
-_PROBE_BYTES: Final = 1 << 14
 # A key of `torch._dynamo.utils.counters["inductor"]`, as a program prints it.
 _COUNTER: Final = re.compile(rb"['\"]fxgraph_cache_(hit|miss|bypass)['\"]: (\d{1,12})")
 # What looks like a line of torch's caches, whatever stands before it: the words of a lookup, or a logger of the caches.
@@ -193,7 +193,7 @@ def _counters_in(text: bytes) -> str:
 def _expand(path: str) -> list[str]:
     if os.path.isfile(path):
         check_is_stored(path)
-        head = read_head(path, _PROBE_BYTES)
+        head = read_head(path, PROBE_BYTES)
         if is_tar(head) or is_zip(head):
             from cachescope.readers.archives import is_archive, unpacked
 
@@ -252,14 +252,9 @@ def _is_looked_into(path: str) -> bool:
 
 def _find_file(path: str, reading: Reading) -> Iterator[tuple[Kind, str]]:
     try:
-        kind = _kind_of_file(path)
+        yield from ((kind, path) for kind in _kinds_of_file(path))
     except SourceError as error:
         note_source(error, reading)
-        return
-    if kind is not None:
-        yield kind, path
-    if (kind is None or kind in _LOGS) and looks_like_vllm_log(read_head(path, LOG_HEAD_BYTES)):
-        yield "vLLM log", path
 
 
 def _find_remote(address: str, reading: Reading) -> Iterator[tuple[Kind, str]]:
@@ -297,26 +292,30 @@ def _is_of_cache(item: os.DirEntry[str], around: Place) -> bool:
     return item.is_symlink() or known or (item.is_dir() and looks_like_cache_dir(item.path))
 
 
-def _kind_of_file(path: str) -> Kind | None:
+def _kinds_of_file(path: str) -> list[Kind]:
+    """What a file is; a log of torch may be one of vLLM, too."""
     if not os.path.exists(path):
         raise SourceError(path, "this link leads nowhere", "missing")
     if not os.access(path, os.R_OK):
         raise SourceError(path, "cannot be read: permission denied")
     check_is_stored(path)
     if is_log_file(path):
-        return "logs in columns"
-    head = read_head(path, _PROBE_BYTES)
+        return ["logs in columns"]
+    head = read_head(path, LOG_HEAD_BYTES)
     if shipped_kind(path, head) is not None:
-        return "shipped"
+        return ["shipped"]
     if looks_like_snapshot(head):
-        return "snapshot"
+        return ["snapshot"]
     if looks_like_dump(head):
-        return "dump"
-    return kind_of_log(path, head)
+        return ["dump"]
+    of_torch = kind_of_log(path, head)
+    found: list[Kind] = [] if of_torch is None else [of_torch]
+    return [*found, "vLLM log"] if looks_like_vllm_log(head) else found
 
 
 def _kind_at_address(address: str) -> Kind | SourceError | None:
     try:
-        return kind_of_log(address, read_head(address, _PROBE_BYTES))
+        heads = (read_head(address, size) for size in (PROBE_BYTES, LOG_HEAD_BYTES))
+        return next(filter(None, (kind_of_log(address, head) for head in heads)), None)
     except SourceError as error:
         return error

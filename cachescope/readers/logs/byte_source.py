@@ -248,7 +248,8 @@ def read_head(path: str, size: int = 1 << 16) -> bytes:
     """The first bytes of a file, decompressed; if it is damaged, the bytes before the damage."""
     try:
         with open_bytes(path, ahead_bytes=size) as stream:
-            return stream.read(size)
+            space = bytearray(size)
+            return bytes(space[: Pieces(stream).read_into(memoryview(space))])
     except FAILURES:
         return b""
 

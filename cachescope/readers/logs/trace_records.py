@@ -34,7 +34,7 @@ _MOST_BYTES_OF_A_RECORD: Final = 16 << 20
 """Torch's longest records are hash details with the code of a large graph: some megabytes."""
 RECORD_START: Final = re.compile(rb"\n[^\t]")
 # Empty lines end a record too, as many as there are.
-_BEFORE_RECORD: Final = re.compile(rb"\n(?=[^\t\n])|\n\n++")
+_BEFORE_RECORD: Final = re.compile(rb"\n(?=[^\t])\n*+")
 
 COMPILE_EVENT: Final = "inductor_compile"
 _STRAYS: Final = re.compile(rb"([^VIWEC\t\n][^\n]*+)(?:\n++\1(?=\n))*+\n*+")
