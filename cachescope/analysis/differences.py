@@ -8,6 +8,7 @@ from functools import lru_cache
 from os.path import commonprefix
 from typing import Final
 
+from cachescope.analysis.aot_config import aot_config_parts, argument_name
 from cachescope.analysis.graphs import graph_diff, inner_graphs
 from cachescope.analysis.process_values import DiffersBy, Sides, differs_by
 from cachescope.components import Detail
@@ -53,7 +54,7 @@ class FieldChange:
     summary : str
         One line.
     parts : tuple of (name, before, after)
-        The parts of a tensor's metadata, or the settings in pickled bytes, that differ.
+        The parts that differ: of a tensor's metadata, of ``aot_config``, settings in pickled bytes.
     diff : str
         Unified diff of the graph's code.
     process_values : DiffersBy or None
@@ -94,7 +95,7 @@ def field_changes(
         if old is not None and new is not None:
             change = _with_process_values(change, old, new, sides)
         changes.append(change)
-    return _with_static_inputs(changes, details, before, after)
+    return _with_what_inputs_are(changes, details, before, after)
 
 
 def component_change(details: HashDetails, before: int | None, after: int | None) -> FieldChange:
@@ -109,22 +110,33 @@ def _changed(old: Detail | None, new: Detail | None) -> FieldChange:
     return field_change(one.field, *texts)
 
 
-def _with_static_inputs(
+def _with_what_inputs_are(
     changes: list[FieldChange], details: HashDetails, before: int, after: int
 ) -> list[FieldChange]:
-    """The changes, where it is noted which inputs are of the model."""
-    if not any(change.kind == "tensor" and _INPUT.fullmatch(change.field) for change in changes):
+    """The changes, those of inputs with their names in the program and whether they are of the model, as far as that is noted."""
+    inputs = {change.field: change for change in changes if _INPUT.fullmatch(change.field)}
+    if not inputs:
         return changes
     # Where one has more inputs, they have other numbers before.
     static = static_inputs(details, after)
-    if not any(change.kind in ("new", "gone") and _INPUT.fullmatch(change.field) for change in changes):
+    if not any(change.kind in ("new", "gone") for change in inputs.values()):
         static &= static_inputs(details, before)
-    return [
-        replace(change, is_static=True)
-        if (match := _INPUT.fullmatch(change.field)) and int(match[1]) in static
-        else change
-        for change in changes
-    ]
+    configs = [_text(details, one, "aot_config") for one in (before, after)]
+
+    def told(change: FieldChange) -> FieldChange:
+        number = int(change.field[len("example_inputs[") : -1])
+        texts = change.before, change.after
+        called = {
+            argument_name(config, number)
+            for config, text in zip(configs, texts, strict=True)
+            if text is not None
+        }
+        name = called.pop() if len(called) == 1 else None
+        summary = change.summary if name is None else f"{name}, {change.summary}"
+        is_static = change.kind == "tensor" and number in static
+        return replace(change, summary=summary, is_static=is_static)
+
+    return [told(change) if change.field in inputs else change for change in changes]
 
 
 def static_inputs(details: HashDetails, set_code: int) -> frozenset[int]:
@@ -193,15 +205,17 @@ def _are_texts(old: Detail, new: Detail) -> bool:
 def field_change(field: str, before: str | None, after: str | None) -> FieldChange:
     """What changed in one field whose hash differs, from the texts torch printed."""
     if before is None:
-        return FieldChange(field, "new", None, after, f"not there -> {short(after or '')}")
+        return FieldChange(field, "new", None, after, f"not there -> {_in_short(after or '')}")
     if after is None:
-        return FieldChange(field, "gone", before, None, f"{short(before)} -> not there")
+        return FieldChange(field, "gone", before, None, f"{_in_short(before)} -> not there")
     if field == "gm":
         return _graph_change(field, before, after)
     if (old := _tensor_parts(before)) and (new := _tensor_parts(after)):
         return _tensor_change(field, before, after, old, new)
     if _OPAQUE.search(before) or _OPAQUE.search(after):
         return _bytes_change(field, before, after)
+    if field == "aot_config" and (parts := aot_config_parts(before, after)):
+        return FieldChange(field, "value", before, after, _parts_text(parts), parts)
     if _ADDRESS.sub("0x…", before) == _ADDRESS.sub("0x…", after):
         summary = f"the hashes differ and the printed value does not: {short(after)}"
         return FieldChange(field, "opaque", before, after, summary)
@@ -215,7 +229,7 @@ def _bytes_change(field: str, before: str, after: str) -> FieldChange:
     names = [name for name in old if name in new]
     parts = tuple((name, old[name], new[name]) for name in names if old[name] != new[name])
     if parts:
-        return FieldChange(field, "value", before, after, "; ".join(_part(*part) for part in parts), parts)
+        return FieldChange(field, "value", before, after, _parts_text(parts), parts)
     summary = "opaque bytes, which torch hashes and does not spell out, differ"
     if names:
         open_names = sum(old[name] in (FLAG, NUMBER) for name in names)
@@ -230,6 +244,14 @@ def short(text: str, length: int = _CUT) -> str:
     """One line of at most `length` characters; a cut is marked."""
     flat = " ".join(text.split())
     return flat if len(flat) <= length else flat[: length - 1] + "…"
+
+
+def _in_short(text: str) -> str:
+    """A value in one line; of a tensor its type and shape."""
+    parts = _tensor_parts(text)
+    if not {"dtype", "shape"} <= parts.keys():
+        return short(text)
+    return f"{parts['dtype']} {_plain(parts['shape'])}"
 
 
 def _contrast(before: str, after: str) -> str:
@@ -296,8 +318,11 @@ def _tensor_change(
             "values of a constant differ"
         )
         return FieldChange(field, "tensor", before, after, summary)
-    summary = "; ".join(_part(*part) for part in parts)
-    return FieldChange(field, "tensor", before, after, summary, parts)
+    return FieldChange(field, "tensor", before, after, _parts_text(parts), parts)
+
+
+def _parts_text(parts: tuple[tuple[str, str, str], ...]) -> str:
+    return "; ".join(_part(*part) for part in parts)
 
 
 def _part(name: str, before: str, after: str) -> str:

@@ -272,12 +272,14 @@ class ReplacedGraphs:
             return self._like_entry(row, at)
         # Runs of a fleet have the same graphs in the same places.
         forms: dict[tuple[int | None, str | None], int] = {}
+        own = self._graphs_of(_stream_of(row))
         for stream in [] if is_named(row) else streams:
             of_stream = self._of_stream[stream]
             end = bisect_left(of_stream, at)
             for one in of_stream[max(end - _GRAPHS_TRIED, 0) : end]:
                 other = self._history.lookups[one]
-                if other.detail_set is not None and self._history.graph[one] != self._history.graph[at]:
+                # A graph that its run has as well was not replaced in it.
+                if other.detail_set is not None and self._history.graph[one] not in own:
                     forms.setdefault((self._history.graph[one], other.compile_id), one)
         lookups, aligner = self._history.lookups, self.aligner
         alike = [one for one in forms.values() if aligner.may_be_alike(lookups[one], row)]
@@ -306,6 +308,10 @@ class ReplacedGraphs:
     def _of_stream(self) -> dict[_Stream, list[int]]:
         lookups = self._history.lookups
         return by_key(((row.run, row.cache, row.direction), at) for at, row in enumerate(lookups))
+
+    @kept
+    def _graphs_of(self, stream: _Stream) -> frozenset[int | None]:
+        return frozenset(self._history.graph[at] for at in self._of_stream[stream])
 
     @cached_property
     def _runs_of_kind(self) -> tuple[_Runs, _Runs]:

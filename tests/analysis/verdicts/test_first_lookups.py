@@ -39,6 +39,13 @@ def test_a_graph_that_no_earlier_run_had_is_new_in_a_warm_cache(name: str, recor
     assert first_lookups(first) == [(COLD, "", (0,))]
 
 
+@pytest.mark.parametrize("name", ["new_graph", "new_graph_fx"])
+def test_a_graph_is_new_where_the_run_has_each_graph_that_it_is_like(name: str, recording: Recording) -> None:
+    # A text log names no functions, and the graphs before are alike; but none of them was replaced.
+    logs = sorted((recording("2.13.0", name) / "text").iterdir())
+    assert first_lookups(*logs) == [(COLD, "", (0,)), (NEW, "new graph", (1,))]
+
+
 @pytest.mark.parametrize(("version", "name"), [
     # What others stored may lie on another machine, and a trace does not say that torch could not write.
     ("2.13.0", "two_programs"), ("2.6.0", "entries_not_writable"),

@@ -1,0 +1,127 @@
+"""The field ``aot_config`` in words: which arguments of a graph have other names, and which settings differ.
+
+torch prints a tuple (torch/_functorch/_aot_autograd/autograd_cache.py, `_reduce_aot_config`): eight values from 2.4 on, ten from
+2.13 on. One of them lists where Dynamo found each argument, as objects of torch/_dynamo/source.py.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from functools import lru_cache
+from typing import Final
+
+from cachescope.keys.printed_values import parsed_expression
+from cachescope.wording import listed
+
+_FIRST: Final = (
+    "num_params_buffers",
+    "keep_inference_input_mutations",
+    "is_export",
+    "no_tangents",
+    "dynamic_shapes",
+    "arguments",
+)
+_LAST: Final = ("enable_log", "pre_dispatch")
+_LAYOUTS: Final = (
+    (*_FIRST, "static_input_indices", *_LAST, "precompile_backend_id"),
+    (*_FIRST, *_LAST),
+)
+_VALUES: Final = {
+    "arguments": r"\[(.*)\]",
+    "static_input_indices": r"(\[[\d, ]*\]|None)",
+    "precompile_backend_id": r"([^\[\]]+)",
+}
+_PATTERNS: Final = tuple(
+    re.compile(r"\(" + ", ".join(_VALUES.get(name, r"(\w+)") for name in layout) + r"\)", re.DOTALL)
+    for layout in _LAYOUTS
+)
+# A source within another one follows a name and an equals sign. What DDPOptimizer cut in two has inputs without one.
+_NEXT_SOURCE: Final = re.compile(r", (?=\w+Source\(|None(?:,|$))")
+_OF_A_MODULE: Final = ("._modules", "._parameters", "._buffers")
+_SHOWN: Final = 2
+
+
+def aot_config_parts(before: str, after: str) -> tuple[tuple[str, str, str], ...]:
+    """The parts of two printed ``aot_config`` that differ: name, before, after; empty where that is not told from the texts.
+
+    Examples
+    --------
+    >>> text = "(0, True, False, False, False, [LocalSource(local_name='x', is_input=True)], True, False)"
+    >>> aot_config_parts(text, text.replace("'x'", "'y'").replace("(0", "(1"))
+    (('num_params_buffers', '0', '1'), ('arguments', 'x', 'y'))
+    """
+    old, new = _values(before), _values(after)
+    parts = []
+    for name in [name for name in old if name in new and old[name] != new[name]]:
+        sides = _arguments(old[name], new[name]) if name == "arguments" else (old[name], new[name])
+        if sides[0] != sides[1]:
+            parts.append((name, *sides))
+    return tuple(parts)
+
+
+def argument_name(text: str, number: int) -> str | None:
+    """The name that the program has for an input of a graph; None where it is not told.
+
+    Examples
+    --------
+    >>> argument_name("(0, True, False, False, False, [LocalSource(local_name='x', is_input=True)], True, False)", 0)
+    'x'
+    """
+    found = _values(text)
+    # Parameters that Dynamo did not make inputs come first there.
+    sources = _NEXT_SOURCE.split(found["arguments"]) if found.get("num_params_buffers") == "0" else []
+    return _name(sources[number]) if number < len(sources) else None
+
+
+@lru_cache(maxsize=64)
+def _values(text: str) -> dict[str, str]:
+    for layout, pattern in zip(_LAYOUTS, _PATTERNS, strict=True):
+        if match := pattern.fullmatch(text):
+            return dict(zip(layout, match.groups(), strict=True))
+    return {}
+
+
+def _arguments(before: str, after: str) -> tuple[str, str]:
+    """The arguments that only one side has; where there are none, all in their order."""
+    old, new = _NEXT_SOURCE.split(before), _NEXT_SOURCE.split(after)
+    gone, added = Counter(old) - Counter(new), Counter(new) - Counter(old)
+    if gone or added:
+        old, new = list(gone.elements()), list(added.elements())
+    return _names(old), _names(new)
+
+
+def _names(sources: list[str]) -> str:
+    shown = [_name(source) or source for source in sources[:_SHOWN]]
+    return listed(shown, _SHOWN, others=len(sources) - len(shown)) or "not there"
+
+
+def _name(source: str) -> str | None:
+    """An argument as the program names it: ``self.layer.weight``; None for one whose source is of another kind."""
+    try:
+        return _path(parsed_expression(source))
+    except (ValueError, RecursionError):
+        return None
+
+
+def _path(node: ast.expr) -> str:
+    match node:
+        case ast.Call(func=ast.Name(kind), args=[], keywords=keywords):
+            found = {keyword.arg: keyword.value for keyword in keywords}
+        case _:
+            raise ValueError("no source of torch/_dynamo/source.py")
+    match found:
+        case {"local_name": ast.Constant(str(name))} | {"global_name": ast.Constant(str(name))}:
+            return name
+        case {"base": base, "member": ast.Constant(str(member))}:
+            return f"{_path(base)}.{member}"
+        case {"base": base, "index": ast.Constant(index)}:
+            path = _path(base)
+            if isinstance(index, str) and path.endswith(_OF_A_MODULE):
+                return f"{path.rpartition('.')[0]}.{index}"
+            return f"{path}[{index!r}]"
+        case {"base": base} if kind.endswith("NNModuleSource"):
+            return _path(base)
+        case _:
+            raise ValueError(f"not known: {kind}")
