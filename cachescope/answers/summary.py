@@ -92,7 +92,8 @@ MAY_BE_NO_LOOKUP: Final = "caching was off, nothing was compiled (as by torch.ex
 
 def _no_lookup(facts: Facts) -> str:
     if facts.runs:
-        return f"no lookup is recorded in {plural(len(facts.runs), 'run')}: {MAY_BE_NO_LOOKUP}"
+        failed = "compiles failed, " if any(run.failed_compiles for run in facts.runs.values()) else ""
+        return f"no lookup is recorded in {plural(len(facts.runs), 'run')}: {failed}{MAY_BE_NO_LOOKUP}"
     if facts.entries:
         size = sum(entry.size_bytes or 0 for entry in facts.entries.values())
         return f"no lookups were read; {plural(len(facts.entries), 'entry', 'entries')} of {file_size(size)}"

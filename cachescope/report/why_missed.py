@@ -191,9 +191,10 @@ def failed_lines(read: Recording, runs: Collection[int] | None) -> list[Line]:
         lines.append(Line(listed(map(short, places), _FAILED_SHOWN), 6, "dim", hang=3))
     lines += rest(len(of_error) - _FAILED_SHOWN, "error", "in scope.runs", 3)
     numbers = {row.run for row in of_runs}
-    compiles = sum(row.run in numbers for row in read.compiles_read[0].rows)
-    # What was collected has the errors alone.
-    of = f"{len(failed)} of {plural(max(compiles, len(failed)), 'compile')}"
+    compiles = [row for row in read.compiles_read[0].rows if row.run in numbers]
+    # What was collected has the errors alone, each once.
+    count = max(sum(row.error is not None for row in compiles), len(failed))
+    of = f"{count:,} of {plural(max(len(compiles), count), 'compile')}"
     return titled(f"{of} failed (torch ran these functions without compiling them, or raised):", lines)
 
 

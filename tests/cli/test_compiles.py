@@ -72,6 +72,17 @@ def test_a_compile_that_failed_is_said_to_have_failed(run: Run, recording: Recor
     assert failed == len(told) and f"; {failed} failed" in text
 
 
+def test_one_error_in_two_processes_is_two_failed_compiles(
+    run: Run, recording: Recording, tmp_path: Path
+) -> None:
+    traces = (recording("2.13.0", "failed_codegen") / "trace").iterdir()
+    failed = next(trace for trace in map(Path.read_bytes, traces) if b"no code for this graph" in trace)
+    (tmp_path / "first").write_bytes(failed)
+    (tmp_path / "second").write_bytes(re.sub(rb"(?m)^(V\d+ [\d:.]+) \d+", rb"\1 77", failed))
+    assert "2 of 2 compiles failed" in run("explain", tmp_path).out
+    assert "2 failed" in run("compiles", tmp_path).out
+
+
 def test_a_size_with_other_guards_in_another_process_is_told_apart(run: Run, recording: Recording) -> None:
     text = " ".join(run("compiles", recording("2.13.0", "dynamic_guards") / "trace").out.split())
     for said in (
