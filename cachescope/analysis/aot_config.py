@@ -52,7 +52,7 @@ def aot_config_parts(before: str, after: str) -> tuple[tuple[str, str, str], ...
     >>> aot_config_parts(text, text.replace("'x'", "'y'").replace("(0", "(1"))
     (('num_params_buffers', '0', '1'), ('arguments', 'x', 'y'))
     """
-    old, new = _values(before), _values(after)
+    old, new = aot_config_values(before), aot_config_values(after)
     parts = []
     for name in [name for name in old if name in new and old[name] != new[name]]:
         sides = _arguments(old[name], new[name]) if name == "arguments" else (old[name], new[name])
@@ -69,14 +69,15 @@ def argument_name(text: str, number: int) -> str | None:
     >>> argument_name("(0, True, False, False, False, [LocalSource(local_name='x', is_input=True)], True, False)", 0)
     'x'
     """
-    found = _values(text)
+    found = aot_config_values(text)
     # Parameters that Dynamo did not make inputs come first there.
     sources = _NEXT_SOURCE.split(found["arguments"]) if found.get("num_params_buffers") == "0" else []
     return _name(sources[number]) if number < len(sources) else None
 
 
 @lru_cache(maxsize=64)
-def _values(text: str) -> dict[str, str]:
+def aot_config_values(text: str) -> dict[str, str]:
+    """The parts of a printed ``aot_config`` by their names in torch; empty for any other text."""
     for layout, pattern in zip(_LAYOUTS, _PATTERNS, strict=True):
         if match := pattern.fullmatch(text):
             return dict(zip(layout, match.groups(), strict=True))

@@ -8,7 +8,7 @@ from functools import lru_cache
 from os.path import commonprefix
 from typing import Final
 
-from cachescope.analysis.aot_config import aot_config_parts, argument_name
+from cachescope.analysis.aot_config import aot_config_parts, aot_config_values, argument_name
 from cachescope.analysis.graphs import graph_diff, inner_graphs
 from cachescope.analysis.process_values import DiffersBy, Sides, differs_by
 from cachescope.components import Detail
@@ -30,10 +30,7 @@ _INNER_SHOWN: Final = 3
 _LONG: Final = 80
 _CONTEXT: Final = 24
 _STATIC_OF_FX: Final = "fx_kwargs[static_input_idxs]"
-_LISTED_NUMBERS: Final = re.compile(r"\[([\d, ]*)\]")
-# torch 2.13 to 2.15, torch/_functorch/_aot_autograd/autograd_cache.py, `_reduce_aot_config`: between the sources of
-# the arguments and two flags stand the `static_input_indices`.
-_IN_AOT_CONFIG: Final = re.compile(r"\], \[([\d, ]*)\], (?:True|False), (?:True|False)\b")
+_LISTED_NUMBERS: Final = re.compile(r"\[[\d, ]*\]")
 # The code of a graph that Dynamo made, in every version: def forward(self, p_0 : torch.nn.parameter.Parameter, …):
 _FORWARD: Final = "def forward(self, "
 _PARAMETER: Final = ": torch.nn.parameter.Parameter"
@@ -148,9 +145,10 @@ def static_inputs(details: HashDetails, set_code: int) -> frozenset[int]:
         return frozenset()
     inputs = _inputs_of_code(_text(details, set_code, "gm"))
     found = {number for number, name in enumerate(inputs) if name.endswith(_PARAMETER)}
-    for field, pattern in ((_STATIC_OF_FX, _LISTED_NUMBERS), ("aot_config", _IN_AOT_CONFIG)):
-        if match := pattern.search(_text(details, set_code, field)):
-            found.update(map(int, re.findall(r"\d+", match[1])))
+    of_autograd = aot_config_values(_text(details, set_code, "aot_config")).get("static_input_indices", "")
+    for text in (_text(details, set_code, _STATIC_OF_FX), of_autograd):
+        if _LISTED_NUMBERS.fullmatch(text):
+            found.update(map(int, re.findall(r"\d+", text)))
     return frozenset(found)
 
 
