@@ -274,13 +274,15 @@ class ReplacedGraphs:
         forms: dict[tuple[int | None, str | None], int] = {}
         own = self._graphs_of(_stream_of(row))
         for stream in [] if is_named(row) else streams:
-            of_stream = self._of_stream[stream]
+            of_stream, before = self._of_stream[stream], self._graphs_of(stream)
             end = bisect_left(of_stream, at)
             for one in of_stream[max(end - _GRAPHS_TRIED, 0) : end]:
                 other = self._history.lookups[one]
-                # A graph that its run has as well was not replaced in it.
-                if other.detail_set is not None and self._history.graph[one] not in own:
-                    forms.setdefault((self._history.graph[one], other.compile_id), one)
+                graph = self._history.graph[one]
+                # A graph that its run has as often was not replaced in it.
+                is_kept = graph == self._history.graph[at] or own[graph] >= before[graph]
+                if other.detail_set is not None and not is_kept:
+                    forms.setdefault((graph, other.compile_id), one)
         lookups, aligner = self._history.lookups, self.aligner
         alike = [one for one in forms.values() if aligner.may_be_alike(lookups[one], row)]
         return max(alike, key=lambda one: aligner.code_likeness(lookups[one], row), default=None)
@@ -310,8 +312,8 @@ class ReplacedGraphs:
         return by_key(((row.run, row.cache, row.direction), at) for at, row in enumerate(lookups))
 
     @kept
-    def _graphs_of(self, stream: _Stream) -> frozenset[int | None]:
-        return frozenset(self._history.graph[at] for at in self._of_stream[stream])
+    def _graphs_of(self, stream: _Stream) -> Counter[int | None]:
+        return Counter(self._history.graph[at] for at in self._of_stream[stream])
 
     @cached_property
     def _runs_of_kind(self) -> tuple[_Runs, _Runs]:

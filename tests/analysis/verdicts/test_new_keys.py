@@ -110,6 +110,22 @@ X2 = {**G, "x": "2"}
 NEW_GRAPH = {**G, "gm": "def forward(self, z):\n    return (torch.sort(torch.erf(z)),)"}
 
 
+@pytest.mark.parametrize(("again", "evidence"), [(2, "inferred"), (1, "not_known"), (0, "not_known")])
+def test_a_graph_that_the_run_has_as_often_as_before_was_not_replaced(again: int, evidence: str) -> None:
+    """The same layer twice; then a graph like it, and the layer so many times: one of them may have been edited."""
+
+    def layers(at: float, count: int, outcome: str) -> list[Made]:
+        return [
+            key("1", at + n, outcome=outcome, compile_id=f"{n}/0", **{**UNNAMED, "took": None})
+            for n in range(count)
+        ]
+
+    before = run(*layers(0, 2, "full_miss"), **HERE)
+    after = run(*layers(10, again, "hit"), key("2", 20, EDITED, compile_id="5/0", **UNNAMED), **HERE)
+    row = last(before, after)
+    assert (row["verdict"], row["evidence"]) == ("first_lookup", evidence)
+
+
 def below_autograd(first: Details | None, second: Details | None, **told: Any) -> tuple[Run, Run]:
     """Two processes with another graph each, below AOTAutograd keys of these details."""
     return (
