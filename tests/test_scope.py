@@ -16,6 +16,7 @@ import cachescope
 from cachescope.columns import pandas_type
 from cachescope.frames.described import FRAMES
 from cachescope.rows import columns_of
+from cachescope.samples import sample_names
 from tests.conftest import Recording
 
 FROM_SOURCES = ("runs", "lookups", "misses", "causes", "entries", "contexts", "devices", "problems")
@@ -62,24 +63,31 @@ def test_empty_sources_give_frames_of_the_same_types(recording: Recording) -> No
 
 
 @pytest.mark.slow
-def test_saved_and_read_back_is_the_same(scope: cachescope.Scope, tmp_path: Path) -> None:
+@pytest.mark.parametrize("sample", sample_names())
+def test_saved_and_read_back_is_the_same(sample: str, tmp_path: Path) -> None:
+    """Every frame of every shipped recording: of logs, directories, snapshots, pre-flights and vLLM."""
+    scope = cachescope.read(cachescope.sample(sample))
     scope.save(tmp_path / "saved")
     again = cachescope.read(tmp_path / "saved")
-    for name in FROM_SOURCES:
-        pd.testing.assert_frame_equal(getattr(again, name), getattr(scope, name))
+    frames = {
+        name: getattr(scope, name) for name in FRAMES if isinstance(getattr(scope, name, None), pd.DataFrame)
+    }
+    assert len(frames) >= 30
+    for name, frame in frames.items():
+        pd.testing.assert_frame_equal(getattr(again, name), frame)
+    assert repr(again) == repr(scope)
+
+
+def test_what_is_saved_takes_the_place_of_a_saved_scope_and_of_nothing_else(
+    scope: cachescope.Scope, tmp_path: Path
+) -> None:
+    for _ in range(2):
+        scope.save(tmp_path / "saved")
     key = scope.lookups["cache_key"].iloc[-1]
-    assert again.hash_details(key).equals(scope.hash_details(key)) and repr(again) == repr(scope)
-    again.save(tmp_path / "saved")
+    assert cachescope.read(tmp_path / "saved").hash_details(key).equals(scope.hash_details(key))
     (tmp_path / "mine").mkdir()
     with pytest.raises(FileExistsError):
         scope.save(tmp_path / "mine")
-
-
-def test_a_damaged_saved_scope_is_refused_in_one_line(scope: cachescope.Scope, tmp_path: Path) -> None:
-    scope.save(tmp_path / "saved")
-    (tmp_path / "saved" / "lookups.parquet").write_bytes(b"PAR1 no")
-    with pytest.raises(cachescope.SourceError, match="cannot be read"):
-        cachescope.read(tmp_path / "saved")
 
 
 def changed_in_last_run(scope: cachescope.Scope) -> set[str]:
@@ -100,12 +108,6 @@ def test_the_baseline_can_be_chosen(scope: cachescope.Scope) -> None:
     assert changed_in_last_run(scope.with_baseline("nearest")) == REST
     first = scope.lookups["cache_key"].iloc[1]
     assert changed_in_last_run(scope.with_baseline(first[:12])) == REST | {FUSION}
-
-
-@pytest.mark.parametrize("baseline", [17, "fzzzz", "latest"])
-def test_a_baseline_that_is_not_there_is_an_error(baseline: str | int, scope: cachescope.Scope) -> None:
-    with pytest.raises(cachescope.NotFoundError):
-        scope.with_baseline(baseline)
 
 
 def test_entries_alone_are_a_baseline_for_one_slow_run(recording: Recording, tmp_path: Path) -> None:
@@ -191,12 +193,6 @@ def test_a_snapshot_of_this_torch_becomes_a_context(tmp_path: Path, caching_cont
     assert context.torch_version_hash == snapshot["context"]["compile_context"]["torch_version_hash"]
     everything = {"runtime_context": True, "compile_context": True}
     assert cachescope.isolation_key(snapshot["context"]) == caching_context._isolation_key(everything)
-
-
-def test_another_baseline_for_one_explanation(scope: cachescope.Scope) -> None:
-    last = len(scope.lookups) - 1
-    assert set(scope.explain(last).frame["field"]) == REST
-    assert set(scope.explain(last, baseline=0).frame["field"]) == REST | {FUSION}
 
 
 def test_a_copy_of_a_trace_is_no_second_process(recording: Recording, tmp_path: Path) -> None:

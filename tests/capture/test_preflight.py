@@ -100,14 +100,6 @@ def test_a_pre_flight_is_no_past_of_a_real_run(flown: Path) -> None:
     assert beside[columns].values.tolist() == alone[columns].values.tolist()
 
 
-def test_a_saved_scope_keeps_what_was_predicted(flown: Path, tmp_path: Path) -> None:
-    scope = cachescope.read(traces_in(flown), flown / "cache")
-    scope.save(tmp_path / "saved")
-    again = cachescope.read(tmp_path / "saved")
-    assert again.lookups["outcome"].tolist() == scope.lookups["outcome"].tolist()
-    assert again.lookups["prediction"].tolist() == scope.lookups["prediction"].tolist()
-
-
 def test_the_command_asks_for_a_share_of_hits(flown: Path, tmp_path: Path) -> None:
     def status(name: str) -> int:
         against = str(flown / "cache")

@@ -1,7 +1,6 @@
 """What stands first for 156 runs and for 128 ranks: groups in place of lists, the one that differs on top."""
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -142,15 +141,3 @@ def test_two_weeks_are_compared_as_runs_and_as_keys(run: Run, runs: Path) -> Non
     aligned = json.loads(run("diff", *weeks, "--json").out)["compared_lookups"]
     told = [row["change"].replace("_", " ") for row in aligned]
     assert all(f"{told.count(change)} {change}" in rows[2] for change in {*told} - {"same"})
-
-
-def test_ranks_are_compared_with_the_same_ranks(run: Run, recording: Recording, tmp_path: Path) -> None:
-    traces = (recording("2.13.0", "four_ranks") / "trace").iterdir()
-    for at, trace in enumerate(sorted(traces, key=lambda path: path.stat().st_size)):
-        folder = tmp_path / ("again" if at < 4 else "cold")
-        folder.mkdir(exist_ok=True)
-        shutil.copy(trace, folder)
-    said = " ".join(run("diff", tmp_path / "cold", tmp_path / "again").out.split())
-    assert said.startswith("Hit rate by count: 0 % → 100 % (0 of 8 → 8 of 8)")
-    assert "lookups, aligned by their graphs, rank by rank: 2 fixed" in said
-    assert said.count(": 4 runs (ranks 0-3,") == 2

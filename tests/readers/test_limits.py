@@ -59,29 +59,6 @@ def lookups(path: Path) -> list[tuple[str, str | None, str]]:
     return list(zip(found["cache"], found["cache_key"], found["outcome"], strict=True))
 
 
-def test_a_record_that_is_too_long_is_told_and_the_others_are_read(trace: bytes, tmp_path: Path) -> None:
-    true = lookups(write(tmp_path / "true.log", [trace]))
-    long = [artifact(trace), b'\t{"key": "', *[MIB] * 40, b'"}\n']
-    later = re.sub(rb"(?m)^(V\d{4}) \d\d:", rb"\1 23:", trace)
-    assert later != trace
-    path = write(tmp_path / "long.log", [trace, *long, later])
-    assert sorted(lookups(path)) == sorted(true * 2)
-    problems = cachescope.read(path).problems
-    assert problems[["kind", "where"]].values.tolist() == [["limit", f"byte {len(trace)}"]]
-    with pytest.raises(cachescope.RecordError, match="too long"):
-        cachescope.read(path, strict=True)
-
-
-def test_a_line_that_is_too_long_is_told_and_the_others_are_read(text: bytes, tmp_path: Path) -> None:
-    true = lookups(write(tmp_path / "true.log", [text]))
-    other_process = re.sub(rb"(?m)^([VIWEC]\d{4} [\d:.]+) \d+ ", rb"\1 4000000 ", text)
-    assert other_process != text
-    path = write(tmp_path / "long.log", [text, b": ", *[MIB] * 17, b"\n", other_process])
-    assert sorted(lookups(path)) == sorted(true * 2)
-    problems, number = cachescope.read(path).problems, text.count(b"\n") + 1
-    assert problems[["kind", "where"]].values.tolist() == [["limit", f"line {number}"]]
-
-
 def test_details_that_are_too_long_are_not_used(text: bytes, tmp_path: Path) -> None:
     """A message of 40 MiB is not kept, and what would be half of a key's fields is none of them."""
     lines = text.split(b"\n")

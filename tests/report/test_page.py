@@ -159,14 +159,6 @@ def test_a_directory_is_told_with_its_damage(directory: Page) -> None:
     assert drawn == names
 
 
-def test_guards_that_failed_are_named(page: PageOf) -> None:
-    (cards,) = (
-        part for part in section(page("dynamic_guards"), "causes").blocks if isinstance(part, WorkItems)
-    )
-    said = texts(cards.cards[0].evidence)
-    assert "11 <= L['t0']" in said and "x.size(0) is 5; the stored entry needs 11 or more" in said
-
-
 @pytest.mark.parametrize("sample", SAMPLES)
 def test_figures_come_with_the_rows_they_are_drawn_from(sample: str, page: PageOf) -> None:
     drawings = [i for one in page(sample).sections for i in parts_of(one.blocks) if isinstance(i, Drawing)]

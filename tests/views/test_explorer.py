@@ -20,7 +20,6 @@ from cachescope.columns import records
 from cachescope.report.html import safe
 from cachescope.scope import Scope
 from cachescope.views.explorer import Explorer, Failed
-from cachescope.views.lookup_rows import LookupRows, listed_lookups
 from cachescope.views.state import PANES, State
 from cachescope.views.time import Time as TimePane
 from tests.conftest import Recording
@@ -172,19 +171,6 @@ def test_the_controls_of_lookups_follow_the_state_and_set_it(tour: Explorer) -> 
     lookups.clear.click()
     assert (tour.state.filters, controls["Outcome"].value, controls["Search"].value) == ({}, 0, "")
     assert lookups.rows.count == 48 and lookups.clear.disabled
-
-
-@pytest.mark.sweep
-def test_a_hundred_thousand_lookups_are_filtered_and_folded(scopes: dict[str, Scope]) -> None:
-    one = list(listed_lookups(scopes["tour"]))
-    rows = LookupRows([
-        replace(row, lookup=row.lookup + 48 * part, above=None if row.above is None else row.above + 48 * part)
-        for part in range(2084) for row in one
-    ])  # fmt: skip
-    rows.filter({"outcome": "full_miss", "text": "epilogue"})
-    assert rows.count == 8 * 2084 and len(rows) == 4 * 2084
-    rows.order("reason", False)
-    assert len(rows.page(100, 50)) == 50
 
 
 def test_why_compares_two_lookups(tour: Explorer, scopes: dict[str, Scope]) -> None:

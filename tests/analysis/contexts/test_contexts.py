@@ -134,14 +134,6 @@ def test_the_field_inside_a_form_that_differs_is_named_with_both_values(recordin
     ]  # fmt: skip
 
 
-@pytest.mark.slow
-def test_contexts_survive_saving(recording: Recording, tmp_path: Path) -> None:
-    folder = recording("2.13.0", "isolation_context")
-    scope = cachescope.read(folder / "trace", folder / "contexts")
-    scope.save(tmp_path / "saved")
-    pd.testing.assert_frame_equal(cachescope.read(tmp_path / "saved").contexts, scope.contexts)
-
-
 def test_a_scope_of_nothing_recorded_has_no_groups(recording: Recording) -> None:
     # Entries keep their hash details since 2.8.
     scope = cachescope.read(recording("2.6.0", "config_flip") / "cache")

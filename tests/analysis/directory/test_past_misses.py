@@ -4,7 +4,6 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 
 import cachescope
@@ -70,14 +69,6 @@ def test_equal_bundles_are_equal_kernels(venv: str, directory: Directory) -> Non
     assert len(past) == (0 if venv == "t260" else 2)
     assert past["same_binaries"].all()
     assert all("Triton kernels bundled in both" in known_by for known_by in past["same_code_known_by"])
-
-
-@pytest.mark.slow
-def test_what_was_compared_survives_saving(directory: Directory, tmp_path: Path) -> None:
-    scope = cachescope.read(directory("compile_flags") / "cache")
-    scope.save(tmp_path / "saved")
-    pd.testing.assert_frame_equal(cachescope.read(tmp_path / "saved").past_misses, scope.past_misses)
-    pd.testing.assert_frame_equal(cachescope.read(tmp_path / "saved").links, scope.links)
 
 
 def test_another_key_of_equal_fields_is_told_as_such(recording: Recording, tmp_path: Path) -> None:

@@ -78,9 +78,6 @@ def test_a_saved_scope_keeps_its_phases(log: Path, tmp_path: Path) -> None:
     again = cachescope.read(tmp_path / "saved")
     pd.testing.assert_frame_equal(again.phases, scope.phases)
     assert again.phase_problems.empty
-    scope = cachescope.read(tmp_path / "saved")
-    scope.save(tmp_path / "saved again")
-    pd.testing.assert_frame_equal(cachescope.read(tmp_path / "saved again").phases, scope.phases)
 
 
 def test_a_saved_scope_says_which_events_could_not_be_read(log: Path, tmp_path: Path) -> None:

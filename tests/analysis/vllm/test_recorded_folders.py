@@ -1,9 +1,7 @@
 """The folders that real vLLM wrote: names recomputed, each declared change named, nothing blamed where nothing changed."""
 
 import re
-from pathlib import Path
 
-import pandas as pd
 import pytest
 
 import cachescope
@@ -90,11 +88,3 @@ def test_a_tree_is_known_wherever_one_points(told: Recorded, scope: Scope) -> No
         assert set(names["name_is"]) == {"recomputed"}
     single = cachescope.read(folder / "rank_1_0" / "backbone" / "cache_key_factors.json").vllm_factors
     assert single[["rank", "dp_rank", "prefix"]].values.tolist() == [[1, 0, "backbone"]]
-
-
-@pytest.mark.slow
-def test_a_saved_scope_says_the_same(scope: Scope, tmp_path: Path) -> None:
-    scope.save(tmp_path / "saved")
-    again = cachescope.read(tmp_path / "saved")
-    for name in ("vllm_folders", "vllm_changes", "vllm_fragments"):
-        pd.testing.assert_frame_equal(getattr(again, name), getattr(scope, name))

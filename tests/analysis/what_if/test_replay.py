@@ -196,37 +196,6 @@ def test_it_equals_going_lookup_by_lookup(history: list[Compile], before: list[t
         assert Replayed(replay, Removed(removed)).after == slow(recording, removed), removed
 
 
-@pytest.mark.slow
-@given(histories, stored_before)
-def test_nothing_changes_without_a_toggle_and_hits_only_grow_with_more(
-    history: list[Compile], before: list[tuple[Values, int]]
-) -> None:
-    recording = Recording(history, before)
-    replay = Replay(history_of(recording.rows, recording.store, runs=recording.runs))
-    recorded = [HIT if row.outcome == "hit" else MISS for row in recording.rows]
-    assert Replayed(replay, Removed()).after == recorded
-
-
-@pytest.mark.slow
-@given(histories, st.randoms())
-def test_keys_know_neither_the_order_nor_the_place_of_the_details(history: list[Compile], chance) -> None:  # type: ignore[no-untyped-def]
-    recording = Recording(history, [])
-    other = HashDetails()
-    rows = []
-    for one in chance.sample(recording.rows, len(recording.rows)):
-        lines = [recording.store.components[c] for c in recording.store.sets[one.detail_set]]
-        code, _ = other.add(chance.sample(lines, len(lines)))
-        rows.append(replace(one, detail_set=code))
-    rows.sort(key=lambda one: one.lookup)
-    for removed in SUBSETS[:6]:
-        names = []
-        for lookups, store in ((recording.rows, recording.store), (rows, other)):
-            replay = Replay(history_of(lookups, store, runs=recording.runs))
-            of_key = replay.table.names(Removed(removed))
-            names.append([of_key[key] for key in replay.columns.key if key is not None])
-        assert names[0] == names[1]
-
-
 def test_keys_that_differ_where_no_field_does_are_joined_with_no_other() -> None:
     """Without x all three have equal fields; what distinguishes the last two was not recorded."""
     store = HashDetails()

@@ -14,8 +14,6 @@ from pathlib import Path
 import pytest
 
 import cachescope
-from cachescope.readers.index import kept_logs as index_module
-from cachescope.readers.index import log_state
 from cachescope.readers.index.kept_logs import Index
 from cachescope.scope import Scope
 from tests.readers.logs.growing import assert_same_scopes, tour
@@ -123,30 +121,6 @@ def test_another_time_zone_reads_a_log_without_one_anew(
     assert len(parsed) == 2
 
 
-def test_no_flipped_bit_of_the_index_is_believed(own_index: Path, log: Path) -> None:
-    cachescope.read(log)
-    (file,) = kept(own_index)
-    good = file.read_bytes()
-    place = Index(own_index).kept(str(log))
-    assert place is not None and place.as_it_is(str(log)) is not None
-    for number in range(400):
-        damaged = bytearray(good)
-        damaged[number * (len(good) - 1) // 399] ^= 1 << number % 8
-        file.write_bytes(damaged)
-        assert place.as_it_is(str(log)) is None
-
-
-def test_another_version_of_cachescope_reads_anew(
-    own_index: Path, log: Path, monkeypatch: pytest.MonkeyPatch, parsed: list[str]
-) -> None:
-    cachescope.read(log)
-    monkeypatch.setattr(log_state, "FORMAT", log_state.FORMAT + 1)
-    cachescope.read(log)
-    monkeypatch.setattr(log_state, "_code", lambda: "another reader")
-    cachescope.read(log)
-    assert len(parsed) == 3
-
-
 def test_it_can_be_switched_off(own_index: Path, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cachescope.read(log, index=False)
     monkeypatch.setenv("CACHESCOPE_NO_INDEX", "1")
@@ -180,21 +154,6 @@ def test_a_full_disk_leaves_no_file_and_the_data_are_right(own_index: Path, log:
     assert done.stdout.split() == [str(len(truth(log).lookups))]
     assert done.stderr == ""
     assert {path.name for path in own_index.iterdir()} <= {"lock"}
-
-
-def test_an_interrupt_while_it_is_written_leaves_nothing(
-    own_index: Path, log: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def interrupted(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(index_module.os, "replace", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            cachescope.read(log)
-    assert {path.name for path in own_index.iterdir()} <= {"lock"}
-    assert_same_scopes(cachescope.read(log), truth(log))
-    assert len(kept(own_index)) == 1
 
 
 def test_a_process_killed_while_it_writes_leaves_nothing_that_is_read(own_index: Path, log: Path) -> None:
