@@ -18,11 +18,6 @@ def test_what_is_no_name_is_refused_as_of_any_module() -> None:
         cachescope.raed  # type: ignore[attr-defined]  # noqa: B018 - asked for
 
 
-def test_nothing_large_is_loaded_before_it_is_used() -> None:
-    program = "import sys, cachescope; print({'numpy', 'pandas', 'pyarrow', 'plotly'} & {*sys.modules})"
-    assert subprocess.check_output([sys.executable, "-c", program], text=True) == "set()\n"
-
-
 @pytest.mark.slow
 def test_a_module_of_the_package_is_there_without_an_import_of_its_own() -> None:
     program = "import cachescope; print(cachescope.figures.outcomes.__name__, cachescope.errors.SourceError.__name__)"

@@ -4,7 +4,7 @@ import gzip
 import os
 import pickle
 from collections.abc import Callable
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -90,25 +90,6 @@ def read(
 @pytest.fixture
 def logs(tmp_path: Path) -> list[Path]:
     return [trace(tmp_path, number) for number in range(5)]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("task_bytes", "part_bytes"), [(1, 500), (4_000, 1 << 30), (1 << 30, 500)])
-def test_workers_tell_what_one_process_reads(
-    task_bytes: int, part_bytes: int, logs: list[Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(many_logs, "_TASK_BYTES", task_bytes)
-    monkeypatch.setattr(many_logs, "_PART_BYTES", part_bytes)
-    alone = told(read(logs, None))
-    assert len(alone) == 10
-    assert told(read(logs, Now())) == alone
-    with ThreadPoolExecutor(2) as threads:
-        assert told(read(logs, threads)) == alone
-    # One that is large beside the others is read in parts.
-    large = trace(logs[0].parent, 9, 60)
-    mixed = [*logs[:2], large, *logs[2:]]
-    assert told(read(mixed, Now())) == told(read(mixed, None))
-    assert told(read([large], Now())) == told(read([large], None))
 
 
 def test_small_logs_are_read_together(logs: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:

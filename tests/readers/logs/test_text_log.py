@@ -15,7 +15,6 @@ from cachescope.readers.kinds import looks_like_text_log
 from cachescope.readers.logs.text_log import TEXT
 from cachescope.readers.reading import Reading
 from tests.conftest import DATA, Archive, Recording
-from tests.readers.logs.growing import goes_on
 from tests.readings import read_once
 
 
@@ -161,14 +160,6 @@ def test_places_are_those_of_python(version: str, archive: Archive) -> None:
     places = json.loads((folder / "places.json").read_text())
     assert said(folder / "torch.log") == [tuple(place) for place in places]
     assert len(places) == 5
-
-
-@pytest.mark.slow
-def test_a_log_that_grows_keeps_the_places(archive: Archive, tmp_path: Path) -> None:
-    """Read up to any message, and on from there."""
-    data = (archive(f"places/{VERSIONS[-1]}") / VERSIONS[-1] / "torch.log").read_bytes()
-    ends = [at + 1 for at, byte in enumerate(data) if byte == 0x0A]
-    assert sum(goes_on(tmp_path / "a.log", data[:end], data)[1] for end in ends) > 10
 
 
 @pytest.mark.torch

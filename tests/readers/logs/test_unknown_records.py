@@ -10,7 +10,7 @@ import cachescope
 from cachescope import Scope
 from cachescope.columns import records
 from tests.conftest import Archive, Recording
-from tests.readers.logs.growing import assert_same, goes_on, in_parts, read_anew, written
+from tests.readers.logs.growing import assert_same, goes_on, in_parts, read_anew
 from tests.readings import read_once
 from tests.recordings import Recorded
 
@@ -77,19 +77,6 @@ def test_nothing_is_said_of_a_log_that_lost_its_beginning(recording: Recording, 
     path = tmp_path / "rest.log"
     path.write_bytes(text[start:])
     assert asked(path) == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("caches", [[], ["fxgraph"], BOTH], ids=len)
-def test_read_in_two_steps_it_is_the_same(caches: list[str], recording: Recording, tmp_path: Path) -> None:
-    text = renamed(cold(recording, "2.13.0"), *caches)
-    path = written(tmp_path / "whole.log", text)
-    whole = read_anew(path)
-    starts = [at + 1 for at in range(len(text)) if text.startswith(b"\nV", at)]
-    for cut in starts[1 :: max(1, len(starts) // 12)]:
-        assert_same(in_parts(path, [(0, cut), (cut, None)]), whole)
-        assert goes_on(tmp_path / f"{cut}.log", text[:cut], text) == (True, True)
-    assert [problem.kind for problem in whole.problems] == ["no_lookups"] * len(caches)
 
 
 def check_no_lookup_is_lacking_that_an_event_tells_of(recorded: Recorded) -> None:
