@@ -1,10 +1,8 @@
 """Saved scopes and collected logs that somebody changed: one line says what is wrong, whatever it is."""
 
-import contextlib
 import json
 import shutil
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +12,10 @@ import pytest
 from pyarrow import parquet
 
 import cachescope
-from cachescope.errors import NotFoundError, SourceError
+from cachescope.errors import SourceError
 from cachescope.readers.sources import logs_in
-from tests.sampling import sampled
 
 pytestmark = pytest.mark.slow
-
-COPIES = 150
-# Of the columns of all files, for each change of one; `CACHESCOPE_DAMAGES=all` for every one.
-_OFTEN = 40
 
 
 @pytest.fixture(scope="module")
@@ -30,69 +23,6 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("saved") / "scope"
     cachescope.read(cachescope.sample("entry_truncated")).save(folder)
     return folder
-
-
-@pytest.fixture(scope="module")
-def collected(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("collected")
-    cachescope.collect(cachescope.sample("config_flip") / "trace", folder=folder)
-    return folder
-
-
-def use(folder: Path) -> None:
-    """All of it, so that nothing is left that fails when it is asked for."""
-    scope = cachescope.read(folder)
-    recorded = ("lookups", "misses", "causes", "contexts", "past_misses")
-    for frame in (*recorded, "entries", "guards", "links", "orphans"):
-        getattr(scope, frame)
-    with contextlib.suppress(NotFoundError):
-        scope.hash_details(lookup=0)
-
-
-def is_refused(folder: Path) -> bool:
-    try:
-        use(folder)
-    except SourceError as error:
-        return "\n" not in str(error)
-    return False
-
-
-CHANGES: dict[str, Callable[[pa.Table, int], pa.Table]] = {
-    "gone": lambda table, at: table.remove_column(at),
-    "twice": lambda table, at: table.append_column(table.field(at), table.column(at)),
-    "texts": lambda table, at: put(table, at, pa.array(["x"] * len(table))),
-    "numbers": lambda table, at: put(table, at, pa.array([7] * len(table))),
-    "huge numbers": lambda table, at: put(table, at, pa.array([2**64 - 1] * len(table), pa.uint64())),
-    "negative": lambda table, at: put(table, at, pa.array([-7] * len(table))),
-    "bytes": lambda table, at: put(table, at, pa.array([b"\xff"] * len(table))),
-    "nothing": lambda table, at: put(table, at, pa.nulls(len(table), table.field(at).type)),
-    "NaN": lambda table, at: put(table, at, pa.array([float("nan")] * len(table))),
-    "no UTF-8": lambda table, at: put(table, at, pa.array([b"\xff\xfe"] * len(table)).view(pa.string())),
-    "lists of numbers": lambda table, at: put(table, at, pa.array([[2**40]] * len(table))),
-    "years": lambda table, at: put(table, at, pa.array([2**62] * len(table), pa.timestamp("ns", "UTC"))),
-    "dictionary": lambda table, at: put(table, at, pa.array(["x"] * len(table)).dictionary_encode()),
-}
-
-
-def put(table: pa.Table, at: int, values: pa.Array) -> pa.Table:
-    return table.set_column(at, table.field(at).name, values)
-
-
-@pytest.mark.sweep
-@pytest.mark.parametrize("change", CHANGES)
-def test_a_saved_scope_with_another_column_is_refused_or_whole(
-    change: str, saved: Path, tmp_path: Path
-) -> None:
-    refused = 0
-    tables = {file.name: parquet.read_table(file) for file in sorted(saved.glob("*.parquet"))}
-    columns = [(name, at) for name, table in tables.items() if len(table) for at in range(table.num_columns)]
-    folder = tmp_path / "scope"
-    shutil.copytree(saved, folder)
-    for name, at in sampled(columns, _OFTEN, change):
-        parquet.write_table(CHANGES[change](tables[name], at), folder / name)
-        refused += is_refused(folder)
-        shutil.copy(saved / name, folder / name)
-    assert refused > 3
 
 
 @pytest.mark.parametrize(
