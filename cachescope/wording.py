@@ -249,6 +249,16 @@ def date(ns: int) -> str:
     return f"{datetime.fromtimestamp(ns // 10**9, UTC):%Y-%m-%d}"
 
 
+def clock_of(times: Iterable[int | None]) -> Callable[[int], str]:
+    """What shows each of some moments: the time of day, with the day where they are of several.
+
+    >>> [clock_of((0, last))(0) for last in (1, 10**15)]
+    ['00:00:00', '1970-01-01 00:00:00']
+    """
+    is_one_day = len({date(ns) for ns in times if ns is not None}) < 2
+    return clock if is_one_day else lambda ns: f"{date(ns)} {clock(ns)}"
+
+
 def rank_names(ranks: Sequence[int]) -> str:
     """Ranks, or other numbers, in order; consecutive ones as spans.
 

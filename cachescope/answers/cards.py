@@ -232,7 +232,7 @@ def _where(read: Recording, cause: CauseRow, roots: Sequence[MissRow]) -> str:
     facts = read.facts
     rows = [facts.lookups[root.lookup] for root in roots[:_ROOTS_TRIED]]
     functions = list(dict.fromkeys(filter(None, (place_name(row, facts.files) for row in rows))))
-    run = run_name(facts.runs[rows[0].run]) if len(cause.runs) == 1 else plural(len(cause.runs), "run")
+    run = run_name(facts, rows[0].run) if len(cause.runs) == 1 else plural(len(cause.runs), "run")
     ranks = f", ranks {rank_names(cause.ranks)}" if len(cause.ranks) > 1 else ""
     more = " or more" if functions and len(roots) > _ROOTS_TRIED else ""
     return f"{listed(functions, _PLACES_NAMED)}{more}, in {run}{ranks}" if functions else f"in {run}{ranks}"

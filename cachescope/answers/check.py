@@ -237,7 +237,7 @@ def _base_avoidable_bar(read: Recording, base: Recording) -> Bar:
     if (rate := rates(read.facts.lookups.values())).unknown:
         found, reason = None, f"{_unseen(rate)}, and what that took is not known"
     elif found is None:
-        reason = "not recorded: only traces (TORCH_TRACE) have times, and of compiles that ended"
+        reason = "not recorded: only traces (TORCH_TRACE) have times, those of Inductor's compiles that ended"
     is_met = found == 0 or (found is not None and wanted is not None and found <= wanted)
     against = () if is_met else _ids(cause for cause, _ in costs.avoidable)
     return Bar("base_avoidable", wanted, found, "ns", is_met, reason, against)

@@ -40,7 +40,7 @@ class ComparedSide:
     @classmethod
     def of(cls, read: Recording, lookups: Iterable[LookupRow], runs: Sequence[int]) -> Self:
         """Of some runs, from what all looked up."""
-        name = runs_name([read.facts.runs[run] for run in runs])
+        name = runs_name(read.facts, runs)
         mine = [row for row in lookups if row.run in runs]
         by_cache = grouped(mine, lambda row: (row.cache,))
         return cls(

@@ -49,6 +49,8 @@ class Comparison:
     built_alike: list[Built] | None = None
     covered: list[CoverageRow] | None = None
     runs: ComparedRuns | None = None
+    # Of each side the path, which its runs are named beside; empty of what was asked for by its own name.
+    paths: tuple[str, str] = ("", "")
 
     @property
     def contexts(self) -> pd.DataFrame | None:
@@ -101,6 +103,7 @@ class Comparison:
             built_alike=_built(read, before, after) if before.entries and after.entries else None,
             covered=_covered(read, before, after),
             runs=ComparedRuns.of(read, one, other) if one and other and {*one}.isdisjoint(other) else None,
+            paths=(before.path, after.path),
         )
 
 

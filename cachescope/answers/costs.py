@@ -61,8 +61,10 @@ class Costs:
     ranks_ns: int | None  # what all ranks compiled together; None where no start has several
     at_once_ns: int  # how much of it several compiled at once
     firsts: frozenset[int]  # the runs on the paths that have first compiles
-    untimed: int  # misses without a recorded time, where others have one
-    avoidable_untimed: int  # avoidable ones without a recorded time, whether or not others have one
+    untimed: int  # misses without a recorded time, where others have one, that were not avoidable
+    # By its cause, how many avoidable ones have no recorded time, whether or not others have one: one of AOTAutograd above graphs that hit is
+    # traced and partitioned again, and Inductor compiles nothing.
+    avoidable_untimed: dict[int, int]
     # Whether any miss, on the path or not, may be of what had been compiled before, or not everything was understood.
     is_any_in_doubt: bool
 
@@ -85,6 +87,8 @@ class Costs:
         # An AOTAutograd miss contains those of its graphs.
         rows = ((miss, facts.lookups[miss.lookup]) for miss in misses)
         timed = [(miss, row.time_taken_ns) for miss, row in rows if row.cache in (FXGRAPH, VLLM)]
+        untimed = [miss for miss, ns in timed if ns is None]
+        untimed += [miss for miss in misses if {row.outcome for row in facts.below(miss.lookup)} == {"hit"}]
         of_run: dict[int, list[tuple[MissRow, int]]] = {}
         is_timed = any(ns is not None for _, ns in timed)
         for miss, ns in timed if is_timed else ((miss, 1) for miss in misses):
@@ -118,8 +122,8 @@ class Costs:
             sum(amount for _, amount in of_ranks) if is_timed and of_ranks else None,
             sum(at_once) if is_timed else 0,
             frozenset(firsts),
-            sum(ns is None for _, ns in timed) if is_timed else 0,
-            sum(ns is None and what_of(miss) == "avoidable" for miss, ns in timed),
+            sum(ns is None and what_of(miss) != "avoidable" for miss, ns in timed) if is_timed else 0,
+            Counter(miss.cause for miss in untimed if what_of(miss) == "avoidable"),
             is_any_in_doubt=bool(facts.problems)
             or any(row.outcome == "unknown" for row in chosen.rows)
             or any(what_of(miss) in _IN_DOUBT for miss in misses),
@@ -194,9 +198,15 @@ def headline(chosen: Chosen) -> str:
     test = _cpu_test(chosen.read, costs)
     parts = dict(_others(costs, test))
     rest = "; ".join(parts.values())
+    untimed = costs.avoidable_untimed if costs.is_timed else {}
+    took = f"{plural(sum(untimed.values()), 'miss', 'misses')} whose time is not recorded"
     if costs.avoidable:
         text = f"{_avoidable(costs)} avoidable{_by(costs)}"
+        text += f"; so {'was' if sum(untimed.values()) == 1 else 'were'} {took}" if untimed else ""
         text += f"; {parts['first']}" if test else ""
+    elif untimed:
+        causes = [chosen.read.facts.causes[cause] for cause in untimed]
+        text = f"{took} {'was' if sum(untimed.values()) == 1 else 'were'} avoidable, by {listed(map(_cause, causes), _NAMED)}; {rest}"
     elif costs.is_any_in_doubt:
         where = "" if costs.ranks_ns is None else " on the slowest rank"
         text = f"No compile{where} is known to have been avoidable: {rest}"

@@ -214,6 +214,7 @@ class Side:
     runs: list[int]
     snapshots: list[int]  # the numbers of captured contexts
     entries: list[EntryRow]  # those that lie in it
+    path: str = ""  # where it was read from; empty of what was asked for by its own name
 
 
 def side_below(read: Recording, path: str) -> Side:
@@ -223,7 +224,7 @@ def side_below(read: Recording, path: str) -> Side:
     runs = runs_below(read, path)
     snapshots = [row.context for row in read.all_contexts.rows if row.run is None and is_below(row.source)]
     entries = [row for row in read.tables.entries.rows if is_below(row.path)]
-    return Side(path, side_of_runs(read, runs, folders), runs, snapshots, entries)
+    return Side(path, side_of_runs(read, runs, folders), runs, snapshots, entries, path)
 
 
 def runs_below(read: Recording, path: str) -> list[int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from functools import cached_property
 from typing import Protocol
 
@@ -12,7 +12,7 @@ from cachescope.frames.recorded_rows import LookupRow, ProblemRow, RunRow
 from cachescope.grouping import by_key
 from cachescope.readers.assemble import Tables
 from cachescope.table import Table
-from cachescope.wording import short_names
+from cachescope.wording import clock_of, short_names
 
 
 class Judged(Protocol):
@@ -49,6 +49,11 @@ class Facts:
     def lookups(self) -> Mapping[int, LookupRow]:
         """The lookups by number, in the order in which torch made them."""
         return {row.lookup: row for row in self._recording.shown.rows}
+
+    @cached_property
+    def clock(self) -> Callable[[int], str]:
+        """What shows when a run began."""
+        return clock_of(row.start_time for row in self.runs.values())
 
     @cached_property
     def misses(self) -> Mapping[int, MissRow]:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Final
 from cachescope.analysis.differences import short
 from cachescope.answers.facts import Facts
 from cachescope.frames.answer_rows import CauseRow, MissRow
-from cachescope.frames.recorded_rows import LookupRow, RunRow
+from cachescope.frames.recorded_rows import LookupRow
 from cachescope.notebook_cells import code_file
 from cachescope.verdict_kinds import kind_of
-from cachescope.wording import clock, harmless, place_text, plural, rank_names, short_key
+from cachescope.wording import harmless, place_text, plural, rank_names, short_key
 
 if TYPE_CHECKING:
     from cachescope.answers.difference import SeenKey
@@ -53,38 +53,38 @@ def cache_name(row: LookupRow | SeenKey) -> str:
     return f"{row.cache} backward" if row.direction == "backward" else row.cache
 
 
-def run_name(row: RunRow) -> str:
+def run_name(facts: Facts, run: int) -> str:
     """``run 1 (--bs 16, rank 0, pid 17905, 13:49:03)``, with what tells its command from others'; the clock is UTC."""
-    facts = [] if row.label is None else [harmless(short(row.label, _LABEL))]
-    facts += ["pre-flight"] if row.is_preflight else []
-    facts += [f"{name} {one}" for name, one in (("rank", row.rank), ("pid", row.pid)) if one is not None]
+    row = facts.runs[run]
+    told = [] if row.label is None else [harmless(short(row.label, _LABEL))]
+    told += ["pre-flight"] if row.is_preflight else []
+    told += [f"{name} {one}" for name, one in (("rank", row.rank), ("pid", row.pid)) if one is not None]
     if row.start_time is not None:
-        facts.append(clock(row.start_time))
-    return f"run {row.run}" + (f" ({', '.join(facts)})" if facts else "")
+        told.append(facts.clock(row.start_time))
+    return f"run {run}" + (f" ({', '.join(told)})" if told else "")
 
 
-def runs_name(rows: Sequence[RunRow]) -> str:
+def runs_name(facts: Facts, runs: Sequence[int]) -> str:
     """``4 runs (--bs 16, ranks 0-3, 13:49:03)``: how many, what they share, and when the first began; of one its own name."""
-    if len(rows) == 1:
-        return run_name(rows[0])
+    if len(runs) == 1:
+        return run_name(facts, runs[0])
+    rows = [facts.runs[run] for run in runs]
     labels = {row.label for row in rows}
     ranks = sorted({row.rank for row in rows if row.rank is not None})
     begun = [row.start_time for row in rows if row.start_time is not None]
-    facts = [harmless(short(label, _LABEL)) for label in labels if label is not None and len(labels) == 1]
-    facts += (
-        [f"{'rank' if len(ranks) == 1 else 'ranks'} {rank_names(ranks)}"]
-        if ranks
-        else [f"first run {min(row.run for row in rows)}"]
+    told = [harmless(short(label, _LABEL)) for label in labels if label is not None and len(labels) == 1]
+    told.append(
+        f"{'rank' if len(ranks) == 1 else 'ranks'} {rank_names(ranks)}" if ranks else f"first run {min(runs)}"
     )
-    facts += [clock(min(begun))] if begun else []
-    return f"{len(rows):,} runs ({', '.join(facts)})"
+    told += [facts.clock(min(begun))] if begun else []
+    return f"{len(rows):,} runs ({', '.join(told)})"
 
 
 def baseline_name(facts: Facts, miss: MissRow) -> str | None:
     """What a miss was compared with, in words; None where there is nothing."""
     if miss.baseline_lookup is not None:
         row, own = facts.lookups[miss.baseline_lookup], facts.lookups[miss.lookup]
-        return f"{run_name(facts.runs[row.run])}, {lookup_name(row)}{in_compile(facts, row, beside=own)}"
+        return f"{run_name(facts, row.run)}, {lookup_name(row)}{in_compile(facts, row, beside=own)}"
     if miss.baseline_entry is not None:
         entry = facts.entries[miss.baseline_entry]
         return f"the entry {harmless(short_key(entry.cache_key or ''))} of {harmless(entry.root)}"
@@ -104,7 +104,7 @@ def lookups_of_cause(cause: CauseRow) -> str:
 
 def lookup_in_run(facts: Facts, row: LookupRow) -> str:
     """A lookup with the run and the compile it is of."""
-    return f"{run_name(facts.runs[row.run])}{in_compile(facts, row)}: {lookup_name(row)}"
+    return f"{run_name(facts, row.run)}{in_compile(facts, row)}: {lookup_name(row)}"
 
 
 def place_of(row: Placed) -> tuple[str | None, str | None, int | None]:

@@ -66,9 +66,8 @@ class SideBySide:
             elif len(set(tokens)) == 1:
                 same.append(form)
             else:
-                numbers = {
-                    token: at for at, token in enumerate(dict.fromkeys(t for t in tokens if t is not None))
-                }
+                there = dict.fromkeys(token for token in tokens if token is not None)
+                numbers = {token: at for at, token in enumerate(there)}
                 values = tuple(None if token is None else numbers[token] for token in tokens)
                 forms.append(Form(form, values, *_settings(form, first)))
         return cls(tuple(columns), tuple(forms), tuple(same), tuple(unknown))
@@ -89,8 +88,7 @@ def context_names(read: Recording) -> dict[int, str]:
     rows = read.all_contexts.rows
     files = short_names(row.source for row in rows if row.run is None)
     return {
-        row.context: files[row.source] if row.run is None else run_name(read.facts.runs[row.run])
-        for row in rows
+        row.context: files[row.source] if row.run is None else run_name(read.facts, row.run) for row in rows
     }
 
 

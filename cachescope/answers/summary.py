@@ -18,7 +18,7 @@ from cachescope.grouping import by_key
 from cachescope.terms import HOW_TO_RECORD, VLLM
 from cachescope.verdict_kinds import kind_of
 from cachescope.version import __version__
-from cachescope.wording import duration, file_size, file_time, listed, percent, plural
+from cachescope.wording import duration, file_size, file_time, listed, percent, plural, rank_names
 
 _OPERATORS_SHOWN: Final = 3
 MOST_BYTES_READ_AGAIN: Final = 100_000_000
@@ -106,11 +106,16 @@ def footer(read: Recording, causes: Sequence[CauseRow] | None = None) -> str:
     """What stays outside the numbered causes: first lookups, unexplained misses, problems; of all causes by default."""
     facts = read.facts
     counted = facts.causes if causes is None else causes
-    parts = []
+    parts, ranks = [], {row.rank for row in facts.runs.values()} - {None}
     for cause in counted:
         if kind_of(cause).is_first:
             time = "" if cause.time_lost_ns is None else f", {duration(cause.time_lost_ns)}"
-            parts.append(f"{cause.summary}: {plural(cause.misses, 'miss', 'misses')}{time}")
+            where = (
+                f" on rank{'s' * (len(cause.ranks) > 1)} {rank_names(cause.ranks)}"
+                if ranks.difference(cause.ranks) and cause.ranks
+                else ""
+            )
+            parts.append(f"{cause.summary}: {plural(cause.misses, 'miss', 'misses')}{where}{time}")
     unexplained = [cause.misses for cause in counted if kind_of(cause).is_unexplained]
     parts.append(f"not explained: {sum(unexplained):,}")
     unknown = Counter(row.cache == VLLM for row in facts.lookups.values() if row.outcome == "unknown")

@@ -10,6 +10,7 @@ from cachescope.analysis.phases.frame import Readings, readings_of_runs, self_ti
 from cachescope.analysis.phases.names import WAITING_FOR_RANKS
 from cachescope.analysis.rates import known_sum
 from cachescope.answers.difference import runs_below
+from cachescope.answers.facts import Facts
 from cachescope.answers.names import run_name, runs_name
 from cachescope.answers.rank_collectives import CollectivesApart, collectives_apart
 from cachescope.answers.recording import Recording
@@ -160,10 +161,10 @@ def members_of(read: Recording, runs: Sequence[RunTime], paths: Sequence[str]) -
     return tuple(sides) if apart else tuple(Member(None, 1, one) for one in runs)
 
 
-def _alike(runs: Sequence[RunTime], rows: Mapping[int, RunRow]) -> Iterator[RunTime]:
+def _alike(runs: Sequence[RunTime], facts: Facts) -> Iterator[RunTime]:
     """Processes of one command for which hits could save something, or nothing, as one; those that could save most first."""
     groups = by_key(
-        ((rows[one.run].label, one.is_preflight, one.has_lookups, one.could_save_ns and True), one)
+        ((facts.runs[one.run].label, one.is_preflight, one.has_lookups, one.could_save_ns and True), one)
         for one in runs
     )
     sums = [(mine, _sum([one.readings for one in mine])) for mine in groups.values()]
@@ -171,7 +172,7 @@ def _alike(runs: Sequence[RunTime], rows: Mapping[int, RunRow]) -> Iterator[RunT
         if len(mine) == 1:
             yield from mine
             continue
-        name, traced = runs_name([rows[one.run] for one in mine]), all(one.has_tracing for one in mine)
+        name, traced = runs_name(facts, [one.run for one in mine]), all(one.has_tracing for one in mine)
         nothing = Besides(None, None, None)
         yield replace(
             mine[0],
@@ -214,7 +215,7 @@ class TimeSpent:
             RunTime(
                 run,
                 rows[run].rank,
-                run_name(rows[run]),
+                run_name(read.facts, run),
                 self_times(of_run[run]),
                 readings[run],
                 Besides.of_run(rows[run], readings[run].total_ns),
@@ -227,8 +228,8 @@ class TimeSpent:
         members = members_of(read, runs, paths)
         return cls(
             runs=runs,
-            alike=tuple(_alike(runs, rows)),
-            without=tuple(run_name(row) for run, row in rows.items() if run not in readings),
+            alike=tuple(_alike(runs, read.facts)),
+            without=tuple(run_name(read.facts, run) for run in rows if run not in readings),
             members=members,
             contrast=Contrast.of_members(members),
             ranks=RanksWaited.of_runs(runs),

@@ -18,6 +18,8 @@ from cachescope.version import __version__
 from cachescope.wording import harmless_cut, harmless_line, without_commands
 
 if TYPE_CHECKING:
+    from rich.text import Text
+
     from cachescope.json_types import JsonObject
     from cachescope.report.layout import Line
     from cachescope.report.redact import Redaction
@@ -72,14 +74,9 @@ def write_lines(lines: Sequence[Line], redaction: Redaction | None = None) -> No
     if not _is_coloured():
         _write("".join(f"{text}\n" for text, _ in rows))
         return
-    from rich.console import Console
     from rich.text import Text
 
-    # soft_wrap: the rows are laid out already. Text objects: nothing in a log is taken for markup.
-    console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False, soft_wrap=True)
-    with _output():
-        for text, style in rows:
-            console.print(Text(_encodable(text), style=style))
+    _print_coloured(Text(f"{_encodable(text)}\n", style=style) for text, style in rows)
 
 
 def write_answer(
@@ -113,14 +110,21 @@ def write_source(text: str, language: str, redaction: Redaction | None = None) -
     if not _is_coloured():
         _write(f"{shown}\n")
         return
-    from rich.console import Console
     from rich.syntax import Syntax
 
     # The terminal's own sixteen colours, on its own background.
     syntax = Syntax("", language, theme="ansi_dark", background_color="default")
+    _print_coloured([syntax.highlight(_encodable(shown))])
+
+
+def _print_coloured(texts: Iterable[Text]) -> None:
+    from rich.console import Console
+
+    # soft_wrap: the rows are laid out already. Text objects: nothing in a log is taken for markup.
     console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False, soft_wrap=True)
     with _output():
-        console.print(syntax.highlight(_encodable(shown)), end="")
+        for text in texts:
+            console.print(text, end="")
 
 
 def _is_coloured() -> bool:

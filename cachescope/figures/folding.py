@@ -63,16 +63,15 @@ def folded_runs(of: Iterable[tuple[int, Hashable]], runs: Iterable[RunRow]) -> F
         groups = [
             [run for group in groups[at : at + a_row] for run in group] for at in range(0, len(groups), a_row)
         ]
-    names = [_name(group, rows) for group in groups]
+    alone = run_labels(rows.values())
+    names = [alone.get(g[0], f"run {g[0]}") if len(g) == 1 else _name(g, rows) for g in groups]
     row_of = {run: row for row, group in enumerate(groups) for run in group}
     return Folded(row_of, names, [group[0] for group in groups], [*map(len, groups)])
 
 
 def _name(group: Sequence[int], rows: Mapping[int, RunRow]) -> str:
-    """A run, or how many, with the label that all have, and their ranks or numbers."""
+    """How many runs, with the label that all have, and their ranks or numbers."""
     mine = [rows[run] for run in group if run in rows]
-    if len(group) == 1:
-        return run_labels(mine).get(group[0], f"run {group[0]}")
     labels = {row.label for row in mine}
     ranks = sorted({row.rank for row in mine if row.rank is not None})
     label = labels.pop() if len(labels) == 1 else None

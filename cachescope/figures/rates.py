@@ -32,6 +32,7 @@ from cachescope.terms import CACHES
 from cachescope.wording import duration, file_time, percent, plural
 
 _GAP: Final = 0.06
+_LINE: Final = 16
 _NO_TIMES: Final = "no times are recorded"
 
 
@@ -161,7 +162,8 @@ def what_if_rates(rates: Sequence[WhatIfRate], *, dark: bool = False) -> Picture
     """
     if not any(row.lookups for row in rates):
         return empty("There are no lookups to replay.", dark)
-    top = legend_room(len(rates)) + PANEL_TITLE
+    # A rate stands below its title: a pane beside another one is narrow.
+    top = legend_room(len(rates)) + PANEL_TITLE + _LINE
     labels = [shown(row.when) for row in rates]
     longest_ns = max((row.time_saved_ns or 0) + (row.time_lost_ns or 0) for row in rates)
     figure = stacked_rows(
@@ -181,10 +183,10 @@ def what_if_rates(rates: Sequence[WhatIfRate], *, dark: bool = False) -> Picture
         if any(times):
             texts = [f"{duration(ns)} {name}" for ns in times]
             _part(figure, "x2", name, colour, [(ns or 0) / 1e9 for ns in times], texts, labels)
-    panel_title(figure, f"<b>lookups that hit</b>  {_percents([row.hit_rate for row in rates])}")
+    panel_title(figure, f"<b>lookups that hit</b><br>{_percents([row.hit_rate for row in rates])}")
     timed = any(row.time_hit_rate is not None for row in rates)
     rate = _percents([row.time_hit_rate for row in rates]) if timed else "no times recorded"
-    panel_title(figure, f"<b>compile time saved</b>  {rate}", "x2")
+    panel_title(figure, f"<b>compile time saved</b><br>{rate}", "x2")
     return figure
 
 

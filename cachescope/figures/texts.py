@@ -11,7 +11,7 @@ from typing import Final
 
 from cachescope.frames.compile_rows import CompileRow
 from cachescope.frames.recorded_rows import LookupRow, RunRow
-from cachescope.wording import clock, harmless, place_text, short_names
+from cachescope.wording import clock_of, harmless, place_text, short_names
 
 NAME: Final = 44
 HOVER_LINE: Final = 72
@@ -58,8 +58,9 @@ def wrapped(text: str, width: int) -> str:
 
 def run_labels(runs: Iterable[RunRow]) -> dict[int, str]:
     """``run 3 · rank 0 · --bs 16`` for each run, or its time if nothing else tells it apart, in UTC; not escaped yet."""
-    labels = {}
-    for row in runs:
+    labels, rows = {}, list(runs)
+    clock = clock_of(row.start_time for row in rows)
+    for row in rows:
         parts = [f"run {row.run}", *([] if row.rank is None else [f"rank {row.rank}"])]
         if row.label is not None:
             parts.append(plain(row.label, _RUN))

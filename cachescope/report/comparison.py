@@ -184,11 +184,8 @@ def comparison_lines(found: answer.Comparison) -> list[Line]:
         names = [found.before, found.after]
         if found.runs is not None:
             parts.append(run_lines(found.runs))
-            runs = (found.runs.before, found.runs.after)
-            names = [
-                side.name if name.startswith("run:") else f"{name}: {side.name}"
-                for name, side in zip(names, runs, strict=True)
-            ]
+            sides = zip(found.paths, (found.runs.before, found.runs.after), strict=True)
+            names = [f"{path}: {side.name}" if path else side.name for path, side in sides]
         parts.append(_difference_lines(found.graphs, names))
     if found.built_alike:
         parts.append(built_lines(found.built_alike))

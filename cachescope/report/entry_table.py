@@ -87,23 +87,17 @@ def _unsound(row: EntryRow) -> list[Line]:
 
 def _shared(entries: Sequence[EntryRow]) -> list[list[Line]]:
     """The keys that hold several entries, and what distinguishes the entries."""
-    marks = marks_beside(entries)
+    marks, lines = marks_beside(entries), []
     several = (row for row in entries if row.entry in marks)
-    lines = []
-    for (_, cache, key), rows in by_key(
-        ((row.root, row.cache, row.cache_key or ""), row) for row in several
-    ).items():
-        statuses, marked = (
-            Counter(row.status for row in rows),
-            {mark for row in rows for mark in marks[row.entry]},
-        )
-        names = [
-            name
-            for mark, name in BESIDE_NAMES.items()
-            if mark in marked and (mark != "damaged" or "ok" in statuses)
-        ]
+    keys = by_key(((row.root, row.cache, row.cache_key or ""), row) for row in several)
+    for (_, cache, key), rows in keys.items():
+        statuses = Counter(row.status for row in rows)
+        marked = {mark for row in rows for mark in marks[row.entry]}
+        if "ok" not in statuses:
+            marked.discard("damaged")
+        names = "; ".join(name for mark, name in BESIDE_NAMES.items() if mark in marked)
         how_many = ", ".join(f"{count} {status}" for status, count in statuses.items())
-        lines.append([Line(f"{cache} {key[:_KEY]}…: {how_many} ({'; '.join(names)})", 3, hang=2)])
+        lines.append([Line(f"{cache} {key[:_KEY]}…: {how_many} ({names})", 3, hang=2)])
     return lines
 
 

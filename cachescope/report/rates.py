@@ -19,13 +19,8 @@ def rate_numbers(chosen: Chosen) -> tuple[tuple[str, str, str], ...]:
     all_hit = sum(row.hits == row.lookups for row in runs)
     caches = {cache: rates(rows) for (cache,), rows in grouped(chosen.rows, lambda row: (row.cache,)).items()}
     predicted = predicted_lookups(facts, chosen.rows)
-    also = (
-        ""
-        if not predicted
-        else ", predicted"
-        if predicted == len(chosen)
-        else f", {predicted:,} of them predicted"
-    )
+    of_them = f"{predicted:,} of them " if predicted < len(chosen) else ""
+    also = f", {of_them}predicted" if predicted else ""
     return (
         ("Hit rate by count", percent(rate.hit_rate, "–"), f"{rate.hits:,} of {seen_text(rate)}{also}"),
         ("By compile time", percent(rate.time_hit_rate, "–"), compile_time(rate)),

@@ -56,12 +56,6 @@ def contrast_text(contrast: Contrast) -> str:
     return f"{slower} took {duration(contrast.longer_ns)} longer than {other}{_where(contrast.phases)}"
 
 
-def _preflight_text(one: RunTime) -> str:
-    """What the times of a pre-flight are."""
-    why = "it compiled nothing, so they do not show what hits would save a real run"
-    return f"{one.name}: its own times; {why}"
-
-
 def path_texts(members: Sequence[Member]) -> Iterator[str]:
     """Which process each path is, or which one represents it."""
     for member in members:
@@ -220,7 +214,8 @@ def _row(name: str, cells: Sequence[str], style: str) -> Line:
 def _reading_lines(one: RunTime) -> Iterator[Line]:
     readings = one.readings
     if one.is_preflight:
-        yield Line(_preflight_text(one), hang=3)
+        why = "it compiled nothing, so they do not show what hits would save a real run"
+        yield Line(f"{one.name}: its own times; {why}", hang=3)
         return
     if one.could_save_ns is None:
         could, stays = "no lookup of it is recorded", "so that what hits could save is not known"

@@ -49,7 +49,7 @@ def trace_object(read: Recording) -> JsonObject:
     for run in dict.fromkeys(run for run, _, _ in rows):
         rank = runs[run].rank
         made += [
-            _named("process_name", run, 1, {"name": run_name(runs[run])}),
+            _named("process_name", run, 1, {"name": run_name(read.facts, run)}),
             _named("process_sort_index", run, 1, {"sort_index": run if rank is None else rank}),
         ]
     for thread, (run, name, row) in enumerate(rows, 1):

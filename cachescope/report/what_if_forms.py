@@ -110,7 +110,7 @@ def cause_lines(found: answer.WhatIf) -> Iterator[Line]:
 def _run_lines(found: answer.WhatIf) -> Iterator[Line]:
     runs = [row for row in found.run_table.rows if row.hits_after > row.hits]
     for row in runs[:_SHOWN]:
-        name = run_name(found.read.facts.runs[row.run])
+        name = run_name(found.read.facts, row.run)
         time = "" if row.time_won_ns is None else f", {duration(row.time_won_ns)} saved"
         yield Line(f"{name}: {row.hits} -> {row.hits_after} of {plural(row.lookups, 'lookup')}{time}", 2)
     yield from rest(len(runs) - _SHOWN, "run", ".by_run lists all", 2)

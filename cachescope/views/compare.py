@@ -13,7 +13,7 @@ from cachescope.answers.chosen import Chosen
 from cachescope.answers.compared_runs import ComparedRuns, ComparedTimes
 from cachescope.answers.names import cache_name, short_fields
 from cachescope.answers.read import Read
-from cachescope.answers.starts import Sides, first_sides, starts_of
+from cachescope.answers.starts import first_sides, starts_of
 from cachescope.report.compared_runs import (
     change_names,
     differences,
@@ -66,7 +66,7 @@ class Compare(Shows):
             super().__init__(sentence(_ONE if starts else NOTHING))
             return
         guarded = self._state.guarded
-        self.picker = RunPicker(starts, guarded(self._pick))
+        self.picker = RunPicker(starts, guarded(lambda sides: setattr(self._state, "compared", sides)))
         self.said, self.headline, self.differences, self.side_by_side = (markup() for _ in range(4))
         self.changes = toggle_buttons("Show")
         self.changes.observe(guarded(self._filtered), "value")
@@ -114,9 +114,6 @@ class Compare(Shows):
         self._chosen = chosen
         if self.whole is not None:
             self._show_found()
-
-    def _pick(self, sides: Sides) -> None:
-        self._state.compared = sides
 
     def _swap(self) -> None:
         self._state.compared = self._state.compared[::-1]

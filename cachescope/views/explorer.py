@@ -32,7 +32,7 @@ from cachescope.views.state import (
 )
 from cachescope.views.watching import Watching
 from cachescope.views.widget_base import Style
-from cachescope.wording import clock, date, plural
+from cachescope.wording import clock_of, plural
 
 if TYPE_CHECKING:
     from cachescope.views.watching import Following
@@ -81,12 +81,10 @@ def _text(chosen: Chosen, span: Span) -> str:
 
 def _ends(span: Span) -> tuple[str, str]:
     first, last = span
-    is_one_day = date(first) == date(last)
-    is_short = last - first < _SHORT
+    clock, is_short = clock_of(span), last - first < _SHORT
 
     def moment(ns: int) -> str:
-        day = "" if is_one_day else f"{date(ns)} "
-        return f"{day}{clock(ns)}" + (f".{ns // 10**6 % 1000:03}" if is_short else "")
+        return clock(ns) + (f".{ns // 10**6 % 1000:03}" if is_short else "")
 
     return moment(first), moment(last)
 

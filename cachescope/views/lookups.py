@@ -53,7 +53,7 @@ class Lookups(Shows):
 
     def _choices(self, scope: Read) -> list[ipywidgets.Widget]:
         facts, state, rows = scope.facts, self._state, self.rows
-        runs = [(run_name(row), run) for run, row in facts.runs.items()]
+        runs = [(run_name(facts, run), run) for run in facts.runs]
         made = [choice(state, "run", "Run", runs)]
         if ranks := rows.values("rank"):
             made.append(choice(state, "rank", "Rank", [(str(rank), rank) for rank in ranks]))

@@ -38,7 +38,7 @@ class Time(Shows):
         if not self.spent.runs:
             super().__init__(markup(*time_lines(self.spent)))
             return
-        runs = [(run_name(row), run) for run, row in scope.facts.runs.items()]
+        runs = [(run_name(scope.facts, run), run) for run in scope.facts.runs]
         guarded = state.guarded
         self.phases_plot = Plot(
             lambda dark: phases(self._of_run(scope.phases_read[0].rows), scope.tables.runs.rows, dark=dark),

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,8 +11,13 @@ import pytest
 
 import cachescope
 from cachescope.analysis.phases.names import VECTOR_TEST, WAITING_FOR_TEST
+from cachescope.answers.cards import Cards
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.costs import Costs, headline
+from cachescope.answers.names import run_name
+from cachescope.answers.summary import footer
+from cachescope.figures.texts import run_labels
+from cachescope.report.cards import cost_text
 from tests.conftest import Recording
 from tests.made import CODE, fx, run, scope_of
 from tests.readings import read_once
@@ -92,9 +98,15 @@ def test_nothing_is_denied_of_a_miss_without_a_time_or_an_outcome_that_was_not_s
     """The second run has another option and no time; then the outcome of its lookup is lost."""
     keys = [{"gm": CODE, "inductor_config[epilogue_fusion]": value} for value in ("True", "False")]
     first = run(fx("f0", details=keys[0], at=0, took=5.0), cache_dir="/cache")
-    for again in (fx("f1", details=keys[1], at=20), fx("f0", "unknown", details=keys[0], at=20)):
+    for again, said in (
+        (
+            fx("f1", details=keys[1], at=20),
+            "1 miss whose time is not recorded was avoidable, by epilogue_fusion; 5.0 s",
+        ),
+        (fx("f0", "unknown", details=keys[0], at=20), "No compile is known to have been avoidable: 5.0 s"),
+    ):
         text = headline(Chosen(scope_of(first, run(again, cache_dir="/cache"))))
-        assert text.startswith("No compile is known to have been avoidable: 5.0 s of first compiles")
+        assert text.startswith(f"{said} of first compiles")
 
 
 def test_what_another_rank_compiled_again_is_not_denied() -> None:
@@ -208,3 +220,43 @@ def test_what_a_process_waits_for_the_test_of_another_is_no_code_generation(tmp_
     (told,) = phases["self_time_ns"]
     assert scope.runs["pid"][phases["run"].item()] == started[1].pid
     assert told == pytest.approx(waited, rel=0.2) and waited > 10**9
+
+
+@pytest.mark.parametrize(("name", "said"), [
+    # The graphs of the one deleted entry of AOTAutograd hit, and Inductor compiled nothing.
+    ("aot_entry_deleted", "1 miss whose time is not recorded was avoidable, by a deleted entry; "),
+    # Beside compiles that were.
+    ("entry_deleted", "avoidable, by a deleted entry; so was 1 miss whose time is not recorded"),
+])  # fmt: skip
+def test_an_avoidable_miss_without_a_time_is_in_the_headline_as_on_its_card(
+    name: str, said: str, recording: Recording
+) -> None:
+    scope = cachescope.read(recording("2.13.0", name))
+    assert said in headline(Chosen(scope))
+    assert "deleted" in repr(scope) and "avoidable" in " ".join(map(cost_text, Cards.of(scope).works))
+
+
+def test_the_ranks_of_first_lookups_are_told_where_other_ranks_had_none() -> None:
+    hit = fx("f0", "hit", at=5)
+    some = scope_of(
+        *(
+            run(hit, *([fx("f1", details={"gm": CODE}, at=9, took=2.0)] * (rank == 2)), rank=rank)
+            for rank in range(4)
+        )
+    )
+    assert "first lookups (cold start): 1 miss on rank 2, 2.0 s" in footer(some)
+    every = scope_of(run(fx("f1", details={"gm": CODE}, at=9, took=2.0), rank=2))
+    assert "first lookups (cold start): 1 miss, 2.0 s" in footer(every)
+
+
+def test_of_runs_of_several_days_each_says_its_own() -> None:
+    def names(*starts: float) -> list[str]:
+        scope = scope_of(*(run(fx("f0", at=at)) for at in starts))
+        told = [run_name(scope.facts, one) for one in scope.facts.runs]
+        assert [*run_labels(scope.facts.runs.values()).values()] == [
+            f"{name.partition(' (')[0]} · {name.rpartition(', ')[2].rstrip(')')}" for name in told
+        ]
+        return told
+
+    assert all(re.search(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\)$", name) for name in names(0, 24 * 3600.0))
+    assert not any(re.search(r"\d{4}-\d\d-\d\d", name) for name in names(0, 60.0))

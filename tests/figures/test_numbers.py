@@ -158,7 +158,7 @@ def test_before_and_after_are_those_of_the_replay(tour: cachescope.Scope) -> Non
         ("hit", "x"): [22, 30], ("missed", "x"): [26, 18], ("saved", "x2"): [39.5, 41.4],
         ("lost", "x2"): [18.4, 16.4],
     }  # fmt: skip
-    assert made.layout.annotations[0].text == "<b>lookups that hit</b>  46 % → 62 %"
+    assert made.layout.annotations[0].text == "<b>lookups that hit</b><br>46 % → 62 %"
 
 
 def test_fields_that_help_are_ranked_by_time_and_the_program_comes_last(tour: cachescope.Scope) -> None:
