@@ -17,7 +17,7 @@ from cachescope.answers.recording import Recording
 from cachescope.answers.summary import counts_text, phases_of
 from cachescope.frames.answer_rows import CauseRow, MissRow
 from cachescope.grouping import by_key
-from cachescope.keys.key_fields import OF_THE_INSTALLATION, is_of_the_program
+from cachescope.keys.key_fields import OF_THE_INSTALLATION, is_of_the_call
 from cachescope.terms import FXGRAPH, VLLM
 from cachescope.verdict_kinds import kind_of
 from cachescope.wording import duration, listed, plural
@@ -174,8 +174,7 @@ def cost_of_fields(fields: Sequence[str]) -> str:
     """The same where these fields of a key changed."""
     if any(map(_is_code, fields)):
         return "edited"
-    # What AOTAutograd knows of the arguments, such as their names, is no setting.
-    if any(is_input(one) or is_of_the_program(one) or one == "aot_config" for one in fields):
+    if any(is_input(one) or is_of_the_call(one) for one in fields):
         return "inputs"
     if any(field.startswith(_OF_THE_MACHINE) for field in fields):
         return "machine"

@@ -67,6 +67,10 @@ OF_THE_INSTALLATION: Final = ("torch_version", "system_info")
 """What the fields begin with that nothing a program sets brings back: another torch, another machine."""
 
 
+# Of an AOTAutograd key: what it knows of the arguments, and two states that Dynamo guards.
+_OF_THE_CALL: Final = ("aot_config", "grad_enabled", "autocast_state")
+
+
 def is_of_the_program(name: str) -> bool:
     """Whether a field of an FX key depends on the program rather than on the process.
 
@@ -76,6 +80,17 @@ def is_of_the_program(name: str) -> bool:
     (True, False)
     """
     return name.partition("[")[0] in OF_THE_PROGRAM
+
+
+def is_of_the_call(name: str) -> bool:
+    """Whether a field depends on the program and the call: on its arguments, or on whether gradients or autocast are on around it.
+
+    Examples
+    --------
+    >>> is_of_the_call("grad_enabled"), is_of_the_call("inductor_config[epilogue_fusion]")
+    (True, False)
+    """
+    return is_of_the_program(name) or name.partition("[")[0] in _OF_THE_CALL
 
 
 @dataclass(frozen=True, slots=True)

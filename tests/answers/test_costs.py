@@ -19,7 +19,7 @@ from cachescope.answers.summary import footer
 from cachescope.figures.texts import run_labels
 from cachescope.report.cards import cost_text
 from tests.conftest import Recording
-from tests.made import CODE, fx, run, scope_of
+from tests.made import CODE, aot, fx, run, scope_of
 from tests.readings import read_once
 from tests.recordings import Recorded
 
@@ -140,6 +140,40 @@ def test_misses_without_a_time_are_counted_as_one_counts(others: list[str], told
         run(fx(f"f{n}", details=details, at=20 * n), cache_dir="/cache") for n, details in enumerate(keys)
     ]
     assert headline(Chosen(scope_of(*runs))).startswith(told)
+
+
+def test_a_call_with_gradients_on_in_a_process_that_had_them_off_first_is_another_call() -> None:
+    """Another process had made the call with gradients off, too: that its key was near does not make them a setting."""
+    off, on = ({"gm": CODE, "grad_enabled": value} for value in ("False", "True"))
+    first = aot("a1", details=off, at=0), fx("f1", details={"gm": CODE}, at=1, took=1.0)
+    again = (
+        aot("a1", "hit", details=off, at=20),
+        fx("f1", "hit", details={"gm": CODE}, at=20),
+        aot(
+            "a2",
+            details=on,
+            at=21,
+            compile_id="0/1",
+            recompile_reasons="0/0: GLOBAL_STATE changed: grad_mode",
+        ),
+        fx("f2", details={"gm": f"{CODE}2"}, at=22, took=5.0, compile_id="0/1"),
+    )
+    found = Chosen(scope_of(run(*first, cache_dir="/cache"), run(*again, cache_dir="/cache")))
+    assert headline(found).endswith(
+        "5.0 s for other sizes or values, which guards keep apart; 1.0 s of first compiles"
+    )
+
+
+@pytest.mark.parametrize("field", ["grad_enabled", "autocast_state[cpu]"])
+def test_what_a_call_is_made_under_is_no_setting(field: str) -> None:
+    keys = [{"gm": CODE, field: value} for value in ("False", "True")]
+    runs = [
+        run(aot(f"a{n}", details=details, at=20 * n), cache_dir="/cache") for n, details in enumerate(keys)
+    ]
+    assert (
+        headline(Chosen(scope_of(*runs)))
+        == "Nothing was compiled twice: 1 miss of first compiles; 1 miss for other inputs"
+    )
 
 
 def test_another_machine_is_no_setting() -> None:

@@ -29,7 +29,7 @@ from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.grouping import by_key
 from cachescope.kept import kept
-from cachescope.keys.key_fields import is_of_the_program
+from cachescope.keys.key_fields import is_of_the_call
 from cachescope.notebook_cells import code_file
 from cachescope.wording import percent
 
@@ -159,7 +159,7 @@ class Baselines:
         for one in [*self.stored.of_graph(at), *tried]:
             before = self._lookups[one] if isinstance(one, int) else one
             names = keys.change(_set_of(before), _set_of(row)).names
-            if names and not any(map(is_of_the_program, names)) and (best is None or len(names) < fewest):
+            if names and not any(map(is_of_the_call, names)) and (best is None or len(names) < fewest):
                 best, fewest = one, len(names)
         return best
 

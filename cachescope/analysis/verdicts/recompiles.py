@@ -14,7 +14,7 @@ from cachescope.analysis.guards import failed_guard
 from cachescope.analysis.history.history import History
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.grouping import by_key
-from cachescope.keys.key_fields import is_of_the_program
+from cachescope.keys.key_fields import is_of_the_call
 from cachescope.notebook_cells import code_file
 from cachescope.verdict_kinds import RECOMPILE
 from cachescope.wording import listed, place_text
@@ -27,8 +27,6 @@ _MOST_TRIED: Final = 32
 
 # torch/_dynamo/guards.py, `get_guard_fail_reason_helper` (2.10 and later): no guard failed, and the options of torch.compile may be others.
 _OTHER_BACKEND: Final = "BACKEND_MATCH failure"
-# Of an AOTAutograd key: what it knows of the arguments, and a state that Dynamo guards.
-_GUARDED: Final = ("aot_config", "grad_enabled")
 _FIELDS_NAMED: Final = 3
 
 _Frame = tuple[int, str, str]
@@ -92,7 +90,7 @@ def recompile_of(
     """
     start = f"{RECOMPILE}{place_of(row)}: "
     if row.recompile_reasons is None:
-        if changed and all(is_of_the_program(field) or field in _GUARDED for field in changed):
+        if changed and all(map(is_of_the_call, changed)):
             return Recompile(start + listed(tuple(changed), _FIELDS_NAMED), None)
         return None
     reasons = row.recompile_reasons.split("\n")
