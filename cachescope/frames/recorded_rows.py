@@ -159,6 +159,9 @@ class LookupRow:
     preflight_note: str | None = col(
         "what a pre-flight noted about it, as JSON: the sizes in guards, the directory, what would be stored",
         missing="not a lookup of a pre-flight", default=None)
+    cache_dir: str | None = col(
+        "the cache directory that it used, where that is another than its run's, as within torch's ``fresh_cache``",
+        missing="that of its run, or not recorded", torch_name="inductor_output_code", default=None)
     logged_time: Time | None = None
     """When its outcome was logged: two logs of one process agree on it."""
     is_details_cut: bool = False

@@ -204,11 +204,23 @@ def bundled() -> None:
     torch.compile(torch.nn.Linear(8, 8))(torch.ones(8)).sum().backward()
 
 
+def fresh() -> None:
+    """Another directory for a while, then the first one again."""
+    from torch._inductor.utils import fresh_inductor_cache
+
+    plain()
+    torch._dynamo.reset()
+    with fresh_inductor_cache():
+        plain()
+    torch._dynamo.reset()
+    plain()
+
+
 PROGRAMS: dict[str, Callable[[], None]] = {
     one.__name__: one
     for one in (
         plain, unpicklable, mega_saved, mega_loaded, aoti_saved, aoti_loaded, precompile_saved, precompile_loaded, limit, cell,
-        setdefault, custom_op, quantised, interrupted, bundled,
+        setdefault, custom_op, quantised, interrupted, bundled, fresh,
     )
 }  # fmt: skip
 

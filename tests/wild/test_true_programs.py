@@ -177,6 +177,17 @@ def test_entries_that_hold_their_graphs(tmp_path: Path) -> None:
     assert warm.counted["autograd_cache_hit"] == 1
 
 
+def test_a_directory_that_is_fresh_for_a_while(tmp_path: Path) -> None:
+    for _ in range(2):
+        agrees(found := ran("fresh", tmp_path))
+    rows = of_last_run(found)
+    assert {row["cache_dir"] for row in rows if row["outcome"] == "hit"} == {None}
+    assert all(row["cache_dir"].startswith(f"{tmp_path}/tmp") for row in rows if row["outcome"] != "hit")
+    causes = [one for one in found.told["causes"] if one["verdict"] != "first_lookup"]
+    assert {(one["verdict"], one["kind"]) for one in causes} == {("entry_unavailable", "another directory")}
+    assert all("fresh_cache()" in one["advice"] for one in causes)
+
+
 def test_a_closure_cell_that_becomes_symbolic(tmp_path: Path) -> None:
     found = ran("cell", tmp_path)
     agrees(found)

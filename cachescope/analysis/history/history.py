@@ -91,6 +91,15 @@ class History:
         return {run.run: run.cache_dir for run in self.runs}
 
     @cached_property
+    def folders(self) -> list[str | None]:
+        """The cache directory of each lookup; None if it is unknown."""
+        own = [row.cache_dir for row in self.lookups]
+        return [
+            own[at] or (None if above is None else own[above]) or self.directory_of.get(row.run)
+            for at, (row, above) in enumerate(zip(self.lookups, self.aot, strict=True))
+        ]
+
+    @cached_property
     def rank_of(self) -> dict[int, int | None]:
         """The rank of each run."""
         return {run.run: run.rank for run in self.runs}

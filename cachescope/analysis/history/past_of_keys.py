@@ -49,7 +49,7 @@ def _events(history: History, lookups: Iterable[int]) -> Iterator[Event]:
     # Without times, lookups of one compile id are taken for those of one compile, which has stored nothing before the last.
     last = {(row.run, row.compile_id): at for at, row in rows}
     for at, row in rows:
-        folder = history.directory_of.get(row.run)
+        folder = history.folders[at]
         if row.outcome == "hit":
             yield Event(at + 1, folder, at, 1)
         elif is_miss(row):
@@ -81,18 +81,18 @@ def pasts_of(history: History, chosen: Iterable[int]) -> Iterator[tuple[int, Pas
 
 def _pasts(history: History, every: Sequence[int], asking: Iterable[int]) -> Iterator[tuple[int, Past]]:
     directory, waiting = Directory(_events(history, every)), deque(every)
-    lookups, folder_of = history.lookups, history.directory_of
+    lookups, folders_of = history.lookups, history.folders
     latest = latest_hit = None
     folders: set[str | None] = set()
     for at in asking:
         while waiting and waiting[0] < at:
             latest = waiting.popleft()
-            folders.add(folder_of.get(lookups[latest].run))
+            folders.add(folders_of[latest])
             latest_hit = latest if lookups[latest].outcome == "hit" else latest_hit
         if latest is None:
             continue
         directory.move_to(at)
-        here, stored = folder_of.get(lookups[at].run), directory.latest
+        here, stored = folders_of[at], directory.latest
         last, is_here = (latest, here in folders) if stored < 0 else (stored, directory.holds(here))
         why: Found = "nothing" if stored < 0 else "gone"
         by, racing = last, None
@@ -102,7 +102,7 @@ def _pasts(history: History, every: Sequence[int], asking: Iterable[int]) -> Ite
             why, by = "concurrent", racing.first
         elif directory.kept_back > stored:
             why, by = "not stored", directory.kept_back
-        elif here is not None and not is_here and folder_of.get(lookups[last].run) is not None:
+        elif here is not None and not is_here and folders_of[last] is not None:
             why = "elsewhere"
         yield at, Past(latest, latest_hit, None if stored < 0 else stored, why, by, racing)
 

@@ -107,7 +107,7 @@ def advice(root: Miss, history: History) -> str | None:
             changes,
             were_graphs_found=bool(were_found) and all(were_found),
             are_lines_missing=row.details == "incomplete",
-            cache_dir=None if run is None else run.cache_dir,
+            cache_dir=history.folders[root.index],
             has_mesh=row.detail_set is not None
             and any(
                 _MESH_INPUT in history.details.components[one] for one in history.details.sets[row.detail_set]

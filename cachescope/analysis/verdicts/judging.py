@@ -245,8 +245,8 @@ class _UnavailableEntries:
                 return _not_known(run, why.why, past.by)
             return _unavailable(why.kind, reason, evidence, text, past.by)
         if past.why == "elsewhere":
-            return self._elsewhere(row, past)
-        return self._damaged(row, past) or self._gone(row, past)
+            return self._elsewhere(at, past)
+        return self._damaged(row, past) or self._gone(at, past)
 
     def not_loaded(self, at: int, earlier: int | None = None) -> _Judged | None:
         """What torch itself reports of an entry that it could not load, or whose graph it could not find."""
@@ -271,11 +271,11 @@ class _UnavailableEntries:
         keys = [fx.cache_key for fx in rows if fx.outcome != "hit" and fx.cache_key is not None]
         return len(set(keys)) < len(keys)
 
-    def _elsewhere(self, row: LookupRow, past: Past) -> _Judged:
-        here, there = (self._history.directory_of[run] for run in (row.run, self._rows[past.by].run))
+    def _elsewhere(self, at: int, past: Past) -> _Judged:
+        here, there = self._history.folders[at], self._history.folders[past.by]
         happened = "looked up" if past.latest_stored is None else "stored"
         reason = f"the same key had been {happened}, but in another directory: {there}, not {here}"
-        why = "the logs name the directories of both runs"
+        why = "the logs name both directories"
         return _unavailable("another directory", reason, "recorded", why, past.by)
 
     def _damaged(self, row: LookupRow, past: Past) -> _Judged | None:
@@ -287,17 +287,16 @@ class _UnavailableEntries:
         why = "a damaged entry lies under the key, and a sound one that was written since"
         return _unavailable("damaged", reason, "inferred", why, past.known)
 
-    def _gone(self, row: LookupRow, past: Past) -> _Judged:
+    def _gone(self, at: int, past: Past) -> _Judged:
         """An entry that had been stored and is gone, as far as both are known."""
         earlier = past.known
-        before = self._rows[earlier]
+        row, before = self._rows[at], self._rows[earlier]
         if row.compile_error is not None and CANNOT_WRITE.search(row.compile_error):
             error = last_line(row.compile_error)
             reason = f"run {before.run} had looked up the same key, and this process could not use the directory: {error}"
             why = "the compile after the miss failed of it"
             return _unavailable("load error", reason, "inferred", why, earlier)
-        directory_of = self._history.directory_of
-        directories = directory_of.get(row.run), directory_of.get(before.run)
+        directories = self._history.folders[at], self._history.folders[earlier]
         open_: str | None = None
         if row.time is None and before.run != row.run:
             open_ = "the logs have no times, so nothing says which of them was first"

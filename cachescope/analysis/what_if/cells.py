@@ -102,7 +102,8 @@ class RunDirectories:
     def __init__(self, columns: ReplayColumns) -> None:
         history = columns.history
         known = {run.run: run.cache_dir for run in history.runs if run.cache_dir is not None}
-        code = {name: at for at, name in enumerate(dict.fromkeys(known.values()))}
+        names = dict.fromkeys([*known.values(), *filter(None, history.folders)])
+        code = {name: at for at, name in enumerate(names)}
         of_torch = [row.cache != VLLM for row in history.lookups]
         # Whether every run says which directory it had.
         self.are_all_known = all(
@@ -115,7 +116,10 @@ class RunDirectories:
         shared = 0 if len(code) == 1 else len(code)
         self.count = shared + 1
         # The number of the directory of each lookup.
-        self.of_lookup = [of_run.get(row.run, shared) for row in history.lookups]
+        self.of_lookup = [
+            of_run.get(row.run, shared) if folder is None else code[folder]
+            for row, folder in zip(history.lookups, history.folders, strict=True)
+        ]
         used = {one for one, is_one in zip(self.of_lookup, of_torch, strict=True) if is_one}
         # The numbers of the directories that each directory read may be, by its path; and the paths of which nothing shows that a run used them.
         self.guessed: set[str] = set()

@@ -184,7 +184,7 @@ class _TextProcess:
         starts = run_starts(self._lookups, self._clocks, self._reading.details)
         if len(starts) == 1:
             self.process.lookups = put_in_order(self._lookups)
-            return [self.process]
+            return [_with_directories(self.process)]
         return [self._part(start, end) for start, end in pairwise([*starts, len(self._lookups)])]
 
     def _part(self, start: int, end: int) -> Process:
@@ -193,7 +193,7 @@ class _TextProcess:
         clocks = [clock for clock in self._clocks[start:end] if clock is not None]
         last = max([*clocks, self._outcome_clocks.get(id(lookups[-1])) or 0])
         directories = (cache_dir_of(lookup.entry_path) for lookup in lookups if lookup.entry_path)
-        return replace(
+        part = replace(
             self.process,
             clock_first_us=clocks[0] if start and clocks else self.process.clock_first_us,
             clock_last_us=last if clocks and end < len(self._lookups) else self.process.clock_last_us,
@@ -201,6 +201,7 @@ class _TextProcess:
             cache_dir=next(directories, None),
             lookups=put_in_order(lookups),
         )
+        return _with_directories(part)
 
     def _add(self, lookup: LookupRow, clock_us: int | None) -> LookupRow:
         lookup.segment = self._segments[lookup.compile_id]
@@ -394,3 +395,11 @@ class _TextProcess:
                 if lookup.outcome == "unknown" and lookup.cache_key in path.split("/"):
                     lookup.outcome = "full_miss"
                 return
+
+
+def _with_directories(process: Process) -> Process:
+    """The process, its lookups with the directory of their entry where that is another one."""
+    for lookup in process.lookups:
+        folder = cache_dir_of(lookup.entry_path) if lookup.entry_path else None
+        lookup.cache_dir = None if folder == process.cache_dir else folder
+    return process

@@ -222,8 +222,9 @@ class TraceReader:
     def _note_cache_dir(self, span: Span) -> None:
         match = _OUTPUT_CODE.match(self._block, span.prefix.end(), span.line_end)
         code_path = match[1].decode("utf-8", "replace") if match else ""
-        if folder := os.path.dirname(os.path.dirname(code_path)):
-            self._emit("told", "cache_dir", folder)
+        folder = os.path.dirname(os.path.dirname(code_path))
+        if folder and (envelope := self._envelope(span)) is not None:
+            self._emit("folder", compile_id_of(envelope), folder)
 
     def _clock_us(self, prefix: re.Match[bytes]) -> int | None:
         try:

@@ -57,6 +57,8 @@ class TraceProcess(Fold):
         self._has_begun = False
         # For each cache, where an event says that it was asked.
         self._asked: dict[str, int] = {}
+        # The cache directory of each compile, by its id and segment.
+        self._folders: dict[tuple[str, int], str] = {}
         self._notes = PreflightNotes()
         self._seen_records: set[tuple[int, int]] = set()
         self._latest_us: int | None = None
@@ -77,6 +79,8 @@ class TraceProcess(Fold):
             lookup.end_time = lookup.logged_time = None if clock is None or at is None else clock.ns(at)
             if lookup.time is None:
                 lookup.time = lookup.end_time
+            folder = self._folders.get((first_attempt(lookup.compile_id or ""), lookup.segment))
+            lookup.cache_dir = None if folder == process.cache_dir else folder
         self._report_unrecorded_lookups()
         process.lookups = put_in_order([lookup for lookup, _ in self._lookups])
         process.looked_up = bool(process.lookups) or not self._compiled
@@ -125,6 +129,12 @@ class TraceProcess(Fold):
         """A fact of the process, used if nothing before has told it."""
         if getattr(self._process, name) in (None, ()):
             setattr(self._process, name, tuple(value) if isinstance(value, list) else value)
+
+    def _on_folder(self, compile_id: str | None, folder: str) -> None:
+        """Where the code of a compile lies: in the cache directory of its process, or in one that the program uses meanwhile."""
+        self._on_told("cache_dir", folder)
+        name = first_attempt(compile_id or "")
+        self._folders[name, self._compiles.segments[name]] = folder
 
     def _on_compile_began(
         self,

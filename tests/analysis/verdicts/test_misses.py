@@ -57,6 +57,10 @@ UNAVAILABLE: dict[str, tuple[tuple[Run, ...], tuple[str, str, str]]] = {
         (run(graph("f11", **SAVED), cache_dir="/other"), run(graph("f11", at=100), **HERE)),
         ("another directory", "recorded", "in another directory: /other, not /cache"),
     ),
+    "in a directory that its process used for a while": (
+        (run(graph("f11", **SAVED), graph("f11", at=100, compile_id="1/0", cache_dir="/tmp/tmpabcdefgh"), **HERE),),
+        ("another directory", "recorded", "in another directory: /cache, not /tmp/tmpabcdefgh"),
+    ),
     "in a directory that is not known": (
         (run(graph("f11", **SAVED)), run(graph("f11", at=100), **HERE)),
         ("not known", "not_known", "whether both used one cache directory is not recorded"),
