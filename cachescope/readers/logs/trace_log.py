@@ -362,8 +362,6 @@ class TraceReader:
 
     def _read_metrics(self, span: Span) -> None:
         line = self._line(span)
-        if not line.startswith((b'{"compilation_metrics": {', b'{"bwd_compilation_metrics": {')):
-            return
         clock, compile_id = self._clock_us(span.prefix), id_of_metrics(line)
         self._emit("compile_ended", self._line_sum(span), clock, compile_id, error_of_metrics(line))
         # Metrics are large, and all contain the same versions.

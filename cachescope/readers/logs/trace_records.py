@@ -10,7 +10,7 @@ import codecs
 import hashlib
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final, NamedTuple
 
@@ -39,20 +39,8 @@ _BEFORE_RECORD: Final = re.compile(rb"\n(?=[^\t])\n*+")
 COMPILE_EVENT: Final = "inductor_compile"
 _STRAYS: Final = re.compile(rb"([^VIWEC\t\n][^\n]*+)(?:\n++\1(?=\n))*+\n*+")
 _LINE_END: Final = ord("\n")
-_WORD_BYTES: Final = 8
-# The first eight letters after the brace and its quote distinguish the kinds.
-_KINDS: Final = {
-    kind.encode()[:_WORD_BYTES]: kind
-    for kind in (
-        "artifact", "dynamo_start", "compilation_metrics", "bwd_compilation_metrics", "inductor_output_code", "graph_dump",
-    )
-} | {b'str": ["': "str"}  # fmt: skip
-# Artifacts begin with their name: eight letters of it, after the seventh, identify them.
-_ARTIFACT_START: Final = b'{"artifact": {"name": "'
-_NAME_WORD: Final = len(_ARTIFACT_START) + 7
-_NAMES: Final = {
-    f'{name}", '.encode()[7:][:_WORD_BYTES]
-    for name in (
+_NAMES: Final = "|".join(
+    (
         *LOOKUP_ARTIFACTS,
         VERSION_ARTIFACT,
         RECOMPILE_ARTIFACT,
@@ -60,25 +48,14 @@ _NAMES: Final = {
         KERNELS_ARTIFACT,
         PREFLIGHT_ARTIFACT,
     )
-}
-_EVENT: Final = b"chromium"
-# Most records are events. The name comes first in their payload.
-_EVENT_STARTS: Final = {
-    name: f'\n\t{{\n\t"name": "{name}"'.encode() for name in (COMPILE_EVENT, "backend_compile")
-}
-
-
-def _any_of(words: Iterable[bytes]) -> bytes:
-    return b"(?:%b)" % b"|".join(map(re.escape, words))
-
-
-_WANTED: Final = b"|".join(
-    (
-        _any_of(word for word, kind in _KINDS.items() if kind != "artifact"),
-        b"artifact.{%d}" % (_NAME_WORD - 2 - _WORD_BYTES) + _any_of(_NAMES),
-        _EVENT + rb"[^\n]*" + _any_of(_EVENT_STARTS.values()),
-    )
 )
+# How the object of a record begins that is looked at. Most records are events, whose name comes first in their payload.
+_WANTED: Final = (
+    rb'(?P<kind>dynamo_start|(?:bwd_)?compilation_metrics(?=": \{)|inductor_output_code|graph_dump|str)"'
+    rb'|(?P<artifact>artifact)": \{"name": "(?:%b)"'
+    rb'|chromium_event"[^\n]*\n\t\{\n\t"name": "(?P<event>%b|backend_compile)"'
+) % (_NAMES.encode(), COMPILE_EVENT.encode())
+_OBJECT: Final = re.compile(rb'\{"(?:%b)' % _WANTED)
 # A stray line, or a record that is not plainly of another kind. It is not plain if the path in its prefix has a brace.
 _IS_WANTED: Final = re.compile(
     rb'[^VIWEC\t\n]|[VIWEC](?=[^\n{]*+\{)(?![^\n{]*+(?<=[0-9]\] )\{"(?!%b))' % _WANTED, re.DOTALL
@@ -260,19 +237,8 @@ class Records:
             prefix = self.prefix(start, line_end)
             # A line without a prefix that names its kind is a record with a damaged prefix.
             brace = buffer.find(b'] {"', start, line_end) + 2 if prefix is None else prefix.end()
-            kind = None if brace < start + 2 else self._kind(brace, line_end)
-            if prefix is None and kind is not None:
+            found = None if brace < start + 2 else _OBJECT.match(buffer, brace, end)
+            if found is not None and prefix is None:
                 yield Stray(start, line_end)
-            elif prefix is not None and kind is not None:
-                yield Span(kind, prefix, line_end, end)
-
-    def _kind(self, brace: int, line_end: int) -> str | None:
-        word = bytes(self.buffer[brace + 2 : brace + 2 + _WORD_BYTES])
-        if word == _EVENT:
-            starts = _EVENT_STARTS.items()
-            return next((name for name, start in starts if self.buffer.startswith(start, line_end)), None)
-        kind = _KINDS.get(word)
-        if kind == "artifact":
-            at = brace + _NAME_WORD
-            return kind if bytes(self.buffer[at : at + _WORD_BYTES]) in _NAMES else None
-        return kind
+            elif found is not None and found.lastgroup is not None and prefix is not None:
+                yield Span(found[found.lastgroup].decode(), prefix, line_end, end)
