@@ -99,7 +99,7 @@ _PICKLED: Final = {PGO: PGO, PRECOMPILE: PRECOMPILE, ON_DISK_CACHE: VERSIONED, C
 def audit_mega_cache(path: str, data: bytes) -> Iterator[Finding]:
     """Yield the findings in each artifact of a mega-cache."""
     try:
-        for kind, key, content, at in artifacts(data):
+        for kind, key, content, at, _ in artifacts(data):
             yield from _key(path, kind, key, at)
             yield from _moved(_content(path, kind, key, content), at)
     except DamagedContent as error:

@@ -249,6 +249,5 @@ def _kernel_rows(entries: list[EntryRow]) -> Iterator[KernelRow]:
     known = cache(kernels_of)
     for entry in entries:
         for order, kernel in enumerate(known(entry.source_code) if entry.source_code else ()):
-            nodes, ops = kernel.source_nodes, kernel.aten_ops
-            yield KernelRow(entry.entry, order, kernel.name, kernel.kind, nodes, ops)
+            yield KernelRow(entry.entry, order, *kernel)
         entry.source_code = None

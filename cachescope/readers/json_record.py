@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
@@ -24,26 +23,15 @@ MOST_NS: Final = 7_258_118_400 * 10**9
 # A hundred days: many such durations can be added up.
 MOST_NS_OF_A_DURATION: Final = 1 << 53
 _DIGITS_OF_64_BITS: Final = 20
-_MAY_BE_HALF: Final = re.compile(r"\\u[dD]")
 _MOST_OF_A_VERSION: Final = 200
 
 Kind = TypeVar("Kind")
 
 
-def strict_json_of_python(data: bytes | bytearray) -> Any:
-    """As orjson reads it; what may hold half a character is refused, too."""
-    text = data.decode()
-    if _MAY_BE_HALF.search(text):
-        raise ValueError("may hold half a character")
-    try:
-        return json.loads(text, parse_int=_finite_whole, parse_float=_finite, parse_constant=_finite)
-    except RecursionError:
-        raise ValueError("nested too deep") from None
-
-
-strict_json: Callable[[bytes | bytearray], Any] = strict_json_of_python
-with contextlib.suppress(ImportError):  # in a browser there is none
-    from orjson import loads as strict_json
+try:
+    from orjson import loads as _strict_json
+except ImportError:  # in a browser there is none
+    _strict_json = None  # type: ignore[assignment]
 
 
 def load_json(data: bytes | bytearray) -> Any:
@@ -52,10 +40,9 @@ def load_json(data: bytes | bytearray) -> Any:
     Half a character (``\ud800`` alone) becomes an escape, since it cannot be encoded. A whole number beyond 64 bits becomes a
     float, one of hundreds of digits infinity.
     """
-    try:
-        return strict_json(data)
-    except ValueError:
-        pass
+    if _strict_json is not None:
+        with contextlib.suppress(ValueError):
+            return _strict_json(data)
     try:
         value = json.loads(data, parse_int=_whole)
         return _well_formed(value) if b"\\u" in data or b"\xed" in data else value
@@ -63,20 +50,9 @@ def load_json(data: bytes | bytearray) -> Any:
         raise ValueError("nested too deep") from None
 
 
-def _whole(digits: str, beyond: Callable[[str], float] = float) -> float:
+def _whole(digits: str) -> float:
     number = int(digits) if len(digits) <= _DIGITS_OF_64_BITS else 1 << 64
-    return number if -(1 << 63) <= number < 1 << 64 else beyond(digits)
-
-
-def _finite_whole(digits: str) -> float:
-    return _whole(digits, _finite)
-
-
-def _finite(digits: str) -> float:
-    number = float(digits)
-    if not math.isfinite(number):
-        raise ValueError(f"no finite number: {digits[:20]}")
-    return number
+    return number if -(1 << 63) <= number < 1 << 64 else float(digits)
 
 
 def _well_formed(value: Any) -> Any:

@@ -51,6 +51,15 @@ _WHAT: Final = {
 _DRIVERS: Final = {b"cuLaunchKernel": "cuda", b"hipModuleLaunchKernel": "hip"}
 
 
+@contextlib.contextmanager
+def _opened(path: str) -> Iterator[zipfile.ZipFile]:
+    """An archive whose directory is there and not too large."""
+    with open(path, "rb") as file:
+        check_directory(file)
+        with zipfile.ZipFile(file) as archive:
+            yield archive
+
+
 def check_directory(file: IO[bytes]) -> None:
     """Check that the directory of an archive is there and not too large; its size is where `zipfile` reads it."""
     size = file.seek(0, os.SEEK_END)
@@ -81,12 +90,9 @@ def symbols_in(path: str) -> bytes:
 def metadata_in(path: str) -> Iterator[dict[str, object]]:
     """What AOTInductor noted of the machine for each file in a package."""
     unread = (OSError, NotRead, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, ValueError)
-    with contextlib.suppress(*unread), open(path, "rb") as file:
-        check_directory(file)
-        with zipfile.ZipFile(file) as archive:
-            for item in islice(filter(_is_metadata, archive.infolist()), _MOST_METADATA):
-                with archive.open(item) as member:
-                    yield _object(member)
+    with contextlib.suppress(*unread), _opened(path) as archive:
+        for item in islice(filter(_is_metadata, archive.infolist()), _MOST_METADATA):
+            yield _object(archive, item)
 
 
 def _is_metadata(item: zipfile.ZipInfo) -> bool:
@@ -96,10 +102,8 @@ def _is_metadata(item: zipfile.ZipInfo) -> bool:
 def holds_aotinductor(path: str, head: bytes) -> bool:
     """Whether a file that begins as an archive does is one with a model that AOTInductor compiled."""
     try:
-        with open(path, "rb") as file:
-            check_directory(file)
-            with zipfile.ZipFile(file) as archive:
-                return any(_MEMBER.fullmatch(name) for name in archive.namelist())
+        with _opened(path) as archive:
+            return any(_MEMBER.fullmatch(name) for name in archive.namelist())
     except (OSError, NotRead, zipfile.BadZipFile, NotImplementedError, ValueError):
         # A cut archive has no directory: its first name decides.
         return b"data/aotinductor/" in head
@@ -112,11 +116,9 @@ def read_aotinductor(entry: EntryRow, path: str, name: str, reading: Reading) ->
             entry.device_types = tuple(what for call, what in _DRIVERS.items() if call in symbols)
             entry.detail = "a library by itself, which runs without its package"
             return True
-        with marked(entry, reading), open(path, "rb") as file:
-            check_directory(file)
-            with zipfile.ZipFile(file) as archive:
-                _fill(entry, archive)
-                _check_sums(archive)
+        with marked(entry, reading), _opened(path) as archive:
+            _fill(entry, archive)
+            _check_sums(archive)
     except FileNotFoundError:
         return False
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
@@ -144,8 +146,7 @@ def _fill(entry: EntryRow, archive: zipfile.ZipFile) -> None:
             entry.code_key = entry.code_key or stem.partition(".")[0]
         if match[2].endswith("_metadata.json") and read < _MOST_METADATA:
             read += 1
-            with archive.open(item) as file:
-                metadata = _object(file)
+            metadata = _object(archive, item)
             devices |= dict.fromkeys(_texts(metadata, [_DEVICE]))
             metadata_texts |= dict.fromkeys(_texts(metadata, _METADATA_KEYS))
     entry.name = ", ".join(models)[:1000]
@@ -154,8 +155,9 @@ def _fill(entry: EntryRow, archive: zipfile.ZipFile) -> None:
     entry.detail = "; ".join(text for text in (", ".join(parts), ", ".join(metadata_texts)) if text)
 
 
-def _object(file: IO[bytes]) -> dict[str, object]:
-    data = file.read(_METADATA_BYTES + 1)
+def _object(archive: zipfile.ZipFile, item: zipfile.ZipInfo) -> dict[str, object]:
+    with archive.open(item) as file:
+        data = file.read(_METADATA_BYTES + 1)
     if len(data) > _METADATA_BYTES:
         raise NotRead("its metadata are too long")
     try:

@@ -16,7 +16,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from cachescope.errors import SourceError
 from cachescope.frames.directory_rows import EntryRow
@@ -161,8 +161,18 @@ def _entry_in(path: str, root: str, kind: str, key: str, content: bytes, reading
     return inner
 
 
-def _grouped(data: bytes) -> Iterator[tuple[int, str, str, bytes, int]]:
-    """Where its group begins, type, key and content of each artifact, and the offset of the content.
+class Artifact(NamedTuple):
+    """One artifact of a mega-cache."""
+
+    kind: str
+    key: str
+    content: bytes
+    at: int  # the offset of the content
+    group: int  # and that of the group that it is in
+
+
+def artifacts(data: bytes) -> Iterator[Artifact]:
+    """Yield each artifact of a mega-cache.
 
     Mirrors ``CacheArtifactManager.serialize``: one group for each type, and new groups each time that artifacts are saved.
     """
@@ -178,7 +188,8 @@ def _grouped(data: bytes) -> Iterator[tuple[int, str, str, bytes, int]]:
                 raise DamagedContent(f"an artifact of unknown type {number}", at)
             raw, at = sized_bytes(data, at)
             content, at = sized_bytes(data, at)
-            yield start, TYPES_OF_2_7[number], raw.decode("utf-8", "replace"), content, at - len(content)
+            key = raw.decode("utf-8", "replace")
+            yield Artifact(TYPES_OF_2_7[number], key, content, at - len(content), start)
             continue
         group = at
         kind, at = sized_text(data, at)
@@ -188,13 +199,7 @@ def _grouped(data: bytes) -> Iterator[tuple[int, str, str, bytes, int]]:
         for _ in range(count):
             key, at = sized_text(data, at)
             content, at = sized_bytes(data, at)
-            yield group, kind, key, content, at - len(content)
-
-
-def artifacts(data: bytes) -> Iterator[tuple[str, str, bytes, int]]:
-    """Yield type, key and content of each artifact of a mega-cache, and the offset of the content."""
-    for _, kind, key, content, at in _grouped(data):
-        yield kind, key, content, at
+            yield Artifact(kind, key, content, at - len(content), group)
 
 
 def loaded_artifacts(data: bytes) -> Iterator[tuple[str, str, bytes, bool]]:
@@ -205,9 +210,9 @@ def loaded_artifacts(data: bytes) -> Iterator[tuple[str, str, bytes, bool]]:
     """
     last: dict[str, int] = {}
     with contextlib.suppress(DamagedContent):
-        last.update((kind, group) for group, kind, *_ in _grouped(data))
-    for group, kind, key, content, _ in _grouped(data):
-        yield kind, key, content, last[kind] == group
+        last.update((one.kind, one.group) for one in artifacts(data))
+    for one in artifacts(data):
+        yield one.kind, one.key, one.content, last[one.kind] == one.group
 
 
 def _number(data: bytes, at: int) -> tuple[int, int]:

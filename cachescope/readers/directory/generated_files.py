@@ -11,8 +11,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.keys.hashing import code_hash, stored_code_hash
@@ -150,8 +149,7 @@ def fill_cpp_code(entry: EntryRow, name: str, data: bytes, reading: Reading) -> 
     entry.code_key = included_header(text)
 
 
-@dataclass(frozen=True, slots=True)
-class Kernel:
+class Kernel(NamedTuple):
     """One kernel of a generated wrapper; the tuples are empty if torch wrote no comment above it."""
 
     name: str

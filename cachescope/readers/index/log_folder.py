@@ -17,7 +17,7 @@ from typing import Any, Final
 import orjson
 
 from cachescope.errors import SourceError
-from cachescope.readers.index.log_tables import COLUMNS, LogTables, codes_of
+from cachescope.readers.index.log_tables import COLUMNS, MAY_BE_MISSING, LogTables, codes_of
 from cachescope.readers.json_record import MOST_NS, MOST_NS_OF_A_DURATION, MOST_OF_A_COLUMN
 from cachescope.readers.kinds import LOGS_SUFFIX, LOGS_SUFFIX_BEFORE
 from cachescope.readers.logs.byte_source import FAILURES, open_bytes, zstd
@@ -33,11 +33,6 @@ _RANGES: Final = {
     **dict.fromkeys(("time_taken_ns", "time_saved_ns"), _DURATION),
     **dict.fromkeys(("clock_first_us", "clock_last_us"), (0, _YEAR_US)),
     "exit_status": (-MOST_OF_A_COLUMN, MOST_OF_A_COLUMN),
-}
-_NEVER_MISSING: Final = {
-    "processes": ("kind", "is_cut", "looked_up", "lookups", "gpus", "kernel_lookups"),
-    "lookups": ("cache", "outcome", "segment", "is_details_cut"),
-    "problems": ("where", "kind", "message", "count"),
 }
 _WORDS: Final = {
     ("processes", "kind"): ("trace", "text"),
@@ -81,7 +76,7 @@ def _check_columns(name: str, columns: dict[str, Any]) -> None:
     _need(name, "has columns of several lengths", len(set(map(len, columns.values()))) == 1)
     for column, kind in COLUMNS[name].items():
         values = columns[column]
-        if column in _NEVER_MISSING[name]:
+        if column not in MAY_BE_MISSING[name]:
             _need(name, f"has no {column} in a row", None not in values)
         _need(name, f"has a {column} of another type", set(map(type, values)) <= {kind, NoneType})
         if (words := _WORDS.get((name, column))) is not None:

@@ -38,6 +38,12 @@ COLUMNS: Final = {
 }
 
 
+MAY_BE_MISSING: Final = {
+    name: {f.name for f in fields(row) if "None" in str(f.type)}
+    for name, row in (("processes", Process), ("lookups", LookupRow), ("problems", ProblemRow))
+}
+
+
 class KnownCodes:
     """The codes, in one store, of logs that were read together: each later log contains only new components and sets."""
 

@@ -59,14 +59,9 @@ def unpacking(head: bytes) -> Unpack | None:
     """The function that restores the original bytes of a log with this beginning; None if the log is not packed."""
     if head[:2] in _BOMS:
         return _from_utf16
-    if _DOCKER.match(head):
-        return _from_docker
-    if _CRI.match(head):
-        return _from_cri
-    if tlparse.RECORDS.match(head):
-        return tlparse.from_records
-    if tlparse.LIST.match(head):
-        return tlparse.from_list
+    for pattern, unpack in _PACKINGS.items():
+        if pattern.match(head):
+            return unpack
     ends = head.count(b"\n")
     return _from_crlf if ends and ends == head.count(b"\r\n") else None
 
@@ -98,18 +93,10 @@ def _pieces(stream: IO[bytes]) -> Iterator[bytes]:
 
 
 def _lines(stream: IO[bytes]) -> Iterator[bytes]:
-    """Lines with their ends; the last may have none."""
-    rest = b""
-    for piece in _pieces(stream):
-        lines = (rest + piece).split(b"\n")
-        rest = lines.pop()
-        for line in lines:
-            yield line + b"\n"
-        if len(rest) > _MOST_BYTES_OF_A_LINE:
-            yield rest
-            rest = b""
-    if rest:
-        yield rest
+    """Lines with their ends; the last may have none, and a long one comes in parts."""
+    buffered = io.BufferedReader(stream, _PIECE_BYTES)  # type: ignore[type-var]
+    while line := buffered.readline(_MOST_BYTES_OF_A_LINE):
+        yield line
 
 
 def _from_utf16(stream: IO[bytes]) -> Iterator[bytes]:
@@ -128,10 +115,6 @@ def _from_crlf(stream: IO[bytes]) -> Iterator[bytes]:
     yield rest
 
 
-def _from_docker(stream: IO[bytes]) -> Iterator[bytes]:
-    return _whole_lines(map(_docker_line, _lines(stream)))
-
-
 def _docker_line(line: bytes) -> tuple[str, bytes]:
     try:
         record = load_json(line)
@@ -139,10 +122,6 @@ def _docker_line(line: bytes) -> tuple[str, bytes]:
     except (ValueError, KeyError, AttributeError):
         # Cut short, or not docker's: a line of its own.
         return "", b"\n"
-
-
-def _from_cri(stream: IO[bytes]) -> Iterator[bytes]:
-    return _whole_lines(map(_cri_line, _lines(stream)))
 
 
 def _cri_line(line: bytes) -> tuple[str, bytes]:
@@ -166,6 +145,15 @@ def _whole_lines(parts: Iterator[tuple[str, bytes]]) -> Iterator[bytes]:
             yield line
     for texts in begun.values():
         yield b"".join(texts)
+
+
+_PACKINGS: Final[dict[re.Pattern[bytes], Unpack]] = {
+    _DOCKER: lambda stream: _whole_lines(map(_docker_line, _lines(stream))),
+    _CRI: lambda stream: _whole_lines(map(_cri_line, _lines(stream))),
+    tlparse.RECORDS: tlparse.from_records,
+    tlparse.LIST: tlparse.from_list,
+}
+"""What restores a log, by how it begins."""
 
 
 class TooMuchError(EOFError):

@@ -6,7 +6,7 @@ import contextlib
 import os
 import warnings
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
@@ -82,24 +82,15 @@ class _Asked:
     def into(self, reading: Reading) -> None:
         if self.kept is None and not self.tasks:
             read_or_note(self.kind.read, self.path, reading)
-        else:
-            fold = self.kind.fold(self.path, self.path, reading)
-            # Closed if reading ends early: parts that have not begun are then cancelled.
-            with contextlib.closing(self._parts()) as parts:
-                read_or_note(lambda _, reading: fold_events(fold, reading, parts), self.path, reading)
-
-    def _parts(self) -> Generator[LogTables]:
-        """The events of the log, in one or several parts."""
-        if self.kept is None:
-            yield from self._from_workers()
             return
-        log = self.kept.as_it_is(self.path)
-        if log is None:
-            log = self._read_to_keep()
-            self.kept.store(log)
-        yield log
+        fold = self.kind.fold(self.path, self.path, reading)
+        parts = self._from_workers() if self.kept is None else self._from_index(self.kept)
+        # Closed if reading ends early: parts that have not begun are then cancelled.
+        with contextlib.closing(parts):
+            read_or_note(lambda _, reading: fold_events(fold, reading, parts), self.path, reading)
 
-    def _from_workers(self) -> Iterator[LogTables]:
+    def _from_workers(self) -> Generator[LogTables]:
+        """The events of the log, in one or several parts."""
         try:
             for task in self.tasks:
                 yield task.next_log()
@@ -111,10 +102,16 @@ class _Asked:
         for task in self.tasks:
             task.cancel()
 
-    def _read_to_keep(self) -> LogTables:
-        """The events of a log that the index does not have as it is."""
-        if not self.tasks:
-            return self._read_on() or read_alone(self.kind.read_events, self.path)
+    def _from_index(self, kept: Kept) -> Generator[LogTables]:
+        """The events of a log that the index has, or is to have."""
+        log = kept.as_it_is(self.path)
+        if log is None:
+            log = self._read_whole() if self.tasks else self._read_on(kept)
+            kept.store(log)
+        yield log
+
+    def _read_whole(self) -> LogTables:
+        """The parts that workers read, as one."""
         reading = Reading()
         for part in self._from_workers():
             if not part.processes:
@@ -122,19 +119,16 @@ class _Asked:
             part.merge_into(reading)
         return _tables_of(self.path, reading)
 
-    def _read_on(self) -> LogTables | None:
-        """The kept events and those appended to the log since; None if the log has to be read from the start."""
-        before = None if self.kept is None else self.kept.as_it_was(self.path)
-        if before is None or self.kept is None:
-            return None
-        reading = Reading()
-        before.merge_into(reading)
-        try:
-            is_read = self.kind.read_on(self.path, reading)
-        except SourceError:
-            return None
-        # Valid only if the file was not replaced meanwhile.
-        return _tables_of(self.path, reading) if is_read and self.kept.is_same_file() else None
+    def _read_on(self, kept: Kept) -> LogTables:
+        """The kept events and those appended to the log since; all of them anew if reading cannot continue."""
+        if (before := kept.as_it_was(self.path)) is not None:
+            reading = Reading()
+            before.merge_into(reading)
+            with contextlib.suppress(SourceError):
+                # Valid only if the file was not replaced meanwhile.
+                if self.kind.read_on(self.path, reading) and kept.is_same_file():
+                    return _tables_of(self.path, reading)
+        return read_alone(self.kind.read_events, self.path)
 
 
 def read_logs(
@@ -188,11 +182,19 @@ def _folder_for(executor: Executor) -> TemporaryDirectory[str] | None:
 
 
 def _hand_out(more: list[_Asked], executor: Executor, folder: str | None) -> None:
-    """Give workers the logs to read: a large log, or one that the index will keep, alone; small ones together.
+    """Give workers the logs to read."""
+    for group in _groups(more):
+        task = _Task(executor, [(read, one.path) for one, read in group], folder)
+        for one, _ in group:
+            one.tasks.append(task)
+
+
+def _groups(more: list[_Asked]) -> Iterator[Sequence[tuple[_Asked, ReadLog]]]:
+    """What a worker reads at once: a large log, or one that the index will keep, alone; small ones together.
 
     A trace with a large share of all bytes is split among several workers.
     """
-    together: list[_Asked] = []
+    together: list[tuple[_Asked, ReadLog]] = []
     together_bytes = 0
     all_bytes = sum(_size(one.path) for one in more)
     for one in more:
@@ -200,27 +202,17 @@ def _hand_out(more: list[_Asked], executor: Executor, folder: str | None) -> Non
             continue
         is_large = one.kind is TRACE and _MANY * _size(one.path) > all_bytes
         places = parts_of_trace(one.path, _PART_BYTES) if is_large else []
-        if places:
-            if together:
-                _begin(together, executor, folder)
-                together, together_bytes = [], 0
-            reads = (partial(read_trace_part, start=start, end=end) for start, end in places)
-            one.tasks = [_Task(executor, [(read, one.path)], folder) for read in reads]
-            continue
-        own_bytes = _TASK_BYTES if one.kept is not None else _size(one.path)
+        own_bytes = _TASK_BYTES if one.kept is not None or places else _size(one.path)
         if together and together_bytes + own_bytes > _TASK_BYTES:
-            _begin(together, executor, folder)
+            yield together
             together, together_bytes = [], 0
-        together.append(one)
-        together_bytes += own_bytes
+        if places:
+            yield from ([(one, partial(read_trace_part, start=start, end=end))] for start, end in places)
+        else:
+            together.append((one, one.kind.read_events))
+            together_bytes += own_bytes
     if together:
-        _begin(together, executor, folder)
-
-
-def _begin(together: list[_Asked], executor: Executor, folder: str | None) -> None:
-    task = _Task(executor, [(one.kind.read_events, one.path) for one in together], folder)
-    for one in together:
-        one.tasks = [task]
+        yield together
 
 
 def _size(path: str) -> int:

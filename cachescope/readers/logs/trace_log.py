@@ -88,12 +88,13 @@ class TraceReader:
         self._end = self._offset = start
         self._block = bytearray()
         self._problems = Problems()
-        self._has_prefix = self._has_clock = self._has_rank = False
+        self._has_prefix = self._has_clock = False
         # The caches for which a lookup was read, or was reported missing.
         self._is_recorded: set[str] = set()
-        self._versions: set[str] = set()
+        # The facts of the process that were told: all records that have them have the same.
+        self._told: set[str] = set()
         self._last_us: int | None = None
-        self._is_cut = self._has_runnable = False
+        self._is_cut = False
         self._can_go_on = True
 
     def resume(self, end_state: str, stream: IO[bytes]) -> None:
@@ -244,11 +245,14 @@ class TraceReader:
         except ValueError as error:
             self._problem(span.prefix.start(), "not_json", str(error))
             return None
-        rank = envelope.whole("rank")
-        if rank is not None and not self._has_rank:
-            self._has_rank = True
-            self._emit("told", "rank", rank)
+        self._tell("rank", envelope.whole("rank"))
         return envelope
+
+    def _tell(self, name: str, value: object) -> None:
+        """Tell a fact of the process once."""
+        if value is not None and name not in self._told:
+            self._told.add(name)
+            self._emit("told", name, value)
 
     def _emit_wrong(self, span: Span, *records: Record) -> None:
         """Report wrong values of a record, if any, as a problem."""
@@ -283,10 +287,8 @@ class TraceReader:
         elif name == RECOMPILE_ARTIFACT and (envelope := self._envelope(span)) is not None:
             self._emit("recompiles", compile_id_of(envelope), recompile_reasons(self._payload(span)))
             self._emit_wrong(span, envelope)
-        elif name == RUNNABLE_ARTIFACT and not self._has_runnable:
-            # The same in each of them.
-            self._has_runnable = True
-            self._emit("told", "gpus", gpus_in(bytes(memoryview(self._block)[span.line_end : span.end])))
+        elif name == RUNNABLE_ARTIFACT and "gpus" not in self._told:
+            self._tell("gpus", gpus_in(bytes(memoryview(self._block)[span.line_end : span.end])))
         if name not in LOOKUP_ARTIFACTS and name != VERSION_ARTIFACT:
             return
         envelope = self._envelope(span)
@@ -298,7 +300,7 @@ class TraceReader:
             return
         if name == VERSION_ARTIFACT:
             version = payload.version("pytorch_version")
-            self._versions |= set() if version is None else {"torch_version"}
+            self._told |= set() if version is None else {"torch_version"}
             self._emit("torch_version", version)
             self._emit_wrong(span, envelope, payload)
             return
@@ -366,9 +368,8 @@ class TraceReader:
         self._emit("compile_ended", self._line_sum(span), clock, compile_id, error_of_metrics(line))
         # Metrics are large, and all contain the same versions.
         for name, pattern in _VERSIONS.items():
-            if name not in self._versions and (match := pattern.search(line)):
-                self._versions.add(name)
-                self._emit("told", name, match[1].decode("utf-8", "replace"))
+            if name not in self._told and (match := pattern.search(line)):
+                self._tell(name, match[1].decode("utf-8", "replace"))
 
     def _line(self, span: Span) -> bytes:
         """The JSON object of a record as bytes."""

@@ -107,7 +107,7 @@ def test_each_artifact_with_where_its_content_begins() -> None:
     found = list(artifacts(data))
     assert [one[:3] for one in found[:1]] == [("pgo", "k", b"one")]
     assert [one[:3] for one in found[1:]] == [("autotune", "l", b""), ("autotune", "m", b"three")]
-    assert all(data[at : at + len(content)] == content for _, _, content, at in found)
+    assert all(data[at : at + len(content)] == content for _, _, content, at, _ in found)
     assert found[0][3] == data.index(b"one")
     with pytest.raises(DamagedContent, match="no mega-cache"):
         list(artifacts(b"other"))

@@ -197,9 +197,9 @@ def test_what_unpacks_closes_what_is_packed() -> None:
 def test_a_long_line_of_a_packing_comes_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(byte_source, "_PIECE_BYTES", 4)
     monkeypatch.setattr(byte_source, "_MOST_BYTES_OF_A_LINE", 8)
-    parts = list(byte_source._from_cri(io.BytesIO(b"abcdefghijklmnopqrst\nuv\n")))
+    parts = list(byte_source._lines(io.BytesIO(b"abcdefghijklmnopqrst\nuv\n")))
     assert b"".join(parts) == b"abcdefghijklmnopqrst\nuv\n"
-    assert len(parts[0]) == 12
+    assert len(parts[0]) == 8
 
 
 def test_the_head_of_a_file(tmp_path: Path) -> None:
