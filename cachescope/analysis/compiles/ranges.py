@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from cachescope.keys.printed_values import parsed_expression
-from cachescope.readers.logs.shape_symbols import Symbol
+from cachescope.readers.logs.compiled_frames import Symbol
 
 # torch/fx/experimental/symbolic_shapes.py, `create_symbol`: a range as text. Sizes and ints are s…, unbacked ones u….
 _RANGE: Final = re.compile(r"\[(-?\d{1,40}|-int_oo), (-?\d{1,40}|int_oo)\]")

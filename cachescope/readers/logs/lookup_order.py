@@ -1,13 +1,34 @@
-"""The order in which torch made its lookups, which differs from the order in which it logged them.
+"""The order in which torch made its lookups, which differs from the order in which it logged them, and where a new process begins.
 
 An AOTAutograd lookup begins before the FX lookups of its graphs. On a hit its record follows theirs in every
 version; on a miss its trace artifact follows them through 2.9 and precedes them from 2.10 on.
+
+In containers every process is pid 1, even after a restart. ``torch._dynamo.reset()`` restarts compile ids too, and a program may idle
+for hours: neither shows a new process. These do: the clock goes back, torch is another build, or a function of torch has another
+address. The address is printed for ``fx_kwargs[get_decomp_fn]`` (2.12 to 2.14). Without such a sign, the log stays one process.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Final
+
+from cachescope.details import HashDetails
 from cachescope.frames.recorded_rows import LookupRow
+from cachescope.grouping import by_key
+from cachescope.readers.reading import Process
 from cachescope.terms import AOTAUTOGRAD
+
+_FIRST_ID: Final = "0/0"
+_BACK_US: Final = 60_000_000
+# A clock that goes back by more than half a year has passed New Year.
+_YEAR_US: Final = 183 * 86_400_000_000
+
+_SAME_MOMENT_US = 250_000
+# A process writes to its trace until it ends: its lookups in a text log are hardly outside the trace's time.
+_SLACK_US = 1_000_000
 
 
 def put_in_order(lookups: list[LookupRow]) -> list[LookupRow]:
@@ -46,3 +67,101 @@ def _place_of(aot: LookupRow, ordered: list[LookupRow]) -> int:
         # The earlier AOTAutograd miss compiled those FX lookups.
         return len(ordered)
     return at
+
+
+def run_starts(lookups: Sequence[LookupRow], clocks: Sequence[int | None], details: HashDetails) -> list[int]:
+    """The positions at which a process begins, among lookups in the order of their lines; 0 is always one."""
+    begins = [at for at in range(1, len(lookups)) if _begins_first_compile(lookups, at)]
+    if not begins:
+        return [0]
+    starts = {at for at in begins if _goes_back(clocks[at - 1], clocks[at])}
+    for field, compares_texts in (("torch_version", False), ("fx_kwargs[get_decomp_fn]", True)):
+        last, last_at = None, 0
+        for at, lookup in enumerate(lookups):
+            sign = _sign(lookup, field, details, compares_texts=compares_texts)
+            if sign is None:
+                continue
+            if last is not None and sign != last:
+                starts |= set([begin for begin in begins if last_at < begin <= at][-1:])
+            last, last_at = sign, at
+    return [0, *sorted(starts)]
+
+
+def _begins_first_compile(lookups: Sequence[LookupRow], at: int) -> bool:
+    """Whether this lookup begins the first compile of a process, or the first after a reset."""
+    one, before = lookups[at], lookups[at - 1]
+    if one.compile_id != _FIRST_ID:
+        return False
+    # Without the AOTAutograd cache nothing distinguishes the lookups of two first compiles.
+    return (one.compile_id, one.segment) != (before.compile_id, before.segment) or one.segment == 0
+
+
+def _goes_back(before: int | None, now: int | None) -> bool:
+    return before is not None and now is not None and _BACK_US < before - now < _YEAR_US
+
+
+def _sign(lookup: LookupRow, field: str, details: HashDetails, *, compares_texts: bool) -> int | None:
+    """A number that all keys of a process share; None if the details do not contain it."""
+    if lookup.detail_set is None:
+        return None
+    component = details.component_of(lookup.detail_set, field)
+    return component if compares_texts or component is None else details.hash_codes[component]
+
+
+def parts_by_trace(process: Process, traces: Sequence[Process]) -> list[Process]:
+    """Split a process of a text log into the parts that traces of its pid distinguish.
+
+    Traces count only if they were written one after the other, and if each records one of the lookups at the same
+    moment: ranks that run at the same time may look alike.
+    """
+    if len(traces) < 2 or process.pid is None:
+        return [process]
+    may_be = [trace for trace in traces if trace.rank in (None, process.rank)]
+    spans = sorted(
+        (trace.clock_first_us or 0, trace.clock_last_us or 0)
+        for trace in may_be
+        if _belongs_to(trace, process)
+    )
+    if len(spans) < 2 or any(one[1] > other[0] for one, other in pairwise(spans)):
+        return [process]
+    parts: dict[int, list[LookupRow]] = {}
+    at = 0
+    for lookup in process.lookups:
+        clock = process.clock_us(lookup.time)
+        if clock is not None:
+            inside = [
+                n for n, (first, last) in enumerate(spans) if first - _SLACK_US <= clock <= last + _SLACK_US
+            ]
+            at = inside[0] if inside else at
+        parts.setdefault(at, []).append(lookup)
+    return [_part(process, lookups) for lookups in parts.values()]
+
+
+def _belongs_to(trace: Process, process: Process) -> bool:
+    moments = by_key(
+        ((lookup.cache, lookup.cache_key), moment)
+        for lookup in trace.lookups
+        for moment in map(trace.clock_us, (lookup.time, lookup.logged_time))
+        if moment is not None
+    )
+    return any(
+        abs(mine - moment) <= _SAME_MOMENT_US
+        for lookup in process.lookups
+        for mine in map(process.clock_us, (lookup.time, lookup.logged_time))
+        if mine is not None
+        for moment in moments.get((lookup.cache, lookup.cache_key), ())
+    )
+
+
+def _part(process: Process, lookups: list[LookupRow]) -> Process:
+    if len(lookups) == len(process.lookups):
+        return process
+    clocks = [clock for lookup in lookups if (clock := process.clock_us(lookup.time)) is not None]
+    times = [lookup.time for lookup in lookups if lookup.time is not None]
+    return replace(
+        process,
+        lookups=lookups,
+        clock_first_us=min(clocks, default=process.clock_first_us),
+        clock_last_us=max(clocks, default=process.clock_last_us),
+        start_time_ns=min(times, default=process.start_time_ns),
+    )

@@ -14,8 +14,7 @@ from typing import Final
 from cachescope.frames.recorded_rows import OF_ALL_LOGS, LookupRow
 from cachescope.grouping import by_key
 from cachescope.readers.logs.log_prefix import moment_ns, on_from
-from cachescope.readers.logs.lookup_order import put_in_order
-from cachescope.readers.logs.restarts import parts_by_trace
+from cachescope.readers.logs.lookup_order import parts_by_trace, put_in_order
 from cachescope.readers.logs.trace_compiles import compiles_of, tell_of_compiles
 from cachescope.readers.reading import Process
 from cachescope.terms import AOTAUTOGRAD, VLLM

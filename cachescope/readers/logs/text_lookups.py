@@ -13,8 +13,7 @@ from cachescope.frames.recorded_rows import LookupRow
 from cachescope.readers.logs.byte_source import modified_s
 from cachescope.readers.logs.log_events import Fold
 from cachescope.readers.logs.log_prefix import LogClock
-from cachescope.readers.logs.lookup_order import put_in_order
-from cachescope.readers.logs.restarts import run_starts
+from cachescope.readers.logs.lookup_order import put_in_order, run_starts
 from cachescope.readers.logs.text_messages import (
     BYPASS,
     FAILED_GUARD,

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cachescope.analysis.compiles.ranges import Bounds, bounds_of, guarded_bounds, remaining_ranges
-from cachescope.readers.logs.shape_symbols import ShapeGuard, Specialization, Symbol
+from cachescope.readers.logs.compiled_frames import ShapeGuard, Specialization, Symbol
 from cachescope.readers.logs.trace_compiles import NOWHERE
 
 VALUES = range(-300, 300)

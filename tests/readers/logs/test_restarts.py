@@ -10,7 +10,7 @@ import pytest
 
 from cachescope.details import HashDetails
 from cachescope.frames.recorded_rows import LookupRow
-from cachescope.readers.logs.restarts import parts_by_trace, run_starts
+from cachescope.readers.logs.lookup_order import parts_by_trace, run_starts
 from cachescope.readers.reading import Process
 from tests.made import NOON_NS, SECOND_NS, component
 

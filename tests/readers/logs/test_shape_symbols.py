@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from cachescope.readers.logs.shape_symbols import Symbol
+from cachescope.readers.logs.compiled_frames import Symbol
 from tests.readers.logs.test_compiled_frames import START, metrics, read, record
 
 TORCH = "/env/lib/python3.11/site-packages/torch"
