@@ -256,7 +256,7 @@ class _Run:
                 self._file(item, kind, key, is_odd=rule is None and place is not UNKNOWN)
 
     def _inner(self, item: Item, around: Place, key: str | None, depth: int) -> None:
-        rule = around.folder_rule(item.name)
+        _, rule = around.folder_rule(item.name)
         if rule is not None:
             place = rule.place
             if around is FX_PREFIX and os.path.basename(os.path.dirname(item.path)) != item.name[1:3]:

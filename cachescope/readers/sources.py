@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from itertools import groupby
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from cachescope.errors import SourceError
 from cachescope.frames.recorded_rows import ProblemRow
@@ -35,7 +35,6 @@ from cachescope.readers.logs.many_logs import read_logs
 from cachescope.readers.logs.remote import addresses, is_address
 from cachescope.readers.logs.run_notes import tell_of_runs
 from cachescope.readers.logs.tlparse import SOURCES
-from cachescope.readers.logs.trace_log import TRACE
 from cachescope.readers.reading import WHOLE_SOURCE, Reading, note_source, read_or_note
 from cachescope.readers.remote_cache.address import is_redis
 from cachescope.terms import HOW_TO_RECORD
@@ -69,6 +68,8 @@ Progress = Callable[[str, int, int], None]
 
 
 _READERS: Final[dict[Kind, tuple[str, str]]] = {
+    "trace": ("cachescope.readers.logs.trace_log", "TRACE"),
+    "text": ("cachescope.readers.logs.text_log", "TEXT"),
     "vLLM log": ("cachescope.readers.logs.vllm_log", "read_vllm_log"),
     "logs in columns": ("cachescope.readers.index.log_folder", "read_log_file"),
     "directory": ("cachescope.readers.directory.cache_dir", "read_cache_dir"),
@@ -77,15 +78,12 @@ _READERS: Final[dict[Kind, tuple[str, str]]] = {
     "dump": ("cachescope.readers.remote_cache.stored", "read_dump"),
     "redis": ("cachescope.readers.remote_cache.stored", "read_redis"),
 }
-"""The module and the function that read each kind of source but logs, loaded where there is one."""
+"""The module and what in it reads each kind of source, loaded where there is one: for logs a `LogKind`, else a function."""
 
 
-def _log_kind(kind: Kind) -> LogKind:
-    if kind == "trace":
-        return TRACE
-    from cachescope.readers.logs.text_log import TEXT
-
-    return TEXT
+def _reader(kind: Kind) -> Any:
+    module, name = _READERS[kind]
+    return getattr(import_module(module), name)
 
 
 def read_sources(
@@ -98,7 +96,7 @@ def read_sources(
 ) -> None:
     """Read any mix of directories, logs, traces, snapshots and globs into `reading`."""
     work = list(_distinct(paths, reading))
-    logs = read_logs([(_log_kind(kind), path) for kind, path in work if kind in _LOGS], executor, index)
+    logs = read_logs([(_reader(kind), path) for kind, path in work if kind in _LOGS], executor, index)
     with contextlib.closing(logs):
         for done, (kind, path) in enumerate(work):
             if progress is not None:
@@ -106,8 +104,7 @@ def read_sources(
             if kind in _LOGS:
                 next(logs)(reading)
             else:
-                module, name = _READERS[kind]
-                read_or_note(getattr(import_module(module), name), path, reading)
+                read_or_note(_reader(kind), path, reading)
     unread = [problem for problem in reading.problems if problem.where == WHOLE_SOURCE]
     given = {path for _, path in work}
     if unread and given <= {problem.source for problem in unread}:
@@ -129,7 +126,7 @@ def logs_in(paths: list[str], reading: Reading) -> list[tuple[LogKind, str]]:
     for problem in reading.problems:
         if problem.source in paths:
             raise _as_error(problem)
-    logs = [(_log_kind(kind), path) for kind, path in found if kind in _LOGS]
+    logs = [(_reader(kind), path) for kind, path in found if kind in _LOGS]
     if not logs:
         raise SourceError(", ".join(paths), "there is no log among these")
     return logs

@@ -203,10 +203,13 @@ class CacheWalk:
             inner: list[tuple[int, _Folder]] = []
             for item in items:
                 try:
-                    if item.is_dir(follow_symlinks=False):
-                        inner += self._inner(folder, item.path, item.name)
-                    elif item.is_symlink():
-                        inner += self._link(folder, item)
+                    is_folder = item.is_dir(follow_symlinks=False)
+                    if is_folder or item.is_symlink():
+                        rank, rule = folder.place.folder_rule(item.name)
+                        below = (
+                            self._inner(folder, item, rule) if is_folder else self._link(folder, item, rule)
+                        )
+                        inner += [(rank, one) for one in below]
                     else:
                         self._any_file(folder, item.path, item.name, item.stat(follow_symlinks=False))
                 except FileNotFoundError:
@@ -257,11 +260,10 @@ class CacheWalk:
         self._unread[len(self.files)] = _unread_because(why), path, ""
         self._add(kind, path, folder.root, key or folder.key, UNREADABLE)
 
-    def _link(self, folder: _Folder, item: os.DirEntry[str]) -> list[tuple[int, _Folder]]:
+    def _link(self, folder: _Folder, item: os.DirEntry[str], rule: FolderRule | None) -> list[_Folder]:
         """Add a link to a file, or return the folder that it leads to; a link that is not followed is a row, too."""
         kind, _, read, key = _told(folder.place, item.name)
         is_entry = read is not None and kind != OTHER
-        rank, rule = _folder_rule(folder.place, item.name)
         try:
             found = os.stat(item.path)
         except OSError as error:
@@ -281,8 +283,8 @@ class CacheWalk:
         if S_ISDIR(found.st_mode) and self._followed.leads_to_place(item.path, found, rule, is_inside):
             target = os.path.realpath(item.path)
             if rule is None:
-                return [(rank, _Folder(item.path, ROOT, readable(item.path), None, link=target))]
-            return [(rank, folder.below(item.path, item.name, rule.place)._replace(link=target))]
+                return [_Folder(item.path, ROOT, readable(item.path), None, link=target)]
+            return [folder.below(item.path, item.name, rule.place)._replace(link=target)]
         if S_ISDIR(found.st_mode) and rule is not None and rule.is_named:
             why = f"{shown_target(item.path)}, as too many do: not followed"
             self._cannot_read(folder, item.path, rule.place.kind, key, why)
@@ -290,22 +292,22 @@ class CacheWalk:
         self._any_file(folder, item.path, item.name, item.stat(follow_symlinks=False))
         return []
 
-    def _inner(self, folder: _Folder, path: str, name: str) -> list[tuple[int, _Folder]]:
-        """A folder in a folder with its place, and its rank: the position of its rule in the table."""
-        rank, rule = _folder_rule(folder.place, name)
+    def _inner(self, folder: _Folder, item: os.DirEntry[str], rule: FolderRule | None) -> list[_Folder]:
+        """A folder in a folder, with its place; none if it is not walked."""
+        path, name = item.path, item.name
         if rule is not None:
             below = folder.below(path, name, rule.place)
             if rule.place is ROOT:
-                return [(rank, below._replace(root=readable(path), key=None))]
-            return [(rank, below._replace(is_temporary=folder.is_temporary or rule.place.is_temporary))]
+                return [below._replace(root=readable(path), key=None)]
+            return [below._replace(is_temporary=folder.is_temporary or rule.place.is_temporary)]
         if folder.link is not None:
             return []
         if folder.place.is_deep:
-            return [(rank, folder._replace(path=path))]
+            return [folder._replace(path=path)]
         # A cache in a cache: `fresh_cache` and force-disabled runs leave whole caches behind.
         place = place_of(path) or UNKNOWN
         own_root = readable(path) if place is ROOT else folder.root
-        return [(rank, _Folder(path, place, own_root, _key_of(place, name)))]
+        return [_Folder(path, place, own_root, _key_of(place, name))]
 
 
 @lru_cache(maxsize=1 << 12)
@@ -317,12 +319,6 @@ def _told(place: Place, name: str) -> NameFacts:
     match = compiled(rule.pattern).fullmatch(name)
     key = match[1] if match is not None and match.re.groups else None
     return rule.kind, rule.status, None if rule.content is None else CONTENT_READERS[rule.content], key
-
-
-def _folder_rule(place: Place, name: str) -> tuple[int, FolderRule | None]:
-    """The rule of a folder with this name, and its rank in the table."""
-    ranked = ((rank, rule) for rank, rule in enumerate(place.folders) if rule.fits(name))
-    return next(ranked, (len(place.folders), None))
 
 
 def _entry(

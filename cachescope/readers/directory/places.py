@@ -101,9 +101,10 @@ class Place:
         """The rule of a file in it."""
         return next((rule for rule in self.files if rule.fits(name)), None)
 
-    def folder_rule(self, name: str) -> FolderRule | None:
-        """The rule of a folder in it."""
-        return next((rule for rule in self.folders if rule.fits(name)), None)
+    def folder_rule(self, name: str) -> tuple[int, FolderRule | None]:
+        """The rule of a folder in it, and its place in the table; behind all others without a rule."""
+        ranked = ((rank, rule) for rank, rule in enumerate(self.folders) if rule.fits(name))
+        return next(ranked, (len(self.folders), None))
 
 
 def triton_hash(key: str) -> str:
