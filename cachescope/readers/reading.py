@@ -163,6 +163,11 @@ def note_source(error: SourceError, reading: Reading) -> None:
     reading.problems.append(ProblemRow(error.source, WHOLE_SOURCE, error.kind, error.message))
 
 
+def as_error(problem: ProblemRow) -> SourceError:
+    """What `note_source` noted, as the error that it was."""
+    return SourceError(problem.source, problem.message, problem.kind)
+
+
 def read_or_note(read: Callable[[str, Reading], None], path: str, reading: Reading) -> None:
     """Read a source; it becomes a problem if it cannot be read."""
     try:

@@ -12,7 +12,6 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from cachescope.errors import SourceError
-from cachescope.frames.recorded_rows import ProblemRow
 from cachescope.readers.directory.place_of import is_linked_root, looks_like_cache_dir, place_of
 from cachescope.readers.directory.places import ROOT, Place
 from cachescope.readers.directory.vllm_places import TREE
@@ -35,7 +34,7 @@ from cachescope.readers.logs.many_logs import read_logs
 from cachescope.readers.logs.remote import addresses, is_address
 from cachescope.readers.logs.run_notes import tell_of_runs
 from cachescope.readers.logs.tlparse import SOURCES
-from cachescope.readers.reading import WHOLE_SOURCE, Reading, note_source, read_or_note
+from cachescope.readers.reading import WHOLE_SOURCE, Reading, as_error, note_source, read_or_note
 from cachescope.readers.remote_cache.address import is_redis
 from cachescope.terms import HOW_TO_RECORD
 from cachescope.wording import listed
@@ -108,7 +107,7 @@ def read_sources(
     unread = [problem for problem in reading.problems if problem.where == WHOLE_SOURCE]
     given = {path for _, path in work}
     if unread and given <= {problem.source for problem in unread}:
-        raise _as_error(unread[0])
+        raise as_error(unread[0])
     tell_of_runs(reading)
 
 
@@ -117,7 +116,7 @@ def check_sources(paths: list[str]) -> None:
     for path in paths:
         reading = Reading()
         if not list(_distinct([path], reading)):
-            raise _as_error(reading.problems[0])
+            raise as_error(reading.problems[0])
 
 
 def logs_in(paths: list[str], reading: Reading) -> list[tuple[LogKind, str]]:
@@ -125,15 +124,11 @@ def logs_in(paths: list[str], reading: Reading) -> list[tuple[LogKind, str]]:
     found = list(_distinct(paths, reading))
     for problem in reading.problems:
         if problem.source in paths:
-            raise _as_error(problem)
+            raise as_error(problem)
     logs = [(_reader(kind), path) for kind, path in found if kind in _LOGS]
     if not logs:
         raise SourceError(", ".join(paths), "there is no log among these")
     return logs
-
-
-def _as_error(problem: ProblemRow) -> SourceError:
-    return SourceError(problem.source, problem.message, problem.kind)
 
 
 def _distinct(paths: list[str], reading: Reading) -> Iterator[tuple[Kind, str]]:

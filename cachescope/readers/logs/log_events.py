@@ -12,11 +12,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any, Final, Protocol
 
-from cachescope.errors import SourceError
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.readers.json_record import load_json
 from cachescope.readers.logs.byte_source import open_bytes
-from cachescope.readers.reading import Process, Reading
+from cachescope.readers.reading import Process, Reading, as_error
 
 if TYPE_CHECKING:
     from cachescope.readers.index.log_tables import LogTables
@@ -125,7 +124,7 @@ def fold_events(fold: Fold, reading: Reading, parts: Iterable[LogTables]) -> Non
     for part in parts:
         if not part.processes:
             (problem,) = part.problems
-            raise SourceError(problem.source, problem.message, problem.kind)
+            raise as_error(problem)
         codes = part.add_details_to(reading.details)
         for process in part.processes:
             for lookup in process.lookups:
