@@ -28,10 +28,13 @@ _MOST_OF_A_VERSION: Final = 200
 Kind = TypeVar("Kind")
 
 
-try:
+def _none(data: bytes | bytearray) -> Any:
+    raise ValueError("no other parser is there")
+
+
+_strict_json: Callable[[bytes | bytearray], Any] = _none
+with contextlib.suppress(ImportError):  # in a browser there is none
     from orjson import loads as _strict_json
-except ImportError:  # in a browser there is none
-    _strict_json = None  # type: ignore[assignment]
 
 
 def load_json(data: bytes | bytearray) -> Any:
@@ -40,9 +43,10 @@ def load_json(data: bytes | bytearray) -> Any:
     Half a character (``\ud800`` alone) becomes an escape, since it cannot be encoded. A whole number beyond 64 bits becomes a
     float, one of hundreds of digits infinity.
     """
-    if _strict_json is not None:
-        with contextlib.suppress(ValueError):
-            return _strict_json(data)
+    try:
+        return _strict_json(data)
+    except ValueError:
+        pass
     try:
         value = json.loads(data, parse_int=_whole)
         return _well_formed(value) if b"\\u" in data or b"\xed" in data else value
