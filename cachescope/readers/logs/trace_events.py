@@ -41,7 +41,7 @@ class TraceEvents(TracePass):
             if self._is_repeated(found):
                 continue
             try:
-                values = load_json(found.rest)
+                values = load_json(found.record[found.line_bytes :])
             except ValueError as error:
                 # The last record may be cut: the run says so.
                 if not found.is_last:

@@ -84,15 +84,20 @@ class Found(NamedTuple):
 
     at: int  # its offset in the log
     match: re.Match[bytes]  # what was looked for, in its first line
-    line: bytes
-    rest: bytes  # what follows the first line
+    record: bytes
+    line_bytes: int
     is_last: bool  # of the log, which may end within it
     is_cut: bool  # whether the log ends within its last line
 
     @property
+    def line(self) -> bytes:
+        """Its first line."""
+        return self.record[: self.line_bytes]
+
+    @property
     def text(self) -> bytes:
         """The payload: each of its lines begins with one tab, which is not part of it."""
-        return self.rest[2:].removesuffix(b"\n").replace(b"\n\t", b"\n")
+        return self.record[self.line_bytes + 2 :].removesuffix(b"\n").replace(b"\n\t", b"\n")
 
 
 class TracePass:
@@ -115,8 +120,8 @@ class TracePass:
                 for start, line_end, stop in records.lines() if not records.is_too_long else ():
                     if match := wanted.search(records.buffer, start, line_end):
                         is_last = stop == records.end == records.size
-                        texts = bytes(block[start:line_end]), bytes(block[line_end:stop])
-                        yield Found(offset + start, match, *texts, is_last, is_last and records.is_cut)
+                        record, is_cut = bytes(block[start:stop]), is_last and records.is_cut
+                        yield Found(offset + start, match, record, line_end - start, is_last, is_cut)
             if failure := pieces.failure():
                 self._problem(end, *failure)
 
@@ -126,7 +131,7 @@ class TracePass:
         Each has its moment: torch writes no two that are equal.
         """
         before = len(self._known)
-        self._known.add(hash((found.line, found.rest)))
+        self._known.add(hash(found.record))
         return len(self._known) == before
 
     def _problem(self, at: int, kind: str, message: str) -> None:
