@@ -53,26 +53,35 @@ def aot_config_parts(before: str, after: str) -> tuple[tuple[str, str, str], ...
     (('num_params_buffers', '0', '1'), ('arguments', 'x', 'y'))
     """
     old, new = aot_config_values(before), aot_config_values(after)
-    parts = []
-    for name in [name for name in old if name in new and old[name] != new[name]]:
-        sides = _arguments(old[name], new[name]) if name == "arguments" else (old[name], new[name])
-        if sides[0] != sides[1]:
-            parts.append((name, *sides))
-    return tuple(parts)
+    parts = [
+        _arguments(old[name], new[name]) if name == "arguments" else (name, old[name], new[name])
+        for name in old
+        if name in new and old[name] != new[name]
+    ]
+    return tuple(part for part in parts if part[1] != part[2])
 
 
-def argument_name(text: str, number: int) -> str | None:
-    """The name that the program has for an input of a graph; None where it is not told.
+@lru_cache(maxsize=64)
+def argument_sources(text: str) -> tuple[str, ...]:
+    """Where Dynamo found each input of a graph, as torch printed it; empty where that is not told."""
+    found = aot_config_values(text)
+    # Parameters that Dynamo did not make inputs come first there.
+    return tuple(_NEXT_SOURCE.split(found["arguments"])) if found.get("num_params_buffers") == "0" else ()
+
+
+@lru_cache(maxsize=1 << 12)
+def argument_name(source: str) -> str | None:
+    """An argument as the program names it, ``self.layer.weight``; None for one whose source is of another kind.
 
     Examples
     --------
-    >>> argument_name("(0, True, False, False, False, [LocalSource(local_name='x', is_input=True)], True, False)", 0)
-    'x'
+    >>> argument_name("AttrSource(base=LocalSource(local_name='self', is_input=True), member='scale')")
+    'self.scale'
     """
-    found = aot_config_values(text)
-    # Parameters that Dynamo did not make inputs come first there.
-    sources = _NEXT_SOURCE.split(found["arguments"]) if found.get("num_params_buffers") == "0" else []
-    return _name(sources[number]) if number < len(sources) else None
+    try:
+        return _path(parsed_expression(source))
+    except (ValueError, RecursionError):
+        return None
 
 
 @lru_cache(maxsize=64)
@@ -84,26 +93,18 @@ def aot_config_values(text: str) -> dict[str, str]:
     return {}
 
 
-def _arguments(before: str, after: str) -> tuple[str, str]:
+def _arguments(before: str, after: str) -> tuple[str, str, str]:
     """The arguments that only one side has; where there are none, all in their order."""
     old, new = _NEXT_SOURCE.split(before), _NEXT_SOURCE.split(after)
     gone, added = Counter(old) - Counter(new), Counter(new) - Counter(old)
     if gone or added:
-        old, new = list(gone.elements()), list(added.elements())
-    return _names(old), _names(new)
+        return "arguments", _names(list(gone.elements())), _names(list(added.elements()))
+    return "order of arguments", _names(old), _names(new)
 
 
 def _names(sources: list[str]) -> str:
-    shown = [_name(source) or source for source in sources[:_SHOWN]]
+    shown = [argument_name(source) or source for source in sources[:_SHOWN]]
     return listed(shown, _SHOWN, others=len(sources) - len(shown)) or "not there"
-
-
-def _name(source: str) -> str | None:
-    """An argument as the program names it: ``self.layer.weight``; None for one whose source is of another kind."""
-    try:
-        return _path(parsed_expression(source))
-    except (ValueError, RecursionError):
-        return None
 
 
 def _path(node: ast.expr) -> str:

@@ -8,7 +8,12 @@ from functools import lru_cache
 from os.path import commonprefix
 from typing import Final
 
-from cachescope.analysis.aot_config import aot_config_parts, aot_config_values, argument_name
+from cachescope.analysis.aot_config import (
+    aot_config_parts,
+    aot_config_values,
+    argument_name,
+    argument_sources,
+)
 from cachescope.analysis.graphs import graph_diff, inner_graphs
 from cachescope.analysis.process_values import DiffersBy, Sides, differs_by
 from cachescope.components import Detail
@@ -118,20 +123,28 @@ def _with_what_inputs_are(
     static = static_inputs(details, after)
     if not any(change.kind in ("new", "gone") for change in inputs.values()):
         static &= static_inputs(details, before)
-    configs = [_text(details, one, "aot_config") for one in (before, after)]
+    old, new = (argument_sources(_text(details, one, "aot_config")) for one in (before, after))
+
+    def hash_of(set_code: int, field: str) -> int | None:
+        code = details.component_of(set_code, field)
+        return None if code is None else details.hash_codes[code]
 
     def told(change: FieldChange) -> FieldChange:
         number = int(change.field[len("example_inputs[") : -1])
-        texts = change.before, change.after
-        called = {
-            argument_name(config, number)
-            for config, text in zip(configs, texts, strict=True)
-            if text is not None
-        }
-        name = called.pop() if len(called) == 1 else None
-        summary = change.summary if name is None else f"{name}, {change.summary}"
+        summary, parts = change.summary, change.parts
+        was, now = (
+            source[number] if text is not None and number < len(source) else None
+            for source, text in ((old, change.before), (new, change.after))
+        )
+        name = argument_name(now or was or "")
+        if name is not None and (None in (was, now) or argument_name(was or "") == name):
+            summary = f"{name}, {summary}"
+        elif name is not None and now in old:
+            other = f"example_inputs[{old.index(now)}]"
+            if hash_of(before, other) == hash_of(after, change.field):
+                summary, parts = f"{name}, which was {other}", (("place", other, change.field),)
         is_static = change.kind == "tensor" and number in static
-        return replace(change, summary=summary, is_static=is_static)
+        return replace(change, summary=summary, parts=parts, is_static=is_static)
 
     return [told(change) if change.field in inputs else change for change in changes]
 

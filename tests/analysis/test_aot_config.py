@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cachescope
-from cachescope.analysis.aot_config import aot_config_parts, argument_name
+from cachescope.analysis.aot_config import aot_config_parts, argument_name, argument_sources
 from tests.conftest import Recording
 
 CONFIG = "(0, True, False, False, True, [{}], {}True, False{})"
@@ -23,9 +23,8 @@ def test_inputs_have_the_names_of_the_program(version: str, recording: Recording
     scope = cachescope.read(recording(version, "training"))
     lookup = scope.lookups.query("cache == 'aotautograd'")["lookup"].iloc[0]
     details = scope.hash_details(lookup=int(lookup)).set_index("field")["value_text"]
-    names = [argument_name(details["aot_config"], number) for number in range(6)]
-    model = ["fn.0.weight", "fn.0.bias", "args[0]", "fn.2.weight", "fn.2.bias", None]
-    assert names == model
+    names = [argument_name(source) for source in argument_sources(details["aot_config"])]
+    assert names == ["fn.0.weight", "fn.0.bias", "args[0]", "fn.2.weight", "fn.2.bias"]
 
 
 def test_a_renamed_argument_is_told_with_both_names(recording: Recording) -> None:
@@ -44,7 +43,7 @@ X, Y, Z = (LOCAL.format(name) for name in "xyz")
         ([X, Y], [X, Z], [("arguments", "y", "z")]),
         ([X], [X, Y, Z], [("arguments", "not there", "y, z")]),
         ([X, Y, Z], [], [("arguments", "x, y and 1 more", "not there")]),
-        ([X, Y], [Y, X], [("arguments", "x, y", "y, x")]),
+        ([X, Y], [Y, X], [("order of arguments", "x, y", "y, x")]),
         # An intermediate value that DDPOptimizer made an input has no source.
         ([X, "None"], [X, "None", "None"], [("arguments", "not there", "None")]),
         # Both names are equal: what differs is only in the whole texts.
@@ -77,13 +76,13 @@ def test_any_sources_and_any_text_are_compared(before: list[str], after: list[st
     for name, *sides in aot_config_parts(one, other):
         assert name and sides[0] != sides[1]
     assert aot_config_parts(one, one) == () == aot_config_parts(one, text)
-    assert argument_name(text, 0) is None
+    assert argument_sources(text) == () and argument_name(text) is None
 
 
 _PROGRAM = """
 import torch
 from torch._dynamo.backends.debugging import eager
-from cachescope.analysis.aot_config import argument_name
+from cachescope.analysis.aot_config import argument_name, argument_sources
 
 class Model(torch.nn.Module):
     def __init__(self):
@@ -104,7 +103,7 @@ weight, model, seen = torch.ones(4), Model(), []
 def backend(graph, inputs):
     nodes = graph.graph.find_nodes(op="placeholder")
     config = f"(0, True, False, False, False, {[node._dynamo_source for node in nodes]}, [], True, False, None)"
-    seen.append([argument_name(config, number) for number in range(len(nodes))])
+    seen.append([argument_name(source) for source in argument_sources(config)])
     seen.append(list(inputs))
     return eager(graph, inputs)
 

@@ -180,6 +180,29 @@ def test_of_long_values_what_differs_is_shown(before: str, after: str, summary: 
     assert field_change("x", before, after).summary == summary
 
 
+def test_an_input_that_another_one_moved_is_told_by_its_place() -> None:
+    """By the name that the program has for it; what is at its place now is no change of it."""
+    source = "LocalSource(local_name={!r}, is_input=True)".format
+    config = "(0, True, False, False, False, [{}], [], True, False, None)".format
+    texts = {
+        name: TENSOR.replace("float32", f"float{bits}") for name, bits in (("x", 16), ("y", 32), ("z", 64))
+    }
+
+    def inputs(names: str) -> list[str]:
+        fields = [(f"example_inputs[{at}]", texts[name]) for at, name in enumerate(names)]
+        return [component(*one) for one in [*fields, ("aot_config", config(", ".join(map(source, names))))]]
+
+    store = HashDetails()
+    one, other, fewer = (store.add(inputs(names))[0] or 0 for names in ("xyz", "zxy", "xy"))
+    found = {change.field: change for change in field_changes(store, one, other)}
+    assert found["aot_config"].summary == "order of arguments x, y and 1 more -> z, x and 1 more"
+    assert found["example_inputs[1]"].summary == "x, which was example_inputs[0]"
+    assert found["example_inputs[1]"].parts == (("place", "example_inputs[0]", "example_inputs[1]"),)
+    found = {change.field: change for change in field_changes(store, fewer, one)}
+    assert found["aot_config"].summary == "arguments not there -> z"
+    assert found["example_inputs[2]"].summary == "z, not there -> torch.float64 [8, 8]"
+
+
 def test_every_field_that_changed_between_two_sets() -> None:
     store = HashDetails()
     before, _ = store.add(component(name, "1") for name in "abc")
