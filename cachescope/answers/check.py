@@ -95,7 +95,7 @@ class Check:
         if max_time_lost_ns is not None:
             bars.append(time_lost_bar(max_time_lost_ns, rate, facts.causes))
         if base is not None:
-            known = {cause_name(cause) for cause in base.facts.causes}
+            known = {same_cause(cause, cause.fields) for cause in base.facts.causes}
             changed = _new_changes(read, base, known)
             bars.append(new_cause_bar(facts.causes, known, rate, (since.cause for since in changed)))
             for since in changed:
@@ -158,11 +158,6 @@ def _cause_line(read: Recording, cause: CauseRow) -> str:
     return f"{what}: {counts}{lost}"
 
 
-def cause_name(cause: CauseRow) -> SameCause:
-    """What identifies a cause in another scope: its verdict, fields and kind, whatever its number."""
-    return same_cause(cause, cause.fields)
-
-
 def hit_rate_bar(least: float, rate: RateRow, causes: Sequence[CauseRow]) -> Bar:
     """Whether enough lookups hit, by count."""
     found = rate.hits / max(rate.lookups, 1)
@@ -193,7 +188,7 @@ def new_cause_bar(
 ) -> Bar:
     """Whether every cause was there before."""
     hidden = set(hidden)
-    new = [cause for cause in causes if cause_name(cause) not in known or cause.cause in hidden]
+    new = [cause for cause in causes if same_cause(cause, cause.fields) not in known or cause.cause in hidden]
     reason = f"{len(new)} of {len(causes)} causes are new against the base"
     if rate.unknown and not new:
         reason = f"{_unseen(rate)}, and so may have a new cause"

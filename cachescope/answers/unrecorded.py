@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from typing import Final
 
 from cachescope.answers.recording import Recording
-from cachescope.capture.recording import LOG_NAME, NewEntries, Recorded
+from cachescope.capture.recording import LOG_NAME, Recorded
 from cachescope.readers.directory.default_root import default_root
 from cachescope.wording import plural
 
@@ -40,11 +40,11 @@ def what_is_missing(read: Recording, runs: Collection[int], recorded: Recorded) 
     else:
         # Where the caches are off, the loggers have nothing to say.
         notes = list(_missing_logs(read, {row.run for row in mine if row.outcome != "disabled"}))
-    came = [text for one in recorded.new_entries if (text := _came(one, keys))]
+    came = [text for root, new in recorded.new_entries.items() if (text := _came(root, new or (), keys))]
     if not came and not mine:
         # Of the directory that the program was given: torch's own default is not used beside another one.
-        given = [one for one in recorded.new_entries if one.root == default_root()]
-        came = [_nothing_came(one) for one in given if os.path.isdir(one.root)]
+        given = [(root, new) for root, new in recorded.new_entries.items() if root == default_root()]
+        came = [_nothing_came(root, is_listed=new is not None) for root, new in given if os.path.isdir(root)]
     return notes + came
 
 
@@ -56,19 +56,19 @@ def _missing_logs(read: Recording, runs: Collection[int]) -> Iterator[str]:
         yield _NO_TRACE
 
 
-def _came(new: NewEntries, keys: Collection[str]) -> str | None:
+def _came(root: str, new: Collection[str], keys: Collection[str]) -> str | None:
     """Entries that no recorded lookup made."""
-    others = [key for key in new.keys if key not in keys]
+    others = [key for key in new if key not in keys]
     if not others:
         return None
     return (
-        f"{plural(len(others), 'entry', 'entries')} came into {new.root} meanwhile that no recorded lookup made: a mega-cache "
+        f"{plural(len(others), 'entry', 'entries')} came into {root} meanwhile that no recorded lookup made: a mega-cache "
         "was loaded, or lookups missed whose logs did not reach us, in the command or in another program; which of these is "
         f"not known. {_CHILDREN}."
     )
 
 
-def _nothing_came(new: NewEntries) -> str:
-    if not new.is_listed:
-        return f"{new.root} cannot be listed: whether entries came into it is not known."
-    return f"No entry of a graph came into {new.root} meanwhile. Hits leave none."
+def _nothing_came(root: str, *, is_listed: bool) -> str:
+    if not is_listed:
+        return f"{root} cannot be listed: whether entries came into it is not known."
+    return f"No entry of a graph came into {root} meanwhile. Hits leave none."

@@ -18,7 +18,6 @@ from cachescope.analysis.what_if.results import (
     warning_rows,
 )
 from cachescope.answers.chosen import Chosen
-from cachescope.answers.names import lookup_in_run
 from cachescope.answers.read import Read
 from cachescope.frames.replay_rows import (
     WhatIfCause,
@@ -102,14 +101,6 @@ class WhatIf:
         if chosen.is_all:
             return self.rate_table
         return Table(WhatIfRate, rate_rows(self._replayed, chosen.rows))
-
-    @property
-    def not_replayed(self) -> tuple[tuple[str, WhatIfDifference], ...]:
-        """The rows of `differences`, each with what its lookup is called."""
-        facts = self.read.facts
-        return tuple(
-            (lookup_in_run(facts, facts.lookups[row.lookup]), row) for row in self.difference_table.rows
-        )
 
     @cached_property
     def safety(self) -> tuple[tuple[str, str], ...]:

@@ -14,7 +14,7 @@ import signal
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
@@ -47,14 +47,8 @@ class CommandNotFoundError(CachescopeError):
         self.status = status
 
 
-@dataclass(frozen=True, slots=True)
-class NewEntries:
-    """Entries that appeared in one cache directory; of one that cannot be listed nothing is known."""
-
-    root: str
-    # One for each entry, sorted; of both caches.
-    keys: tuple[str, ...]
-    is_listed: bool = True
+NewEntries = dict[str, tuple[str, ...] | None]
+"""By cache directory the keys of the entries that appeared in it, of both caches, one for each entry; None of one that cannot be listed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +59,7 @@ class Recorded:
     # That of the command; 128 + n if signal n ended it.
     exit_status: int
     # What appeared in the cache directories meanwhile, whoever stored it.
-    new_entries: tuple[NewEntries, ...] = ()
+    new_entries: NewEntries = field(default_factory=dict)
     # The first signal, such as that of Ctrl-C, that asked us to stop while the command ran. The command may have ended with any
     # status: a program that catches KeyboardInterrupt, as torch does while it compiles, often ends with 1.
     stopped_by: signal.Signals | None = None
@@ -253,15 +247,13 @@ def entries_here() -> dict[str, set[_Name] | None]:
     return {root: _names(root) for root in {default_root(), unnamed_root()}}
 
 
-def new_entries(before: Mapping[str, set[_Name] | None]) -> tuple[NewEntries, ...]:
+def new_entries(before: Mapping[str, set[_Name] | None]) -> NewEntries:
     """The entries that were not among `entries_here` before, directory by directory."""
-    return tuple(_new(root, names, _names(root)) for root, names in sorted(before.items()))
-
-
-def _new(root: str, before: set[_Name] | None, after: set[_Name] | None) -> NewEntries:
-    if before is None or after is None:
-        return NewEntries(root, (), is_listed=False)
-    return NewEntries(root, tuple(sorted(key for key, _ in after - before)))
+    found: NewEntries = {}
+    for root, names in sorted(before.items()):
+        now = _names(root)
+        found[root] = None if names is None or now is None else tuple(sorted(key for key, _ in now - names))
+    return found
 
 
 def _names(root: str) -> set[_Name] | None:

@@ -7,7 +7,9 @@ from itertools import chain, groupby
 from typing import Final
 
 from cachescope.answers import what_if as answer
-from cachescope.answers.names import run_name
+from cachescope.answers.cards import MOST, Cards
+from cachescope.answers.names import lookup_in_run, run_name
+from cachescope.answers.recording import Recording
 from cachescope.answers.summary import counts_text
 from cachescope.frames.replay_rows import CauseSaving, SensitivityRow, WhatIfCause, WhatIfRate
 from cachescope.json_types import JsonObject
@@ -134,7 +136,8 @@ def _caveats(found: answer.WhatIf) -> Iterator[str]:
         yield f"{plural(after.undecided, 'lookup')} cannot be known {known}"
     if found.removed.parts:
         yield "parts of a field were compared by their printed texts, not by hashes"
-    for name, row in found.not_replayed[:_SHOWN]:
+    for row in found.difference_table.rows[:_SHOWN]:
+        name = lookup_in_run(found.read.facts, found.read.facts.lookups[row.lookup])
         yield f"not replayed but taken as it came: {name}, {row.outcome}: {row.reason}"
     if of_vllm := sum(row.cache == VLLM for row in found.read.facts.lookups.values()):
         yield f"{plural(of_vllm, 'lookup')} of vLLM's own cannot be replayed, and stay as they are"
@@ -194,6 +197,15 @@ def saving_text(row: CauseSaving) -> str:
     if not row.fields:
         return "has no field to leave out"
     return _turned(row, row.misses)
+
+
+def titled_savings(read: Recording) -> list[tuple[str, CauseSaving]]:
+    """What leaving out the changed fields of each cause would do, as the worklist names them."""
+    named = {card.row.cause: card.title for card in Cards.of(read, most=MOST, places=0).cards}
+    return [
+        (named.get(row.cause) or listed(row.fields, _FIELDS_NAMED) or row.summary, row)
+        for row in read.saving_rows()
+    ]
 
 
 # Of causes with their titles.

@@ -53,7 +53,9 @@ class Time(Shows):
             guarded,
         )
         self.compiles = Tabled(self.compiles_plot, lambda: frame_of(self._compiles(), CompileRow)[_COMPILES])
-        self.phases = Tabled(self.phases_plot, self.frame)
+        self.phases = Tabled(
+            self.phases_plot, lambda: self.frame().sort_values("self_time_ns", ascending=False)
+        )
         self.said = markup()
         state.observe(guarded(self._show), "run")
         super().__init__(

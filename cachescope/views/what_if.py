@@ -9,7 +9,6 @@ from typing import Any, Final
 import pandas as pd
 import traitlets
 
-from cachescope.answers.cards import MOST, Cards
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.read import Read
 from cachescope.answers.what_if import WhatIf
@@ -25,6 +24,7 @@ from cachescope.report.what_if_forms import (
     CAUSE_SAVINGS,
     sensitivity_lines,
     time_won,
+    titled_savings,
     what_if_lines,
 )
 from cachescope.views.controls import Pane, Shows, button, columns, heading, markup, row, sentence
@@ -73,14 +73,6 @@ def numbers(found: WhatIf, chosen: Chosen) -> Numbers:
     )
 
 
-def by_cause(scope: Read) -> ListedRows:
-    """What leaving out the changed fields of each cause would do, as the worklist names them; a row is its first root."""
-    named = {card.row.cause: card for card in Cards.of(scope, most=MOST, places=0).cards}
-    savings = scope.saving_rows()
-    rows = [(named[one.cause], one) for one in savings if one.cause in named]
-    return ListedRows(CAUSE_SAVINGS, [(card.first.lookup, (card.title, one)) for card, one in rows])
-
-
 def _moved(before: float | None, after: float | None) -> str:
     one, other = (percent(share, "–") for share in (before, after))
     return one if one == other else f"{one} → {other}"
@@ -126,8 +118,10 @@ class WhatIfView(Shows):
         self.undo = button("Undo", self._undo, "Take the last toggle back")
         self.reset = button("Reset", lambda: self._set(()), "Everything counts again")
         self.numbers, self.warnings, self.remarks = markup(), markup(), markup()
+        # A row opens the first root miss.
+        savings = [(scope.facts.roots_of(row[1].cause)[0].lookup, row) for row in titled_savings(scope)]
         self.by_cause = Table(
-            by_cause(scope),
+            ListedRows(CAUSE_SAVINGS, savings),
             "causes without their own changed fields",
             empty="Nothing missed but first lookups.",
             on_choose=guarded(self._state.show_why),

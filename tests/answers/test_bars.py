@@ -5,11 +5,11 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from cachescope.answers.check import cause_name
 from cachescope.frames.answer_rows import CauseRow, RateRow
 from cachescope.report.layout import wrapped
 from cachescope.report.why_missed import answer_lines
 from cachescope.scope import Scope
+from cachescope.verdict_kinds import SameCause, same_cause
 from tests.made import CODE, Made, aot, fx, run, scope_of
 
 G = {"gm": CODE}
@@ -135,18 +135,22 @@ def cause(
     return CauseRow(number, verdict, kind, fields, 1, 1, (), (), lost, "", None)
 
 
+def name(of: CauseRow) -> SameCause:
+    return same_cause(of, of.fields)
+
+
 def test_what_names_a_cause_in_another_scope() -> None:
-    assert cause_name(cause(1, "edit 1", "x", "gm")) == cause_name(cause(5, "edit 1", "gm", "x", lost=9))
+    assert name(cause(1, "edit 1", "x", "gm")) == name(cause(5, "edit 1", "gm", "x", lost=9))
     for other in (
         cause(1, "edit 2", "x", "gm"),
         cause(1, "edit 1", "x"),
         cause(1, "edit 1", "x", "gm", verdict="first_lookup"),
     ):
-        assert cause_name(other) != cause_name(cause(1, "edit 1", "x", "gm"))
+        assert name(other) != name(cause(1, "edit 1", "x", "gm"))
     # What follows from another torch differs from graph to graph.
     upgraded = cause(1, "upgrade: torch 1 -> 2", "torch_version", "x")
-    assert cause_name(upgraded) == cause_name(cause(2, "upgrade: torch 1 -> 2", "torch_version"))
-    assert cause_name(upgraded) != cause_name(cause(2, "upgrade: torch 1 -> 3", "torch_version", "x"))
+    assert name(upgraded) == name(cause(2, "upgrade: torch 1 -> 2", "torch_version"))
+    assert name(upgraded) != name(cause(2, "upgrade: torch 1 -> 3", "torch_version", "x"))
 
 
 _DAY = 24 * 3600.0

@@ -22,6 +22,7 @@ from cachescope.scope import Scope
 from cachescope.views.explorer import Explorer, Failed
 from cachescope.views.state import PANES, State
 from cachescope.views.time import Time as TimePane
+from cachescope.wording import duration
 from tests.conftest import Recording
 from tests.views.test_copied import tables_of
 
@@ -201,7 +202,8 @@ def test_why_steps_through_the_misses_and_lists_the_same_cause(tour: Explorer) -
     assert tour.state.lookup == 25
     buttons["Previous miss"].click()
     assert tour.state.lookup == 24
-    assert why.same.table.total == 7
+    # Those of FX graphs are folded below the lookups of AOTAutograd that they follow from.
+    assert why.same.table.total + sum(fold["below"] for fold in why.same.table.folds) == 7
     why.same.table.chosen = [31, 0]
     assert tour.state.lookup == 31
 
@@ -315,7 +317,9 @@ def test_time_shows_the_phases_of_the_chosen_run(scopes: dict[str, Scope]) -> No
     pane.phases.show.value = True
     table = pane.phases.table
     at = [head["label"] for head in table.columns].index("Self time")
-    assert table.total == len(explorer.frame()) and table.rows[0][at] == "1.4 s"
+    assert table.total == len(explorer.frame()) and table.rows[0][at] == duration(
+        scope.phases.query("run == 2")["self_time_ns"].max()
+    )
     assert re.search(rf"in all +{total / 1e9:.1f} s", pane.said.value)
     pane.phases_plot.clicked = {"data": [2], "at": 1}
     assert explorer.state.run is None
@@ -347,7 +351,8 @@ def test_whether_a_process_would_find_the_entries(scopes: dict[str, Scope]) -> N
     for run in (0, 3):
         view.run.value = run
         expected = cachescope.will_hit(scopes["entry_truncated"], scopes["entry_truncated"], run=run)
-        pd.testing.assert_frame_equal(view.frame(), expected)
+        counts = [expected["will_hit"].tolist().count(word) for word in ("yes", "no", "unknown")]
+        assert "{} would be found, {} not, {} unknown".format(*counts) in view.answer.value
     assert "Read a cache directory" in scopes["tour"].explore().pane("Machines").will_hit.children[0].value
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from cachescope.answers.cards import MOST, Card, Cards, nothing_to_fix, ways
+from cachescope.answers.cards import Card, nothing_to_fix, ways
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.names import cache_name
 from cachescope.answers.read import Read
@@ -20,10 +20,10 @@ from cachescope.report.page.compiling import path_drawing
 from cachescope.report.page.replay import replay_parts
 from cachescope.report.tables import Column, timed
 from cachescope.report.vllm import vllm_lines
-from cachescope.report.what_if_forms import BY_CAUSE, CAUSE_SAVINGS, sensitivity_lines
+from cachescope.report.what_if_forms import BY_CAUSE, CAUSE_SAVINGS, sensitivity_lines, titled_savings
 from cachescope.report.why_missed import past_lines
 from cachescope.verdict_kinds import VERDICTS, kind_of
-from cachescope.wording import listed, short_key
+from cachescope.wording import short_key
 
 _WAYS: Final = 3
 # Each is a picture, a table and a diff of code.
@@ -77,15 +77,8 @@ def what_if_blocks(scope: Read) -> Iterator[Block]:
         return
     yield from sensitivity_lines(scope.sensitivity_rows(), _RANKED, "scope.sensitivity() has all")
     yield from replay_parts(scope)
-    yield from _by_cause(scope)
-
-
-def _by_cause(scope: Read) -> Iterator[Block]:
-    """What leaving out the changed fields of each cause would do, as the worklist names them."""
-    named = {card.row.cause: card.title for card in Cards.of(scope, most=MOST, places=0).cards}
-    if rows := scope.saving_rows():
-        titled = [(named.get(row.cause) or listed(row.fields, 8) or row.summary, row) for row in rows]
-        yield table(BY_CAUSE, CAUSE_SAVINGS, titled, "causes by time lost", "scope.cause_savings()")
+    if rows := titled_savings(scope):
+        yield table(BY_CAUSE, CAUSE_SAVINGS, rows, "causes by time lost", "scope.cause_savings()")
 
 
 def _lookups(scope: Read) -> Table:
