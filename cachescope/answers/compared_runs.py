@@ -36,6 +36,7 @@ class ComparedSide:
     runs: tuple[int, ...]  # the runs
     rate: RateRow  # hit rates of all its lookups
     by_cache: dict[str, RateRow]  # the same for each cache
+    machines: tuple[str, ...] = ()  # the cores and limits of each run, empty where not recorded
 
     @classmethod
     def of(cls, read: Recording, lookups: Iterable[LookupRow], runs: Sequence[int]) -> Self:
@@ -44,7 +45,11 @@ class ComparedSide:
         mine = [row for row in lookups if row.run in runs]
         by_cache = grouped(mine, lambda row: (row.cache,))
         return cls(
-            name, tuple(runs), rates(mine), {cache: rates(rows) for (cache,), rows in by_cache.items()}
+            name,
+            tuple(runs),
+            rates(mine),
+            {cache: rates(rows) for (cache,), rows in by_cache.items()},
+            tuple(read.facts.machines.get(run, "") for run in runs),
         )
 
 

@@ -56,6 +56,12 @@ class Facts:
         return clock_of(row.start_time for row in self.runs.values())
 
     @cached_property
+    def machines(self) -> Mapping[int, str]:
+        """The cores and limits of the process of each run, where a snapshot of it has them."""
+        rows = self._recording.tables.contexts.rows
+        return {row.run: row.machine for row in rows if row.run is not None and row.machine}
+
+    @cached_property
     def misses(self) -> Mapping[int, MissRow]:
         """The misses by the number of the lookup."""
         return {row.lookup: row for row in self._recording.missed.rows}

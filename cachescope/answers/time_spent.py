@@ -68,6 +68,7 @@ class RunTime:
     is_preflight: bool = False
     has_lookups: bool = True  # whether a lookup of it is recorded: otherwise nothing says what it could find
     of: int = 1  # how many processes are added up
+    machine: str = ""  # its cores and limits; empty if not recorded
 
     @property
     def could_save_ns(self) -> int | None:
@@ -222,6 +223,7 @@ class TimeSpent:
                 has_tracing=_TRACING in events[run] or _FRAME_COMPILE not in events[run],
                 is_preflight=rows[run].is_preflight,
                 has_lookups=run in looked_up,
+                machine=read.facts.machines.get(run, ""),
             )
             for run in sorted(readings)
         )

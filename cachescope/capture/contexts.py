@@ -17,8 +17,9 @@ import socket
 import warnings
 from base64 import b64encode
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 from cachescope.capture.devices import torch_devices
@@ -39,6 +40,9 @@ SWITCHES: Final = frozenset(
     "MKL_NUM_THREADS NVIDIA_TF32_OVERRIDE OMP_NUM_THREADS RANK ROCR_VISIBLE_DEVICES TMPDIR "
     "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE TORCH_LOGS TORCH_TRACE WORLD_SIZE".split()
 )
+_GROUPS: Final = "/sys/fs/cgroup"
+# Version 1 writes the largest number of pages for no limit.
+_NO_LIMIT: Final = 1 << 60
 # TORCHINDUCTOR_REDIS_URL and the like may contain a password: record that it is set, not its value.
 _SECRET_PARTS: Final = ("REDIS", "PASSWORD", "SECRET", "TOKEN")
 
@@ -66,7 +70,8 @@ def capture(*, torch_manifest: bool = False) -> dict[str, object]:
         cannot hold and that are kept as text: torch itself makes no key of these), ``key_fields``
         and ``aot_key_fields`` (torch's hash of each process-wide field of its FX keys, and of the
         fields that only AOTAutograd keys have; null if ``key_fields_problem`` gives a reason), and
-        ``torch_manifest`` (null unless requested).
+        ``torch_manifest`` (null unless requested), and ``machine`` (the cores, those that this process may run on, and the limits
+        of its control groups: what is not limited is not there).
 
     Raises
     ------
@@ -102,6 +107,7 @@ def capture(*, torch_manifest: bool = False) -> dict[str, object]:
         "aot_key_fields": aot_fields,
         "key_fields_problem": problem or aot_problem,
         "torch_manifest": manifest_of_torch() if torch_manifest else None,
+        "machine": _machine(),
     }
 
 
@@ -131,6 +137,40 @@ def _switches(environment: Mapping[str, str]) -> dict[str, str]:
         for name, value in sorted(environment.items())
         if name in SWITCHES or name.startswith(SWITCH_PREFIXES)
     }
+
+
+def _machine() -> dict[str, int]:
+    """The cores and the limits that this process has here; each limit of control groups is the least of those around it."""
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
+    found = {"cores": os.cpu_count(), "usable_cores": usable}
+    quotas = _limits("cpu", "cpu.max", "cpu.cfs_quota_us", "cpu.cfs_period_us")
+    if quotas:
+        found["cpu_quota_us"], found["cpu_period_us"] = min(quotas, key=lambda one: one[0] / one[1])
+    memory = [one for (one,) in _limits("memory", "memory.max", "memory.limit_in_bytes") if one < _NO_LIMIT]
+    found["memory_limit_bytes"] = min(memory, default=None)
+    return {name: value for name, value in found.items() if value}
+
+
+def _limits(controller: str, name: str, *before: str) -> list[list[int]]:
+    """The numbers in a file of each control group around this process, in version 2 or, of a controller, 1; none where it has no limit."""
+    found = []
+    for line in _text("/proc/self/cgroup").splitlines():
+        _, controllers, place = line.split(":", 2)
+        if controllers and controller not in controllers.split(","):
+            continue
+        folder, names = (f"{_GROUPS}/{controller}", before) if controllers else (_GROUPS, (name,))
+        # In a container the path may be that outside of it: what is mounted at the root is then its own group.
+        for group in (PurePosixPath(place), *PurePosixPath(place).parents):
+            words = " ".join(_text(f"{folder}{group}/{one}") for one in names).split()
+            if words and all(map(str.isdecimal, words)):
+                found.append([*map(int, words)])
+    return found
+
+
+def _text(path: str) -> str:
+    with suppress(OSError):
+        return Path(path).read_text(encoding="utf-8", errors="replace")
+    return ""
 
 
 def _context(torch: Any) -> tuple[dict[str, object], str]:

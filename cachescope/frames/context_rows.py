@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from cachescope.rows import Time, col, row
+from cachescope.wording import file_size, plural
 
 _NOT_RECORDED: Final = "not recorded: a bare context, or one reconstructed from a run"
 _NOT_KNOWN: Final = "null, or not known: see missing_forms"
@@ -59,3 +60,19 @@ class ContextRow:
     key_fields_problem: str | None = col("why torch gave no key fields", missing="it gave them, or was not asked")
     torch_manifest: str | None = col(
         "the hash of each source file in torch's own key, as JSON", missing="not captured: cachescope capture --torch-manifest")
+    cores: int | None = col("cores of the machine", missing=_NOT_RECORDED)
+    usable_cores: int | None = col("cores that the process may run on (sched_getaffinity)", missing=_NOT_RECORDED)
+    core_quota: float | None = col(
+        "how many cores its control groups let it use (cpu.max)", missing="no limit, or not recorded, as cores then is")
+    memory_limit_bytes: int | None = col(
+        "the memory that its control groups let it use (memory.max)", unit="bytes",
+        missing="no limit, or not recorded, as cores then is")
+
+    @property
+    def machine(self) -> str:
+        """``2 of 64 cores, 1.5 by quota, 16.0 GB of memory``; empty if not recorded."""
+        few = "" if self.usable_cores in (None, self.cores) else f"{self.usable_cores} of "
+        parts = [f"{few}{plural(self.cores, 'core')}"] if self.cores is not None else []
+        parts += [f"{self.core_quota:g} by quota"] if self.core_quota is not None else []
+        limit = self.memory_limit_bytes
+        return ", ".join(parts + ([f"{file_size(limit)} of memory"] if limit is not None else []))

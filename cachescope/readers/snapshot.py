@@ -79,6 +79,8 @@ def context_row(number: int, source: str, snapshot: Snapshot) -> ContextRow:
     compile_ = snapshot["context"]["compile_context"] or {}
     known = (*RUNTIME_FORMS, *COMPILE_FORMS)
     given = (*runtime, *compile_)
+    machine = snapshot.get("machine") or {}
+    quota, period = machine.get("cpu_quota_us"), machine.get("cpu_period_us")
     same = {name: snapshot[name] for name in _COLUMNS}
     same |= {form: _json(runtime[form]) if form in runtime else None for form in RUNTIME_FORMS}
     same |= {form: compile_.get(form) for form in COMPILE_FORMS}
@@ -102,6 +104,10 @@ def context_row(number: int, source: str, snapshot: Snapshot) -> ContextRow:
         key_fields=_json_or_none(snapshot["key_fields"]),
         aot_key_fields=_json_or_none(snapshot["aot_key_fields"]),
         torch_manifest=_json_or_none(snapshot["torch_manifest"]),
+        cores=machine.get("cores"),
+        usable_cores=machine.get("usable_cores"),
+        core_quota=quota / period if quota and period else None,
+        memory_limit_bytes=machine.get("memory_limit_bytes"),
     )
 
 

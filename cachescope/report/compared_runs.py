@@ -13,7 +13,7 @@ from cachescope.frames.recorded_rows import LookupRow
 from cachescope.report.blocks import Block, Group, Head, Numbers, Table
 from cachescope.report.explanation import change_blocks
 from cachescope.report.layout import Line, rest
-from cachescope.report.time_spent import signed
+from cachescope.report.time_spent import machine_lines, signed
 from cachescope.terms import FXGRAPH
 from cachescope.wording import duration, percent, plural
 
@@ -55,6 +55,7 @@ def side_lines(found: ComparedRuns) -> Iterator[Line]:
     yield from map(Line, _sides(found))
     if found.by_rank:
         yield Line("Each rank is compared with the same rank.")
+    yield from machine_lines(found.before.machines, found.after.machines)
 
 
 def _sides(found: ComparedRuns) -> tuple[str, str]:
@@ -69,6 +70,7 @@ def run_lines(found: ComparedRuns) -> Iterator[Line]:
     counts = [f"{count:,} {words[change]}" for change, count in found.counts.items() if count]
     by_rank = ", rank by rank" if found.by_rank else ""
     yield Line(f"lookups, aligned by their graphs{by_rank}: {', '.join(counts)}", 3)
+    yield from machine_lines(found.before.machines, found.after.machines)
 
 
 def headline(found: ComparedRuns, times: ComparedTimes) -> Numbers:

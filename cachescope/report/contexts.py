@@ -107,7 +107,7 @@ def _context(row: ContextRow, key: IsolationKeyRow) -> Iterator[Line]:
     python = f"Python {row.python_version}" if row.python_version else ""
     host = "" if row.host is None else f"on {row.host}"
     when = "" if row.time is None else f"{date(row.time)} {clock(row.time)}"
-    yield Line(", ".join(filter(None, (known_from(row), torch, python, host, when))), 3, "dim")
+    yield Line(", ".join(filter(None, (known_from(row), torch, python, host, when, row.machine))), 3, "dim")
     if row.missing_forms:
         yield Line(f"not known: {missing_forms(row)}", 3, "dim")
     if key.text_only:
@@ -153,6 +153,7 @@ def side_by_side_blocks(read: Recording, runs: Collection[int] | None = None) ->
         Column("torch", "word", lambda alike: alike[0].torch_version),
         Column("Python", "word", lambda alike: alike[0].python_version),
         Column("Host", "word", _hosts, is_optional=True),
+        Column("Machine", "text", _machines, is_optional=True),
         Column("Isolation key", "code", lambda alike: keys[alike[0].context], is_optional=True),
     )
     yield table("Contexts", columns, found.columns, "contexts", "scope.contexts")
@@ -181,6 +182,10 @@ def _numbers(alike: Sequence[ContextRow]) -> str:
 
 def _hosts(alike: Sequence[ContextRow]) -> str | None:
     return listed(dict.fromkeys(one.host for one in alike if one.host), _NAMED) or None
+
+
+def _machines(alike: Sequence[ContextRow]) -> str | None:
+    return listed(dict.fromkeys(one.machine for one in alike if one.machine), _NAMED, "; ") or None
 
 
 def _cell(at: int) -> Callable[[Form], str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Final
 
@@ -112,6 +112,13 @@ def _short(name: str) -> str:
     return name.removesuffix(".default").rpartition(".")[2].rstrip("_")
 
 
+def machine_lines(one: Collection[str], other: Collection[str]) -> Iterator[Line]:
+    """That processes had other cores or limits than others; nothing where that is not recorded of both."""
+    if all(one) and all(other) and one and other and {*one} != {*other}:
+        sides = [listed(sorted({*machines}), _SIDE_BY_SIDE, "; ") for machines in (one, other)]
+        yield Line(f"on other machines: {sides[0]}, and {sides[1]}", 3, hang=3)
+
+
 def signed(ns: int) -> str:
     """A difference of times with its sign.
 
@@ -157,6 +164,7 @@ def time_lines(spent: TimeSpent) -> list[Line]:
     if spent.contrast is not None:
         lines.append(Line(contrast_text(spent.contrast), hang=3, style="bold"))
         lines += [Line(text, 3, "dim", hang=6) for text in path_texts(spent.members)]
+        lines += machine_lines(*([one.time.machine] for one in (spent.contrast.slower, spent.contrast.other)))
         waited = () if spent.ranks is None else rank_texts(spent.ranks, spent.runs)
         lines += [Line(text, hang=3) for text in (*waited, *apart_texts(spent.apart))]
         lines.append(Line())

@@ -139,3 +139,27 @@ def test_a_snapshot_that_cannot_be_written_leaves_nothing(cache_root: Path, tmp_
     with pytest.raises(CachescopeError, match="cannot write the snapshot"):
         contexts.write_snapshot(tmp_path / "a folder")
     assert [entry.name for entry in tmp_path.iterdir()] == ["a folder"]
+
+
+@pytest.mark.parametrize(("files", "limits"), [
+    # Version 2: the least of the groups around the process; version 1, in a container whose path is that outside of it; no limit.
+    ({"/proc/self/cgroup": "0::/a/b", "/a/b/memory.max": "max", "/a/memory.max": "4096", "/memory.max": "8192",
+      "/a/b/cpu.max": "max 100000", "/a/cpu.max": "150000 100000"},
+     {"memory_limit_bytes": 4096, "cpu_quota_us": 150000, "cpu_period_us": 100000}),
+    ({"/proc/self/cgroup": "4:memory:/docker/1\n1:cpu,cpuacct:/docker/1", "/memory/memory.limit_in_bytes": "4096",
+      "/cpu/cpu.cfs_quota_us": "50000", "/cpu/cpu.cfs_period_us": "100000"},
+     {"memory_limit_bytes": 4096, "cpu_quota_us": 50000, "cpu_period_us": 100000}),
+    ({"/proc/self/cgroup": "4:memory:/\n1:cpu:/", "/memory/memory.limit_in_bytes": "9223372036854771712",
+      "/cpu/cpu.cfs_quota_us": "-1", "/cpu/cpu.cfs_period_us": "100000"}, {}),
+    ({}, {}),
+])  # fmt: skip
+def test_a_snapshot_has_the_cores_and_the_limits_of_its_process(
+    files: dict[str, str], limits: dict[str, int], cache_root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    groups = {path.replace("//", "/"): text for path, text in files.items()}
+    monkeypatch.setattr(
+        contexts, "_text", lambda path: groups.get(path.removeprefix("/sys/fs/cgroup").replace("//", "/"), "")
+    )
+    machine: Any = contexts.capture()["machine"]
+    cores = {"cores": os.cpu_count(), "usable_cores": len(os.sched_getaffinity(0))}
+    assert machine == cores | limits

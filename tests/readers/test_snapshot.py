@@ -42,6 +42,7 @@ SNAPSHOT: dict[str, Any] = {
     "aot_key_fields": {"grad_enabled": "4" * 51},
     "key_fields_problem": None,
     "torch_manifest": {"torch_key": "AAAA", "is_complete": True, "files": {"_VF.py": "0" * 64}},
+    "machine": {"cores": 64, "usable_cores": 8},
 }
 
 
@@ -82,6 +83,7 @@ def test_a_snapshot_of_before_key_fields_says_that_they_are_not_known(tmp_path: 
     ("aot_key_fields", [], "aot_key_fields is a list, not an object or null"),
     ("torch_manifest", {"files": {"a.py": None}}, "torch_manifest"),
     ("torch_manifest", {}, "torch_manifest has no files"),
+    ("machine", {"cores": 0}, "machine.cores is 0, not a number from 1"),
     ("host", "\ud800", "half of a character"),
     ("platform", "\ud800", "half of a character"),
     ("device_properties", ["\ud800"], "half of a character"),

@@ -8,6 +8,12 @@ from typing import Any
 import pytest
 
 import cachescope
+from cachescope.answers.time_spent import TimeSpent
+from cachescope.keys import IsolationSchema
+from cachescope.report.comparison import comparison_lines
+from cachescope.report.contexts import context_lines
+from cachescope.report.layout import wrapped
+from cachescope.report.time_spent import time_lines
 from tests.conftest import Recording
 
 SECOND = 10**9
@@ -84,3 +90,31 @@ def test_a_run_has_the_versions_that_only_its_snapshot_says(recording: Recording
     taken(tmp_path / "host.json", run.pid, run.end_time, torch_version="2.6.0", python_version="3.11.2")
     scope = cachescope.read(tmp_path)
     assert scope.runs["torch_version"].tolist() == ["2.6.0"]
+
+
+def test_runs_on_other_cores_are_told_apart_only_where_both_recorded_them(
+    trace: Path, tmp_path: Path
+) -> None:
+    other = max(trace.parent.iterdir())
+    few = {
+        "cores": 64,
+        "usable_cores": 2,
+        "cpu_quota_us": 150_000,
+        "cpu_period_us": 100_000,
+        "memory_limit_bytes": 16 * 10**9,
+    }
+    told = "2 of 64 cores, 1.5 by quota, 16.0 GB of memory"
+    for at, (log, machine) in enumerate(((trace, few), (other, {"cores": 64, "usable_cores": 64}))):
+        run = recorded(tmp_path / str(at), log)
+        taken(tmp_path / str(at) / "context.json", run.pid, run.end_time, machine=machine)
+    scope = cachescope.read(tmp_path)
+    (row,) = scope.contexts[scope.contexts["core_quota"].notna()].itertuples()
+    assert (row.cores, row.usable_cores, row.core_quota, row.memory_limit_bytes) == (64, 2, 1.5, 16 * 10**9)
+    assert told in wrapped(context_lines(scope, IsolationSchema.all())).replace("\n  ", "")
+    said = {f"on other machines: {told}, and 64 cores", f"on other machines: 64 cores, and {told}"}
+    assert said & {line.text for line in time_lines(TimeSpent.of(scope))}
+    assert said & {line.text for line in comparison_lines(cachescope.compare("run:0", "run:1", within=scope))}
+    (tmp_path / "1" / "context.json").unlink()
+    half = cachescope.read(tmp_path)
+    assert "on other machines" not in repr(cachescope.compare("run:0", "run:1", within=half))
+    assert sorted(half.contexts["cores"].isna()) == [False, True]
