@@ -12,8 +12,7 @@ from cachescope.answers.names import cache_name, place_name, run_name
 from cachescope.frames.recorded_rows import LookupRow, ProblemRow
 from cachescope.grouping import by_key
 from cachescope.json_types import JsonObject
-from cachescope.readers.logs.second_pass import read_traces
-from cachescope.readers.logs.trace_events import TraceEvent, TraceEvents
+from cachescope.readers.logs.second_pass import TraceEvent, TraceEvents, read_traces
 
 if TYPE_CHECKING:
     from cachescope.answers.recording import Recording

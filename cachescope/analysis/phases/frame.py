@@ -33,9 +33,8 @@ from cachescope.frames.recorded_rows import LookupRow, ProblemRow, RunRow
 from cachescope.grouping import by_key
 from cachescope.readers.file_fingerprints import Stamps
 from cachescope.readers.json_record import MOST_NS_OF_A_DURATION
-from cachescope.readers.logs.second_pass import read_traces
+from cachescope.readers.logs.second_pass import TraceEvent, TraceEvents, read_traces
 from cachescope.readers.logs.trace_compiles import first_attempt
-from cachescope.readers.logs.trace_events import TraceEvent, TraceEvents
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH
 
 FRAME_COMPILE: Final = "dynamo"

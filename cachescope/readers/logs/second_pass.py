@@ -1,6 +1,10 @@
 """The traces of runs read once more, for what lookups do not need: their files may have changed since they were read.
 
-Also what a trace has of one compile in full: its graphs, guards, generated code. torch/_logging/_internal.py, `trace_structured`: a record
+What began and ended when: torch/_dynamo/utils.py, `ChromiumEventLogger`, writes a ``chromium_event`` record whose payload has ``name``,
+``ts`` in microseconds since the epoch, ``ph`` (B begins, E ends) and ``args`` with the compile id. Most records of a trace are events,
+but lookups need none of them.
+
+What a trace has of one compile in full: its graphs, guards, generated code. torch/_logging/_internal.py, `trace_structured`: a record
 names what follows it, and the compile that it is of. torch 2.4 to 2.15.
 """
 
@@ -9,20 +13,23 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from cachescope.errors import NotFoundError, SourceError
 from cachescope.frames.compile_rows import RecordedText
 from cachescope.frames.recorded_rows import ProblemRow, RunRow
 from cachescope.readers.file_fingerprints import Stamps, file_stamps
-from cachescope.readers.json_record import Record, load_json, well_formed
+from cachescope.readers.json_record import MOST_NS_OF_A_DURATION, Record, load_json, well_formed
 from cachescope.readers.kinds import LOG_HEAD_BYTES, first_record, looks_like_trace_log
 from cachescope.readers.logs.byte_source import Pieces, open_bytes, read_head
 from cachescope.readers.logs.log_prefix import pid_of
 from cachescope.readers.logs.remote import is_address
-from cachescope.readers.logs.trace_compiles import compile_id_of, first_attempt
+from cachescope.readers.logs.trace_compiles import NO_COMPILE, compile_id_of, first_attempt
 from cachescope.readers.logs.trace_records import TracePass, payload_hash
 
+# In JSON a quote within a text is escaped, so no text can hold this.
+_EVENT: Final = re.compile(rb'\] \{"chromium_event"')
+_KINDS: Final = {"B": True, "E": False, "i": None}
 # There are hundreds of events, and `time` tells what they say.
 _HAS_TEXT: Final = re.compile(rb'\] \{(?!"chromium_event")[^\n]*"has_payload": "')
 CHANGED: Final = "changed"
@@ -85,6 +92,58 @@ def _changed(source: str, what: str) -> SourceError:
 def _is_plain(source: str) -> bool:
     with open_bytes(source) as stream:
         return Pieces(stream).is_plain
+
+
+class TraceEvent(NamedTuple):
+    """The begin or the end of one event."""
+
+    name: str
+    time_ns: int
+    is_begin: bool | None
+    """None where it is neither; `TraceEvents` has no such event."""
+    compile_id: str | None
+
+
+class TraceEvents(TracePass):
+    """The events of one trace, in the order of the file; and what could not be read."""
+
+    def __init__(self, path: str, size: int | None = None) -> None:
+        super().__init__(path, size)
+        self._last_ns: int | None = None
+
+    def __iter__(self) -> Iterator[TraceEvent]:
+        for found in self._find(_EVENT):
+            if self._is_repeated(found):
+                continue
+            try:
+                values = load_json(found.record[found.line_bytes :])
+            except ValueError as error:
+                # The last record may be cut: the run says so.
+                if not found.is_last:
+                    self._problem(found.at, "not_json", f"chromium_event: {error}")
+                continue
+            event = self._event(values, found.at)
+            if event is not None and event.is_begin is not None:
+                if self._last_ns is not None and event.time_ns - self._last_ns > MOST_NS_OF_A_DURATION:
+                    message = "chromium_event: ts is months after that of the event before"
+                    self._problem(found.at, "bad_value", message)
+                self._last_ns = event.time_ns
+                yield event
+
+    def _event(self, values: object, at: int) -> TraceEvent | None:
+        """An event; what is wrong with it becomes a problem."""
+        record = Record(values)
+        name, time_ns, kind = record.text("name"), record.moment_of_us("ts"), record.text("ph")
+        args = record.record("args")
+        compile_id = None if args is None else args.text("compile_id")
+        for what, value in (("name", name), ("ts", time_ns), ("ph", kind)):
+            if value is None and record.values.get(what) is None:
+                record.wrong.append(f"{what} is missing")
+        if record.wrong:
+            self._problem(at, "bad_value", "chromium_event: " + "; ".join(record.wrong))
+        if name is None or time_ns is None or kind not in _KINDS:
+            return None
+        return TraceEvent(name, time_ns, _KINDS[kind], None if compile_id == NO_COMPILE else compile_id)
 
 
 class _RecordedTexts(TracePass):

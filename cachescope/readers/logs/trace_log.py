@@ -46,6 +46,7 @@ from cachescope.readers.logs.trace_records import (
     Span,
     Stray,
     payload_hash,
+    payload_in,
     read_records,
 )
 from cachescope.readers.reading import Problems, Reading, not_a_hash_detail
@@ -165,7 +166,8 @@ class TraceReader:
         recorded = _PAYLOAD_HASH.search(self._block, start, line_end) if line_end >= 0 else None
         if records.is_cut or recorded is None:
             return records.is_cut
-        return payload_hash(records.payload(line_end, records.size)) != recorded[1].decode()
+        block = memoryview(self._block)[: records.size]
+        return payload_hash(payload_in(block, line_end)) != recorded[1].decode()
 
     def _read_span(self, span: Span) -> None:
         match span.kind:
@@ -261,10 +263,7 @@ class TraceReader:
             self._problem(span.prefix.start(), "bad_value", message)
 
     def _payload(self, span: Span) -> bytes:
-        """The payload of a record: each of its lines begins with one tab, which is not part of it."""
-        payload = bytes(memoryview(self._block)[span.line_end + 2 : span.end])
-        # Payloads of artifacts are one long line, and the search for a single byte is the fastest check.
-        return payload.replace(b"\n\t", b"\n") if b"\n" in payload else payload
+        return payload_in(memoryview(self._block)[: span.end], span.line_end)
 
     def _read_dynamo_start(self, span: Span) -> None:
         envelope = self._envelope(span)

@@ -96,8 +96,8 @@ class Found(NamedTuple):
 
     @property
     def text(self) -> bytes:
-        """The payload: each of its lines begins with one tab, which is not part of it."""
-        return self.record[self.line_bytes + 2 :].removesuffix(b"\n").replace(b"\n\t", b"\n")
+        """The payload."""
+        return payload_in(self.record, self.line_bytes)
 
 
 class TracePass:
@@ -136,6 +136,11 @@ class TracePass:
 
     def _problem(self, at: int, kind: str, message: str) -> None:
         self.problems.note(self._path, f"byte {at}", kind, message)
+
+
+def payload_in(record: bytes | memoryview, line_end: int) -> bytes:
+    """What follows the first line of a record: each of its lines begins with one tab, which is not part of it."""
+    return bytes(record[line_end + 2 :]).removesuffix(b"\n").replace(b"\n\t", b"\n")
 
 
 def payload_hash(payload: bytes) -> str:
@@ -216,10 +221,6 @@ class Records:
         for start, end in zip(self.starts, [*self.starts[1:], self.end], strict=False):
             line_end = self.buffer.find(b"\n", start, end)
             yield start, end if line_end < 0 else line_end, end
-
-    def payload(self, line_end: int, end: int) -> bytes:
-        """What follows the first line of a record: each of its lines begins with one tab, which is not part of it."""
-        return bytes(memoryview(self.buffer)[line_end + 2 : end]).removesuffix(b"\n").replace(b"\n\t", b"\n")
 
     def spans(self) -> Iterator[Span | Stray]:
         """Yield every stray line and every record that may be about a cache, in their order."""

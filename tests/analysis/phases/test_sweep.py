@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from cachescope.analysis.phases.frame import Place, Sweep
 from cachescope.analysis.phases.names import COMPILER, HEADERS, LOADING_CODE, WAITING_FOR_CODE
 from cachescope.readers.json_record import MOST_NS_OF_A_DURATION
-from cachescope.readers.logs.trace_events import TraceEvent
+from cachescope.readers.logs.second_pass import TraceEvent
 
 Step = tuple[str, int, bool, str | None]
 

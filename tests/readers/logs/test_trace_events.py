@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from cachescope.errors import SourceError
 from cachescope.readers.kinds import first_record
-from cachescope.readers.logs import trace_events, trace_records
+from cachescope.readers.logs import second_pass, trace_records
 from cachescope.readers.logs.log_prefix import pid_of
-from cachescope.readers.logs.trace_events import TraceEvent, TraceEvents
+from cachescope.readers.logs.second_pass import TraceEvent, TraceEvents
 from tests.conftest import Recording
 from tests.readers.logs.test_byte_source import Failing
 from tests.readers.logs.test_trace_process import looked_up, prefix, record
@@ -169,7 +169,7 @@ def stamped(*stamps: int) -> bytes:
 
 
 def test_a_jump_of_months_is_told_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trace_events, "MOST_NS_OF_A_DURATION", 5_000)
+    monkeypatch.setattr(second_pass, "MOST_NS_OF_A_DURATION", 5_000)
     for stamps, count in (((10, 15, 20), 0), ((10, 16), 1), ((16, 10, 3), 0), ((10, 16, 22), 2)):
         events, reading = read(stamped(*stamps), tmp_path)
         assert [one.time_ns for one in events] == [at * 1000 for at in stamps]
