@@ -81,18 +81,19 @@ def headline(found: ComparedRuns, times: ComparedTimes) -> Numbers:
     cells = [
         (
             "Hit rate by count",
-            _moved(percent(one.hit_rate, "–"), percent(other.hit_rate, "–")),
+            moved(percent(one.hit_rate, "–"), percent(other.hit_rate, "–")),
             f"{one.hits} of {one.lookups - one.unknown} → {other.hits} of {other.lookups - other.unknown}",
         ),
-        ("Compile time after misses", _moved(_lost(found.before), _lost(found.after)), together),
+        ("Compile time after misses", moved(_lost(found.before), _lost(found.after)), together),
     ]
     if times.before is not None and times.after is not None:
-        totals = _moved(duration(times.before.total_ns), duration(times.after.total_ns))
+        totals = moved(duration(times.before.total_ns), duration(times.after.total_ns))
         cells.append(("Time in events", totals, _mean(times)))
     return Numbers(tuple(cells))
 
 
-def _moved(before: str, after: str) -> str:
+def moved(before: str, after: str) -> str:
+    """Two texts beside each other; one where they are the same."""
     return before if before == after else f"{before} → {after}"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from operator import attrgetter
 from typing import Final
 
 from cachescope.analysis.contexts.differences import context_pairs
@@ -152,8 +153,8 @@ def side_by_side_blocks(read: Recording, runs: Collection[int] | None = None) ->
         Column("Known from", "text", lambda alike: known_from(alike[0])),
         Column("torch", "word", lambda alike: alike[0].torch_version),
         Column("Python", "word", lambda alike: alike[0].python_version),
-        Column("Host", "word", _hosts, is_optional=True),
-        Column("Machine", "text", _machines, is_optional=True),
+        Column("Host", "word", _each("host"), is_optional=True),
+        Column("Machine", "text", _each("machine", "; "), is_optional=True),
         Column("Isolation key", "code", lambda alike: keys[alike[0].context], is_optional=True),
     )
     yield table("Contexts", columns, found.columns, "contexts", "scope.contexts")
@@ -180,12 +181,10 @@ def _numbers(alike: Sequence[ContextRow]) -> str:
     return rank_names([row.context for row in alike])
 
 
-def _hosts(alike: Sequence[ContextRow]) -> str | None:
-    return listed(dict.fromkeys(one.host for one in alike if one.host), _NAMED) or None
-
-
-def _machines(alike: Sequence[ContextRow]) -> str | None:
-    return listed(dict.fromkeys(one.machine for one in alike if one.machine), _NAMED, "; ") or None
+def _each(name: str, between: str = ", ") -> Callable[[Sequence[ContextRow]], str | None]:
+    """The values of an attribute, each once."""
+    of = attrgetter(name)
+    return lambda alike: listed(dict.fromkeys(filter(None, map(of, alike))), _NAMED, between) or None
 
 
 def _cell(at: int) -> Callable[[Form], str]:

@@ -34,12 +34,9 @@ class RunPicker(Control):
     """A side, runs, whether they are added, and a time that makes picking the same again a change."""
 
     def __init__(self, starts: Sequence[Start], on_pick: Callable[[Sides], None]) -> None:
-        runs = [one for start in starts for one in start.members]
-        self._runs = {one.row.run for one in runs}
-        shown = _Columns(runs)
-        super().__init__(
-            columns=shown.names, rows=[row for start in reversed(starts) for row in shown.rows(start)]
-        )
+        self._runs = {run for start in starts for run in start.runs}
+        columns, rows = _listed(starts)
+        super().__init__(columns=columns, rows=rows)
         self.observe(lambda change: self._pick(change["new"], on_pick), "picked")
 
     def _pick(self, picked: list[Any], on_pick: Callable[[Sides], None]) -> None:
@@ -85,52 +82,37 @@ def after_picking(sides: Sides, at: int, runs: Sequence[int], is_added: bool) ->
     return (picked, left) if at == 0 else (left, picked)
 
 
-class _Columns:
-    """The columns that say something: a rank, a program or a folder only where there are any, or several."""
+def _listed(starts: Sequence[Start]) -> tuple[list[str], list[JsonObject]]:
+    """The columns that say something, and a row for each start; of a job with ranks one for all of them, which opens one for each."""
+    runs = [one for start in starts for one in start.members]
+    folders = short_names(dict.fromkeys(one.folder for one in runs))
+    programs = short_names(one.program for one in runs if one.program is not None)
+    has_ranks = any(one.row.rank is not None for one in runs)
+    optional = {"Rank": has_ranks, "Program": bool(programs), "Folder": len(folders) > 1}
+    names = [name for name in _ALL if optional.get(name, True)]
 
-    def __init__(self, runs: Sequence[OneRun]) -> None:
-        self._folders = short_names(dict.fromkeys(one.folder for one in runs))
-        self._programs = short_names(one.program for one in runs if one.program is not None)
-        has_ranks = any(one.row.rank is not None for one in runs)
-        optional = {"Rank": has_ranks, "Program": bool(self._programs), "Folder": len(self._folders) > 1}
-        self.names = [name for name in _ALL if optional.get(name, True)]
-
-    def rows(self, start: Start) -> list[JsonObject]:
-        """A start; of a job with ranks a row for all of them, which opens one for each."""
-        members = [self._row([one.row.run], self._cells(one)) for one in start.members]
-        if len(members) == 1:
-            return members
-        cells = self._cells(start.members[0]) | {
-            "Run": plural(len(members), "rank"),
-            "Rank": "all",
-            "Started": _moment(start.start_time),
-            "Hit rate": percent(start.rate.hit_rate, "–"),
-            "Compile time": _time(start.rate.time_lost_ns),
-        }
-        job = list(start.runs)
-        return [self._row(job, cells), *({**row, "job": job} for row in members)]
-
-    def _row(self, runs: list[int], cells: dict[str, str]) -> JsonObject:
-        return {"runs": runs, "job": None, "cells": [harmless(cells[name][:_CELL]) for name in self.names]}
-
-    def _cells(self, one: OneRun) -> dict[str, str]:
-        return {
+    def row(of: OneRun | Start, one: OneRun, job: list[int] | None = None, **more: str) -> JsonObject:
+        start_time = of.start_time if isinstance(of, Start) else one.row.start_time
+        cells = {
             "Run": f"run {one.row.run}",
-            "Program": one.row.label or self._programs.get(one.program or "", "–"),
+            "Program": one.row.label or programs.get(one.program or "", "–"),
             "Rank": "–" if one.row.rank is None else str(one.row.rank),
-            "Started": _moment(one.row.start_time),
-            "Folder": self._folders[one.folder],
-            "Hit rate": percent(one.rate.hit_rate, "–"),
-            "Compile time": _time(one.rate.time_lost_ns),
-        }
+            "Started": "–" if start_time is None else f"{date(start_time)} {clock(start_time)}",
+            "Folder": folders[one.folder],
+            "Hit rate": percent(of.rate.hit_rate, "–"),
+            "Compile time": "–" if of.rate.time_lost_ns is None else duration(of.rate.time_lost_ns),
+        } | more
+        shown = list(of.runs) if isinstance(of, Start) else [one.row.run]
+        return {"runs": shown, "job": job, "cells": [harmless(cells[name][:_CELL]) for name in names]}
+
+    rows = []
+    for start in reversed(starts):
+        first, *others = start.members
+        if others:
+            rows.append(row(start, first, Run=plural(len(start.members), "rank"), Rank="all"))
+        job = list(start.runs) if others else None
+        rows += [row(one, one, job) for one in start.members]
+    return names, rows
 
 
 _ALL: Final = ("Run", "Program", "Rank", "Started", "Folder", "Hit rate", "Compile time")
-
-
-def _moment(ns: int | None) -> str:
-    return "–" if ns is None else f"{date(ns)} {clock(ns)}"
-
-
-def _time(ns: int | None) -> str:
-    return "–" if ns is None else duration(ns)

@@ -17,6 +17,7 @@ from cachescope.figures.rates import what_if_rates
 from cachescope.figures.texts import run_labels
 from cachescope.keys.key_schema import KeySchema
 from cachescope.report.blocks import Numbers, Toggle
+from cachescope.report.compared_runs import moved
 from cachescope.report.page.toggles import savings_of, toggle_groups
 from cachescope.report.tables import Column, timed
 from cachescope.report.what_if_forms import (
@@ -63,19 +64,15 @@ def numbers(found: WhatIf, chosen: Chosen) -> Numbers:
     before, after = found.rates_of(chosen).rows
     keys, then, groups = found.key_counts(chosen)
     hits = f"{before.hits:,} → {after.hits:,} of {plural(before.lookups, 'lookup')}"
-    times = _moved(before.time_hit_rate, after.time_hit_rate)
+    counts = moved(percent(before.hit_rate, "–"), percent(after.hit_rate, "–"))
+    times = moved(percent(before.time_hit_rate, "–"), percent(after.time_hit_rate, "–"))
     return Numbers(
         (
-            ("Hit rate by count", _moved(before.hit_rate, after.hit_rate), hits),
+            ("Hit rate by count", counts, hits),
             ("By compile time", times, time_won(before, after)),
             ("Keys", f"{keys:,} → {then:,}", f"{plural(groups, 'group')} of keys that become one"),
         )
     )
-
-
-def _moved(before: float | None, after: float | None) -> str:
-    one, other = (percent(share, "–") for share in (before, after))
-    return one if one == other else f"{one} → {other}"
 
 
 class WhatIfView(Shows):
