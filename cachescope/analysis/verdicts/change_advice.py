@@ -48,9 +48,12 @@ def change_sentences(
         changes = tuple(change for change in changes if change not in inputs)
     # A graph compiled for other inputs has other code: the code is not what was changed.
     is_by_inputs = bool(inputs) and not are_moved
+    is_by_code = any(change.field == "gm" for change in changes)
     for change in changes:
-        for sentence in _own_sentences(change, were_graphs_found, is_by_inputs):
-            yield change.field, sentence
+        # The arguments of other code are others.
+        if not (is_by_code and change.field == "aot_config"):
+            for sentence in _own_sentences(change, were_graphs_found, is_by_inputs):
+                yield change.field, sentence
 
 
 def _own_sentences(change: FieldChange, were_graphs_found: bool, is_by_inputs: bool) -> Iterator[str]:
