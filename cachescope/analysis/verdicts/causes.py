@@ -60,6 +60,8 @@ def link_consequences(misses: Sequence[Miss], history: History) -> None:
             rest.append(miss)
     _follow_the_first_of_their_compile(rest)
     for miss, parent in told_by_graphs:
+        if miss.follows is parent:
+            continue
         # AOTAutograd misses whose change only the graphs below show.
         if parent.why.what.is_shown_by_graphs and parent.root and miss.why.changed:
             parent.follows = miss.follows or miss

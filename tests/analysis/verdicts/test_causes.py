@@ -1,10 +1,12 @@
 """Rows in, causes out: which misses follow from another one, and what remains, by small histories made by hand."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import cachescope
 from cachescope.analysis.verdicts.causes import link_consequences
 from cachescope.analysis.verdicts.misses import Miss, Why
 from cachescope.frames.recorded_rows import LookupRow
@@ -12,6 +14,7 @@ from cachescope.terms import AOTAUTOGRAD
 from cachescope.verdict_kinds import Verdict
 from tests.analysis.plain_rows import TEMPLATE, history_of
 from tests.analysis.verdicts.test_misses import OTHER
+from tests.conftest import Recording
 from tests.made import CODE, Details, Made, Run, aot, fx, miss_rows, run, scope_of
 
 G: Details = {"gm": CODE, "x": "1", "y": "1", "example_inputs[0]": "Tensor(4)"}
@@ -215,6 +218,15 @@ FORWARD, BACKWARD = (
     replace(FX, lookup=at, aot_lookup=None, direction=name, cache_key=name)
     for at, name in enumerate(("forward", "backward"))
 )
+
+
+def test_a_graph_that_follows_is_not_followed(recording: Recording, tmp_path: Path) -> None:
+    """A log that is cut where one of two lookups of a gone graph is lost: neither leads to the other for ever."""
+    log = (recording("2.10.0", "other_owner") / "text" / "00_root.log").read_bytes()
+    (tmp_path / "cut.log").write_bytes(log[:16_723])
+    others = sorted((recording("2.10.0", "other_owner") / "text").iterdir())[1:]
+    scope = cachescope.read(tmp_path / "cut.log", *others, index=False)
+    assert scope.misses["root"].sum() == len(scope.causes) == 1
 
 
 @pytest.mark.parametrize(("forward", "backward", "is_so"), [
