@@ -48,7 +48,7 @@ def change_sentences(
         changes = tuple(change for change in changes if change not in inputs)
     # A graph compiled for other inputs has other code: the code is not what was changed.
     is_by_inputs = bool(inputs) and not are_moved
-    is_by_code = any(change.field == "gm" for change in changes)
+    is_by_code = not were_graphs_found and any(change.field == "gm" for change in changes)
     for change in changes:
         # The arguments of other code are others.
         if not (is_by_code and change.field == "aot_config"):

@@ -158,6 +158,16 @@ def test_a_random_name_in_the_key_is_told_if_nothing_else_differs(after: str, is
     assert ("puts a random name into the key" in said) == is_random
 
 
+@pytest.mark.parametrize("were_graphs_found", [False, True])
+def test_other_code_has_other_arguments_unless_only_autograd_hashes_it(were_graphs_found: bool) -> None:
+    changes = [
+        field_change("gm", "return (x.sin(),)", "return (x.cos(),)"),
+        field_change("aot_config", "a", "b"),
+    ]
+    assert ("aot_config" in dict(change_sentences(changes, were_graphs_found, 8))) == were_graphs_found
+    assert "aot_config" in dict(change_sentences(changes[1:], were_graphs_found, 8))
+
+
 def test_a_graph_on_one_side_alone() -> None:
     assert graph_advice(field_change("gm", None, "a = b")).startswith(OTHER)
     assert graph_advice(field_change("gm", "a = b", None)).startswith(OTHER)
