@@ -137,7 +137,8 @@ def _with_what_inputs_are(
             for source, text in ((old, change.before), (new, change.after))
         )
         name = argument_name(now or was or "")
-        if name is not None and (None in (was, now) or argument_name(was or "") == name):
+        # Where one side has no such input, its name is that of the other; else both sides have to say it.
+        if name is not None and (change.kind in ("new", "gone") or argument_name(was or "") == name):
             summary = f"{name}, {summary}"
         elif name is not None and now in old:
             other = f"example_inputs[{old.index(now)}]"

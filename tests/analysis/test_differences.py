@@ -201,6 +201,10 @@ def test_an_input_that_another_one_moved_is_told_by_its_place() -> None:
     found = {change.field: change for change in field_changes(store, fewer, one)}
     assert found["aot_config"].summary == "arguments not there -> z"
     assert found["example_inputs[2]"].summary == "z, not there -> torch.float64 [8, 8]"
+    # Which name an input had before is not told where its aot_config is lost.
+    lost = store.add(inputs("yx")[:-1])[0] or 0
+    found = {change.field: change for change in field_changes(store, lost, fewer)}
+    assert found["example_inputs[0]"].summary == "dtype torch.float32 -> torch.float16"
 
 
 def test_every_field_that_changed_between_two_sets() -> None:

@@ -86,16 +86,12 @@ class History:
         return {run.run: run for run in self.runs}
 
     @cached_property
-    def directory_of(self) -> dict[int, str | None]:
-        """The cache directory of each run; None if it is unknown."""
-        return {run.run: run.cache_dir for run in self.runs}
-
-    @cached_property
     def folders(self) -> list[str | None]:
         """The cache directory of each lookup; None if it is unknown."""
+        of_run = {run.run: run.cache_dir for run in self.runs}
         own = [row.cache_dir for row in self.lookups]
         return [
-            own[at] or (None if above is None else own[above]) or self.directory_of.get(row.run)
+            own[at] or (None if above is None else own[above]) or of_run.get(row.run)
             for at, (row, above) in enumerate(zip(self.lookups, self.aot, strict=True))
         ]
 
