@@ -19,6 +19,9 @@ from cachescope.kept import kept
 
 _INPUT: Final = re.compile(r"example_inputs\[\d+\]")
 
+ChangedField = tuple[str, int | None, int | None]
+"""A field that differs between two sets, and the codes of its components; None if a side lacks it."""
+
 
 class HashDetails:
     """The hash details of many keys, each distinct text stored once.
@@ -44,7 +47,7 @@ class HashDetails:
         self._place_of_field: list[dict[int, int]] = []
         # The same pair is often compared several times in a row.
         self._last_compared = -1, -1
-        self._last_changes: list[tuple[int, int | None, int | None]] = []
+        self._last_changes: list[ChangedField] = []
 
     def add(self, components: Iterable[str]) -> tuple[int | None, list[str]]:
         """Store the components of one key."""
@@ -160,7 +163,8 @@ class HashDetails:
         flags = ("fx_kwargs[is_backward]", "fx_kwargs[is_inference]")
         return self._direction(*(self.component_of(set_code, flag) for flag in flags))
 
-    def _value_text(self, code: int | None) -> str | None:
+    def value_text(self, code: int | None) -> str | None:
+        """The value of a component as torch printed it; None if there is none."""
         detail = self.parsed(code)
         return None if detail is None else detail.value_text
 
@@ -168,9 +172,9 @@ class HashDetails:
     def _direction(self, is_backward: int | None, is_inference: int | None) -> str | None:
         if is_backward is None:
             return None
-        if self._value_text(is_backward) == "True":
+        if self.value_text(is_backward) == "True":
             return "backward"
-        return "inference" if self._value_text(is_inference) == "True" else "forward"
+        return "inference" if self.value_text(is_inference) == "True" else "forward"
 
     def changed_fields(self, before: int, after: int) -> tuple[str, ...]:
         """Fields whose hash differs, or that are new or gone, in torch's order. Texts are not compared.
@@ -183,10 +187,10 @@ class HashDetails:
         >>> store.changed_fields(old, new)
         ('z', 'y')
         """
-        return tuple(self.fields[field] for field, _, _ in self.changes(before, after))
+        return tuple(field for field, _, _ in self.changes(before, after))
 
-    def changes(self, before: int, after: int) -> list[tuple[int, int | None, int | None]]:
-        """Like `changed_fields`, as field codes with the component codes of both sides; None if a side lacks the field.
+    def changes(self, before: int, after: int) -> list[ChangedField]:
+        """Like `changed_fields`, with the components of both sides.
 
         Inputs are compared by what they are where one has more of them: a symbol is an input of its own, and moves all behind it.
         """
@@ -195,24 +199,22 @@ class HashDetails:
             self._last_compared = before, after
         return self._last_changes
 
-    def _changes(self, before: int, after: int) -> list[tuple[int, int | None, int | None]]:
+    def _changes(self, before: int, after: int) -> list[ChangedField]:
         if before == after:
             return []
         if (in_place := self._changed_in_place(before, after)) is not None:
             return in_place
         old, new = self._by_field(before), self._by_field(after)
         gone = self._align_inputs(old, new)
-        hashes = self.hash_codes
-        found: list[tuple[int, int | None, int | None]] = []
+        hashes, names = self.hash_codes, self.fields
+        found: list[ChangedField] = []
         for field, code in new.items():
             other = old.get(field)
             if other is None or hashes[other] != hashes[code]:
-                found.append((field, other, code))
-        return found + [(field, code, None) for field, code in old.items() if field not in new] + gone
+                found.append((names[field], other, code))
+        return found + [(names[field], code, None) for field, code in old.items() if field not in new] + gone
 
-    def _align_inputs(
-        self, old: dict[int, int], new: dict[int, int]
-    ) -> list[tuple[int, int | None, int | None]]:
+    def _align_inputs(self, old: dict[int, int], new: dict[int, int]) -> list[ChangedField]:
         """Name each input of `old` as the one of `new` that it is compared with, if their numbers differ; returns those that are gone."""
         fields, others = ([f for f in side if _INPUT.fullmatch(self.fields[f])] for side in (old, new))
         if len(fields) == len(others):
@@ -224,15 +226,15 @@ class HashDetails:
         for tag, a, end, b, new_end in match.get_opcodes():
             # Of what differs, a tensor is compared with a tensor, and a number with a number.
             kinds = [
-                ["" if tag == "equal" else (self._value_text(c) or "").partition("(")[0] for c in side]
+                ["" if tag == "equal" else (self.value_text(c) or "").partition("(")[0] for c in side]
                 for side in (codes[a:end], new_codes[b:new_end])
             ]
             for i, j, size in SequenceMatcher(a=kinds[0], b=kinds[1], autojunk=False).get_matching_blocks():
                 for at in range(size):
                     old[others[b + j + at]] = gone.pop(a + i + at)
-        return [(fields[at], code, None) for at, code in gone.items()]
+        return [(self.fields[fields[at]], code, None) for at, code in gone.items()]
 
-    def _changed_in_place(self, before: int, after: int) -> list[tuple[int, int | None, int | None]] | None:
+    def _changed_in_place(self, before: int, after: int) -> list[ChangedField] | None:
         """The changes if both have the same fields in the same order, as nearly all do; None if not."""
         differences = self.sets.differences(before, after)
         if differences is None:
@@ -241,13 +243,13 @@ class HashDetails:
         if not self.has_each_field_once(base):
             return None
         fields, hashes = self.field_codes, self.hash_codes
-        found: list[tuple[int, int | None, int | None]] = []
+        found: list[ChangedField] = []
         for code, old, new in codes:
             field = fields[code]
             if fields[old] != field or fields[new] != field:
                 return None
             if hashes[old] != hashes[new]:
-                found.append((field, old, new))
+                found.append((self.fields[field], old, new))
         return found
 
     def has_each_field_once(self, base: int) -> bool:

@@ -111,6 +111,12 @@ def _escape(character: str) -> str:
     return f"\\x{ord(character):02x}"
 
 
+def short(text: str, length: int = 200) -> str:
+    """One line of at most `length` characters; a cut is marked."""
+    flat = " ".join(text.split())
+    return flat if len(flat) <= length else flat[: length - 1] + "…"
+
+
 def shortened(text: str, most: int) -> str:
     """The beginning of a text; a cut is marked."""
     return text if len(text) <= most else f"{text[:most]}…"

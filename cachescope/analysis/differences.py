@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from os.path import commonprefix
 from typing import Final
 
@@ -20,7 +19,7 @@ from cachescope.components import Detail
 from cachescope.details import HashDetails
 from cachescope.keys.device_text import device_difference
 from cachescope.keys.printed_values import FLAG, NUMBER, literal_value, printed_value, shown_settings
-from cachescope.wording import listed, plural
+from cachescope.wording import listed, plural, short
 
 _TENSOR: Final = re.compile(r"TensorMetadata(?:AndValues)?\((?P<body>.*)\)", re.DOTALL)
 # Keyword arguments at the top level of a repr: a comma, then a name and an equals sign.
@@ -29,7 +28,6 @@ _PART: Final = re.compile(r"(?:^|, )(?P<name>[a-z_]+)=")
 _OPAQUE: Final = re.compile("[\x00-\x08\x0e-\x1f\x7f\ufffd]|^<bytes>$")
 _ADDRESS: Final = re.compile(r"0x[0-9a-f]{6,}")
 _INPUT: Final = re.compile(r"example_inputs\[(\d+)\]")
-_OF_INPUTS: Final = re.compile(r"example_inputs\[.*|inputs_to_check\[.*|fx_kwargs\[static_input_idxs\]")
 _CUT: Final = 200
 _INNER_SHOWN: Final = 3
 _LONG: Final = 80
@@ -252,12 +250,6 @@ def _bytes_change(field: str, before: str, after: str) -> FieldChange:
     return FieldChange(field, "opaque", before, after, summary)
 
 
-def short(text: str, length: int = _CUT) -> str:
-    """One line of at most `length` characters; a cut is marked."""
-    flat = " ".join(text.split())
-    return flat if len(flat) <= length else flat[: length - 1] + "…"
-
-
 def _in_short(text: str) -> str:
     """A value in one line; of a tensor its type and shape."""
     parts = _tensor_parts(text)
@@ -345,12 +337,6 @@ def _part(name: str, before: str, after: str) -> str:
 def _plain(text: str) -> str:
     """``torch.Size([8, 8])`` as people write it: ``[8, 8]``."""
     return short(re.sub(r"^torch\.Size\((.*)\)$", r"\1", text), 80)
-
-
-@lru_cache(maxsize=1 << 14)
-def is_input(field: str) -> bool:
-    """Whether a field describes the inputs of a graph."""
-    return _OF_INPUTS.fullmatch(field) is not None
 
 
 def is_reordered(before: str | None, after: str | None) -> bool:

@@ -12,9 +12,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from cachescope.analysis.differences import component_change, is_input
-from cachescope.details import HashDetails
+from cachescope.analysis.differences import component_change
+from cachescope.details import ChangedField, HashDetails
 from cachescope.kept import kept
+from cachescope.keys.key_fields import is_input
 
 _GRAPH: Final = "gm"
 _TORCH_VERSION: Final = "torch_version"
@@ -28,16 +29,11 @@ Form = tuple[int | None, int, int]
 class Change:
     """What changed from one set to another."""
 
-    components: list[tuple[int, int | None, int | None]]  # see `HashDetails.changes`
+    components: list[ChangedField]
     names: tuple[str, ...]  # the changed fields
     is_of_graph: bool  # whether the graph itself is another
     are_inputs: bool  # whether they all describe the inputs, and there is one
     is_of_torch: bool  # whether torch itself is another
-
-    @property
-    def alone(self) -> tuple[int | None, int | None] | None:
-        """The components of the field that changed, if it is one field alone."""
-        return self.components[0][1:] if len(self.components) == 1 else None
 
 
 class _Content(NamedTuple):
@@ -143,7 +139,7 @@ class KeyDistances:
         """The parts of inputs that differ between two sets, each named with its field."""
         found: set[str] = set()
         for field, old, new in self.details.changes(before, after):
-            if is_input(self.details.fields[field]):
+            if is_input(field):
                 found |= self._parts_of(field, old, new)
         return frozenset(found)
 
@@ -156,13 +152,9 @@ class KeyDistances:
 
     def _made_change(self, before: int, after: int) -> Change:
         components = self.details.changes(before, after)
-        names = self._names(tuple([field for field, _, _ in components]))
+        names = tuple([field for field, _, _ in components])
         are_inputs = bool(names) and all(map(is_input, names))
         return Change(components, names, _GRAPH in names, are_inputs, _TORCH_VERSION in names)
-
-    @kept
-    def _names(self, fields: tuple[int, ...]) -> tuple[str, ...]:
-        return tuple([self.details.fields[field] for field in fields])
 
     def _made_changed(self, one: _Content, other: _Content) -> frozenset[int]:
         fields = frozenset([field for field, _ in one.otherwise ^ other.otherwise])
@@ -178,12 +170,9 @@ class KeyDistances:
         return frozenset([field for field, _ in self._first[one].items() ^ self._first[other].items()])
 
     @kept
-    def _parts_of(self, field: int, old: int | None, new: int | None) -> frozenset[str]:
-        name = self.details.fields[field]
-        if old is None or new is None:
-            return frozenset({name})
-        change = component_change(self.details, old, new)
-        return frozenset({f"{name}.{part}" for part, _, _ in change.parts} or {name})
+    def _parts_of(self, field: str, old: int | None, new: int | None) -> frozenset[str]:
+        parts = () if old is None or new is None else component_change(self.details, old, new).parts
+        return frozenset({f"{field}.{part}" for part, _, _ in parts} or {field})
 
     # Taking over what the store has by now.
 

@@ -38,7 +38,7 @@ def rates(lookups: Iterable[LookupRow]) -> RateRow:
     lost_with_vllm: int | None = None
     for row in lookups:
         count += 1
-        outcome = outcome_as_if_made(row)
+        outcome = row.outcome if row.prediction is None else outcome_as_if_made(row)
         is_hit, is_fx, taken = outcome == "hit", row.cache == FXGRAPH, row.time_taken_ns
         hits += is_hit
         misses += outcome in MISSED

@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Self
 
-from cachescope.analysis.differences import is_input
 from cachescope.analysis.phases.frame import self_times
 from cachescope.analysis.phases.names import VECTOR_TEST, WAITING_FOR_TEST
 from cachescope.answers.chosen import Chosen
@@ -17,7 +16,7 @@ from cachescope.answers.recording import Recording
 from cachescope.answers.summary import counts_text, phases_of
 from cachescope.frames.answer_rows import CauseRow, MissRow
 from cachescope.grouping import by_key
-from cachescope.keys.key_fields import OF_THE_INSTALLATION, is_of_the_call
+from cachescope.keys.key_fields import OF_THE_INSTALLATION, is_input, is_of_the_call
 from cachescope.terms import FXGRAPH, VLLM
 from cachescope.verdict_kinds import kind_of
 from cachescope.wording import duration, listed, plural

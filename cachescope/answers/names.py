@@ -7,13 +7,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from cachescope.analysis.differences import short
 from cachescope.answers.facts import Facts
 from cachescope.frames.answer_rows import CauseRow, MissRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.notebook_cells import code_file
 from cachescope.verdict_kinds import kind_of
-from cachescope.wording import harmless, place_text, plural, rank_names, short_key
+from cachescope.wording import harmless, place_text, plural, rank_names, short, short_key
 
 if TYPE_CHECKING:
     from cachescope.answers.difference import SeenKey

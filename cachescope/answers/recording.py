@@ -8,8 +8,8 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Final
 
 from cachescope.analysis.differences import FieldChange, field_changes
-from cachescope.analysis.history.history import History
-from cachescope.analysis.history.past_of_keys import is_open, settled_history
+from cachescope.analysis.history.history import History, is_open
+from cachescope.analysis.history.past_of_keys import settled_history
 from cachescope.analysis.rates import outcome_as_if_made
 from cachescope.analysis.verdicts.judging import judged
 from cachescope.analysis.verdicts.misses import Candidate, Miss, miss_row

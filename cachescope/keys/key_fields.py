@@ -10,6 +10,7 @@ import difflib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Final
 
@@ -67,6 +68,7 @@ OF_THE_INSTALLATION: Final = ("torch_version", "system_info")
 """What the fields begin with that nothing a program sets brings back: another torch, another machine."""
 
 
+_OF_INPUTS: Final = re.compile(r"example_inputs\[.*|inputs_to_check\[.*|fx_kwargs\[static_input_idxs\]")
 # Of an AOTAutograd key: what it knows of the arguments, and two states that Dynamo guards.
 _OF_THE_CALL: Final = ("aot_config", "grad_enabled", "autocast_state")
 
@@ -80,6 +82,12 @@ def is_of_the_program(name: str) -> bool:
     (True, False)
     """
     return name.partition("[")[0] in OF_THE_PROGRAM
+
+
+@lru_cache(maxsize=1 << 14)
+def is_input(name: str) -> bool:
+    """Whether a field describes the inputs of a graph."""
+    return _OF_INPUTS.fullmatch(name) is not None
 
 
 def is_of_the_call(name: str) -> bool:

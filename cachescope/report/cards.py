@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from cachescope.analysis.differences import short
 from cachescope.analysis.rates import known_sum
 from cachescope.answers.cards import MOST, Card, Cards, nothing_to_fix
 from cachescope.answers.chosen import Chosen
@@ -15,7 +14,7 @@ from cachescope.report.blocks import Block, CardText, Fold, WorkItems
 from cachescope.report.explanation import change_lines, code_lines
 from cachescope.report.layout import Line
 from cachescope.verdict_kinds import kind_of
-from cachescope.wording import duration, plural
+from cachescope.wording import duration, plural, short
 
 _ADVICE_ROWS: Final = 5
 _CHANGES: Final = 4

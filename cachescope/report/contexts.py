@@ -8,7 +8,6 @@ from typing import Final
 
 from cachescope.analysis.contexts.differences import context_pairs
 from cachescope.analysis.contexts.keys import FORMS, context_groups, key_row, schema_without
-from cachescope.analysis.differences import short
 from cachescope.answers.recording import Recording
 from cachescope.answers.sharing import Form, SideBySide, context_names, known_differences
 from cachescope.frames.context_rows import ContextRow
@@ -19,7 +18,7 @@ from cachescope.report.as_json import rows_object
 from cachescope.report.blocks import Block, table
 from cachescope.report.layout import Line, parted, rest
 from cachescope.report.tables import Column
-from cachescope.wording import clock, date, listed, plural, rank_names
+from cachescope.wording import clock, date, listed, plural, rank_names, short
 
 NO_CONTEXT: Final = "No context was read: neither a snapshot (cachescope capture) nor a run whose hash details say what it was keyed by."
 _CONTEXTS_SHOWN: Final = 20

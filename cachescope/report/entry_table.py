@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final
 
-from cachescope.analysis.differences import short
 from cachescope.analysis.directory.same_key import marks_beside
 from cachescope.answers.directory import newest_first, size_of
 from cachescope.answers.recording import Recording
@@ -20,7 +19,7 @@ from cachescope.report.blocks import Numbers
 from cachescope.report.layout import Line, first_items, parted, rest, titled
 from cachescope.report.why_missed import problem_lines
 from cachescope.terms import CACHES, HASH, SHIPPED, UNREADABLE
-from cachescope.wording import duration, file_size, file_time, harmless, listed, plural
+from cachescope.wording import duration, file_size, file_time, harmless, listed, plural, short
 
 _SHOWN: Final = 5
 # The marks of `analysis.directory.same_key.beside`, in words.

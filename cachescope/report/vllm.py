@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Final
 
-from cachescope.analysis.differences import short
 from cachescope.analysis.vllm.folders import fragments, ranks_apart
 from cachescope.answers.recording import Recording
 from cachescope.answers.vllm import Started, starts_of_vllm
@@ -14,7 +13,7 @@ from cachescope.answers.vllm_start import VllmStart
 from cachescope.frames.vllm import FolderRow, RankRow, StartRow
 from cachescope.grouping import by_key
 from cachescope.report.layout import Line, parted, rest, titled
-from cachescope.wording import duration, listed, plural
+from cachescope.wording import duration, listed, plural, short
 
 _OUTCOMES: Final = {
     "loaded": "loaded",

@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from cachescope.analysis.differences import short
 from cachescope.answers.cards import Cards
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.costs import headline
@@ -23,15 +22,7 @@ from cachescope.report.html import answer_html, lines_html, safe
 from cachescope.report.layout import Line, parted, rest, titled
 from cachescope.terms import UNREADABLE
 from cachescope.verdict_kinds import KINDS, kind_of
-from cachescope.wording import (
-    SHORT_KEY,
-    and_more,
-    duration,
-    harmless_line,
-    listed,
-    plural,
-    rank_names,
-)
+from cachescope.wording import SHORT_KEY, and_more, duration, harmless_line, listed, plural, rank_names, short
 
 if TYPE_CHECKING:
     from cachescope.frames.answer_rows import RankDifference

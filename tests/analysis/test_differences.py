@@ -13,10 +13,10 @@ from cachescope.analysis.differences import (
     field_change,
     field_changes,
     is_reordered,
-    short,
     static_inputs,
 )
 from cachescope.details import HashDetails
+from cachescope.wording import short
 from tests.conftest import Recording
 from tests.made import component
 

@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from cachescope.analysis.contexts.keys import KnownContext, Token, compared, known_contexts, schema_without
-from cachescope.analysis.differences import short
 from cachescope.errors import NotFoundError
 from cachescope.frames.context_rows import ContextRow
 from cachescope.frames.sharing_rows import FormDifference, ManifestDifference, PairRow
@@ -17,6 +16,7 @@ from cachescope.keys.device_text import OF_THE_BOARD, device_difference, device_
 from cachescope.readers.json_record import well_formed
 from cachescope.table import Table
 from cachescope.terms import RUNTIME_FORMS
+from cachescope.wording import short
 
 if TYPE_CHECKING:
     import pandas as pd

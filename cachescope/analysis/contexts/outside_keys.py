@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from cachescope.frames.context_rows import ContextRow
-from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.grouping import by_key
 from cachescope.terms import COMPILE_FORMS
@@ -66,11 +65,6 @@ def vector_width(settings: Mapping[str, str], platform: str) -> int | None:
         # NEON, for which ATen has no name.
         return 128 if "aarch64" in platform or "arm64" in platform else None
     return _VECTOR_WIDTHS.get(capability)
-
-
-def key_of(row: LookupRow | EntryRow) -> Key:
-    """The key of a lookup or an entry that has one."""
-    return row.cache, row.cache_key or ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ directories are no evidence. Differences under one key are, and they give a warn
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 from cachescope.analysis.contexts.outside_keys import (
@@ -16,7 +17,6 @@ from cachescope.analysis.contexts.outside_keys import (
     Doubt,
     Key,
     different_circumstances,
-    key_of,
 )
 from cachescope.details import HashDetails
 from cachescope.frames.checks import FalseHit
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 # Fields that 2.13 added: older torch shares keys between processes that differ in them.
 _LATER_FIELDS: Final = tuple(fact.field for fact in OUTSIDE_KEYS if fact.field is not None)
 _FIELDS_NAMED: Final = 4
+_key_of: Final[Callable[[LookupRow | EntryRow], Key]] = attrgetter("cache", "cache_key")
 
 
 def false_hits(
@@ -51,8 +52,8 @@ def false_hits(
     """
     looked_up = [row for row in lookups if row.cache_key is not None]
     stored = [e for e in entries if e.status == "ok" and e.cache in CACHES and e.cache_key is not None]
-    of_key = by_key((key_of(row), row) for row in looked_up)
-    cpu_keys = {key_of(row) for row in stored if "cpu" in row.device_types}
+    of_key = by_key((_key_of(row), row) for row in looked_up)
+    cpu_keys = {_key_of(row) for row in stored if "cpu" in row.device_types}
     doubts = [
         *_different_entries(stored, source_of),
         *_different_details(looked_up, stored, details),
@@ -80,7 +81,7 @@ def _numbers(entries: Iterable[EntryRow]) -> tuple[int, ...]:
 
 def _different_entries(stored: Sequence[EntryRow], source_of: SourceOf) -> Iterator[Doubt]:
     """Entries that torch would confuse: one key and equal guards."""
-    for (key, _), rows in by_key(((key_of(row), row.guards_expr), row) for row in stored).items():
+    for (key, _), rows in by_key(((_key_of(row), row.guards_expr), row) for row in stored).items():
         if len(rows) < 2:
             continue
         if (evidence := _different_code(rows, source_of)) is not None:
@@ -126,10 +127,10 @@ def _different_details(
     sets: dict[Key, dict[int, list[EntryRow]]] = defaultdict(dict)
     for row in lookups:
         if row.detail_set is not None:
-            sets[key_of(row)].setdefault(row.detail_set, [])
+            sets[_key_of(row)].setdefault(row.detail_set, [])
     for entry in stored:
         if entry.detail_set is not None:
-            sets[key_of(entry)].setdefault(entry.detail_set, []).append(entry)
+            sets[_key_of(entry)].setdefault(entry.detail_set, []).append(entry)
     for key, of_set in sets.items():
         first, *others = of_set
         fields = list(dict.fromkeys(f for other in others for f in _differing_in_both(details, first, other)))

@@ -19,7 +19,7 @@ from cachescope.details import HashDetails
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.grouping import by_key
-from cachescope.terms import CACHES, MISSED
+from cachescope.terms import CACHES, MISSED, VLLM
 
 
 class History:
@@ -185,6 +185,11 @@ class History:
 def is_miss(row: LookupRow) -> bool:
     """Whether a lookup found no usable entry."""
     return row.outcome in MISSED
+
+
+def is_open(row: LookupRow) -> bool:
+    """Whether a text log leaves open if guards failed: a trace records guard misses itself."""
+    return row.outcome == "full_miss" and row.status_detailed is None and row.cache != VLLM
 
 
 def program_of(run: RunRow) -> str | None:

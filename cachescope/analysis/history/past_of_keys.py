@@ -16,14 +16,13 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from cachescope.analysis.history.directory import Directory, Event, Found, Racing
-from cachescope.analysis.history.history import History, is_miss
+from cachescope.analysis.history.history import History, is_miss, is_open
 from cachescope.analysis.history.timeline import shows_symbol
 from cachescope.details import HashDetails
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.grouping import by_key
 from cachescope.keys.paths import is_in_remote_cache
-from cachescope.terms import VLLM
 
 
 class Past(NamedTuple):
@@ -117,11 +116,6 @@ def settled_history(
         history.lookups[at] = replace(history.lookups[at], outcome="guard_miss")
     history.inferred = tuple(history.lookups[at].lookup for at in found)
     return history
-
-
-def is_open(row: LookupRow) -> bool:
-    """Whether a text log leaves open if guards failed: a trace records guard misses itself."""
-    return row.outcome == "full_miss" and row.status_detailed is None and row.cache != VLLM
 
 
 def _inferred_guard_misses(history: History) -> list[int]:

@@ -125,13 +125,14 @@ class Timeline:
         A trace has the record of an FX miss only then (torch/_inductor/compile_fx.py, `_compile_fx_inner`). An
         AOTAutograd entry is written after the last of its graphs; only a text log records that.
         """
-        row = self._lookups[at]
+        row, graphs = self._lookups[at], self.graphs_of(at)
         if row.compile_ended is not None:
             return row.compile_ended and row.compile_error is None
-        if _is_written(row):
+        if self._is_written(at):
             return True
-        graphs = [self._lookups[graph] for graph in self.graphs_of(at)]
-        return bool(graphs) and all(graph.outcome == "hit" or _is_written(graph) for graph in graphs)
+        return bool(graphs) and all(
+            self._lookups[graph].outcome == "hit" or self._is_written(graph) for graph in graphs
+        )
 
     def is_stored(self, at: int) -> bool:
         """Whether the result of a miss is known to have been stored.
@@ -139,8 +140,12 @@ class Timeline:
         If torch cannot write it, it goes on, and only a text log records the failure. A compile that ended without an error is
         not enough: torch records none for Ctrl-C (torch/_dynamo/convert_frame.py, `_compile`: `except Exception`).
         """
+        is_logged = self._lookups[at].run in self._has_text_log
+        return is_logged and self._is_written(at) and at not in self.not_stored
+
+    def _is_written(self, at: int) -> bool:
         row = self._lookups[at]
-        return row.run in self._has_text_log and _is_written(row) and at not in self.not_stored
+        return row.entry_path is not None or (row.cache == FXGRAPH and row.time_taken_ns is not None)
 
     @cached_property
     def not_stored(self) -> Mapping[int, NotStored]:
@@ -157,7 +162,8 @@ class Timeline:
     def _has_text_log(self) -> set[int]:
         return {row.run for row in self._lookups if row.entry_path is not None}
 
-    def _is_in_last_compile(self, row: LookupRow) -> bool:
+    def _is_in_last_compile(self, at: int) -> bool:
+        row = self._lookups[at]
         last = self._last.get(row.run)
         return last is not None and row.compile_id == last.compile_id
 
@@ -178,7 +184,7 @@ class Timeline:
             return NotStored("never stored", f"torch would not store it: {reason}", True)
         if (error := row.save_error) is not None:
             return NotStored("not saved", f"torch could not store it: {last_line(error)}", True)
-        if _is_written(row):
+        if self._is_written(at):
             return None
         if (error := row.compile_error) == INTERRUPTED:
             return NotStored("interrupted", f"its compile was {error}", True)
@@ -190,7 +196,7 @@ class Timeline:
     def _autograd_not_stored(self, at: int) -> NotStored | None:
         row = self._lookups[at]
         graphs = [self._lookups[graph] for graph in self.graphs_of(at)]
-        if not graphs and self._was_restarted(row):
+        if not graphs and self._was_restarted(at):
             why = "torch restarted its compile, and the new attempt has its own key"
             return NotStored("never stored", why, True)
         # Whether all of its graphs were compiled.
@@ -199,11 +205,11 @@ class Timeline:
             is_compiled = bool(graphs) and not any(graph.outcome == "unknown" for graph in graphs)
         directions = {graph.direction for graph in graphs}
         is_half = "forward" in directions and "backward" not in directions
-        if (how := self._how_ended_within(row)) is not None:
+        if (how := self._how_ended_within(at)) is not None:
             # A text log names what is written: an entry that it does not name was not written.
             if not is_compiled or is_half or row.run in self._has_text_log:
                 return _ended_abnormally(how)
-        elif not is_compiled and self._is_in_last_compile(row):
+        elif not is_compiled and self._is_in_last_compile(at):
             return CUT_SHORT
         if is_half:
             why = "the entry of a training graph is written with its backward graph, which was not compiled"
@@ -218,25 +224,26 @@ class Timeline:
             if found is not None and found.is_of_process:
                 return found
         if row.compile_ended is False:
-            how = self._how_ended_within(row)
+            how = self._how_ended_within(at)
             return CUT_SHORT if how is None else _ended_abnormally(how)
         return None
 
-    def _was_restarted(self, row: LookupRow) -> bool:
+    def _was_restarted(self, at: int) -> bool:
         """Whether torch abandoned a compile before it looked a graph up, and restarted it: 0/0, then 0/0_1.
 
         torch/_dynamo/convert_frame.py: an attempt whose analysis must restart is followed by the next attempt.
         """
+        row = self._lookups[at]
         if row.compile_id is None:
             return False
         name, attempt = _attempt_of(row.compile_id)
         later = self._attempts.get((row.run, name), ())
         return any(other_attempt > attempt and other > row.lookup for other, other_attempt in later)
 
-    def _how_ended_within(self, row: LookupRow) -> str | None:
+    def _how_ended_within(self, at: int) -> str | None:
         """How a process ended during the compile of a lookup; None if it went on, or nothing shows that."""
-        how = self._how_ended.get(row.run)
-        return how if how is not None and self._is_in_last_compile(row) else None
+        how = self._how_ended.get(self._lookups[at].run)
+        return how if how is not None and self._is_in_last_compile(at) else None
 
 
 def _ended(row: LookupRow, latest: int) -> int | None:
@@ -251,10 +258,6 @@ def _ended(row: LookupRow, latest: int) -> int | None:
 
 def _latest(*times: int | None) -> int | None:
     return max([time for time in times if time is not None], default=None)
-
-
-def _is_written(row: LookupRow) -> bool:
-    return row.entry_path is not None or (row.cache == FXGRAPH and row.time_taken_ns is not None)
 
 
 def shows_symbol(text: str) -> bool:

@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from cachescope.analysis.differences import FieldChange, is_input, is_reordered
+from cachescope.analysis.differences import FieldChange, is_reordered
 from cachescope.analysis.graphs import inner_graphs
 from cachescope.analysis.process_values import Kind
 from cachescope.catalogue.facts import document, field_facts
+from cachescope.keys.key_fields import is_input
 
 _OPTION: Final = re.compile(r"inductor_config(?:_comms)?\[.*\]", re.DOTALL)
 _GRAPHS_FOUND: Final = "The FX graphs below were found, so little was compiled again."

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable
+from functools import cache, partial
 from typing import Final
 
-from cachescope.analysis.differences import component_change, is_input
+from cachescope.analysis.differences import component_change
 from cachescope.analysis.graphs import graph_diff
 from cachescope.analysis.history.history import History
 from cachescope.analysis.key_distance import Change
@@ -20,9 +21,9 @@ from cachescope.analysis.verdicts.change_advice import symbols_in
 from cachescope.analysis.verdicts.misses import Candidate, Why
 from cachescope.analysis.verdicts.option_defaults import default_hashes
 from cachescope.analysis.verdicts.recompiles import is_recompiled, place_of, recompile_of
-from cachescope.details import HashDetails
+from cachescope.details import ChangedField, HashDetails
 from cachescope.frames.recorded_rows import LookupRow, RunRow
-from cachescope.kept import kept
+from cachescope.keys.key_fields import is_input
 from cachescope.keys.paths import is_in_remote_cache
 from cachescope.terms import Evidence
 from cachescope.verdict_kinds import SIZES, UPGRADE
@@ -39,9 +40,10 @@ class ChangedKeys:
     def __init__(self, history: History, baselines: Baselines) -> None:
         self._history = history
         self._baselines = baselines
-        self._kinds = ChangeKinds(history.details, history.runs)
-        # A fleet misses in the same few ways.
+        # A fleet misses in the same few ways, and a run by the same few values of a field.
         self._whys: dict[tuple[Change, int, tuple[Evidence, str]], Why] = {}
+        self._edit_of = cache(partial(_edit_of, history.details))
+        self._summary_of = cache(partial(_summary_of, history.details))
 
     def why(self, at: int, baseline: Baseline, found: Candidate, change: Change, apart: int) -> Why:
         """Why a lookup missed whose key is another one than that of its baseline, which was found at some place."""
@@ -73,22 +75,23 @@ class ChangedKeys:
         self, row: LookupRow, found: Candidate, change: Change, apart: int, known: tuple[Evidence, str]
     ) -> Why:
         changed = change.names
-        assert found.detail_set is not None and row.detail_set is not None
-        sides = found.detail_set, row.detail_set
-        runs = (found.run if isinstance(found, LookupRow) else None), row.run
-        kind = self._kinds.kind(*sides, runs)
-        if _TORCH_VERSION not in changed and (became := self._kinds.sizes_became(*sides)):
-            kind = f"{SIZES}{became}: {place_of(row)}"
-        if _TORCH_VERSION in changed:
+        if change.is_of_torch:
+            before = self._history.run_of.get(found.run) if isinstance(found, LookupRow) else None
+            after = self._history.run_of.get(row.run)
             # The others follow from it.
             changed = tuple(sorted(changed, key=lambda field: field != _TORCH_VERSION))
             follow = plural(
                 len(changed) - 1, "other field of the key follows", "other fields of the key follow"
             )
-            reason = f"{kind.removeprefix(UPGRADE)}; {follow}"
-            if besides := self._kinds.changed_besides(*sides, runs):
+            upgrade = _upgrade(before, after)
+            kind, reason = f"{UPGRADE}{upgrade}", f"{upgrade}; {follow}"
+            if besides := changed_besides(
+                self._history.details, change.components, _torch_of(before), _torch_of(after)
+            ):
                 reason += f"; also changed: {_listed(besides)}"
         else:
+            became = self._sizes_became(change)
+            kind = f"{SIZES}{became}: {place_of(row)}" if became else self._edit(change)
             reason = self._what_changed(row, found, change)
         if len(changed) < apart:
             reason += f" (compared with the run before it, {apart} fields differ)"
@@ -99,14 +102,22 @@ class ChangedKeys:
         graph = "another form of the graph" if change.is_of_graph else "the same graph"
         if isinstance(found, LookupRow) and is_recompiled(found, row):
             graph = f"compiled again in one process, after compile {found.compile_id}"
-        if change.alone is None:
+        if len(changed) > 1:
             return f"{graph}, and {len(changed)} fields of the key differ: {_listed(changed)}"
-        return f"{graph}, and one field of the key differs: {changed[0]}, {self._summary(*change.alone)}"
+        ((_, *sides),) = change.components
+        return f"{graph}, and one field of the key differs: {changed[0]}, {self._summary_of(*sides)}"
 
-    @kept
-    def _summary(self, old: int | None, new: int | None) -> str:
-        """What changed in a field, in one line."""
-        return component_change(self._history.details, old, new).summary
+    def _edit(self, change: Change) -> str:
+        """What was edited in the graph, as a digest; empty if the fields describe it completely."""
+        return next((self._edit_of(*sides) for field, *sides in change.components if field == "gm"), "")
+
+    def _sizes_became(self, change: Change) -> str:
+        """``symbolic`` where the inputs of a graph have more symbols than before, ``fixed`` where they have fewer; else empty."""
+        inputs = [sides for field, *sides in change.components if is_input(field)]
+        before, after = (
+            symbols_in(self._history.details.value_text(sides[at]) or "" for sides in inputs) for at in (0, 1)
+        )
+        return "symbolic" if len(after) > len(before) else "fixed" if len(after) < len(before) else ""
 
 
 GUARD_FAILED: Final[tuple[Evidence, str]] = ("recorded", "torch recorded which guard failed")
@@ -142,85 +153,56 @@ def _listed(changed: tuple[str, ...]) -> str:
     )
 
 
-class ChangeKinds:
-    """Names the kinds of changed keys; answers are cached."""
-
-    def __init__(self, details: HashDetails, runs: Sequence[RunRow]) -> None:
-        self._details = details
-        self._runs = {run.run: run for run in runs}
-
-    def kind(self, before: int, after: int, runs: tuple[int | None, int]) -> str:
-        """The kind of the change from one set of hash details to another; empty if its fields describe it completely."""
-        graph = None
-        for field, old, new in self._details.changes(before, after):
-            name = self._details.fields[field]
-            if name == _TORCH_VERSION:
-                return UPGRADE + self._versions(*runs)
-            if name == "gm":
-                graph = old, new
-        return "" if graph is None else self._edit(*graph)
-
-    @kept
-    def _edit(self, old: int | None, new: int | None) -> str:
-        return _edit_of(self._text(old), self._text(new))
-
-    def sizes_became(self, before: int, after: int) -> str:
-        """``symbolic`` where the inputs of a graph have more symbols than before, ``fixed`` where they have fewer; else empty."""
-        sides: tuple[list[str], list[str]] = [], []
-        for field, *components in self._details.changes(before, after):
-            if is_input(self._details.fields[field]):
-                for texts, component in zip(sides, components, strict=True):
-                    texts.append(self._text(component))
-        more = len(symbols_in(sides[1])) - len(symbols_in(sides[0]))
-        return "symbolic" if more > 0 else "fixed" if more < 0 else ""
-
-    def changed_besides(self, before: int, after: int, runs: tuple[int | None, int]) -> tuple[str, ...]:
-        """Options that had torch's default before an upgrade but not the default of the new torch: the user set them."""
-        old_version, new_version = self._version(runs[0]), self._version(runs[1])
-        if old_version is None or new_version is None:
-            return ()
-        return tuple(
-            self._details.fields[field]
-            for field, old, new in self._details.changes(before, after)
-            if self._has_default(field, old, old_version)
-            and self._has_default(field, new, new_version) is False
-        )
-
-    def _has_default(self, field: int, component: int | None, version: str) -> bool | None:
-        defaults = default_hashes(self._details.fields[field], version)
-        if component is None or not defaults:
-            return None
-        return self._details.components[component][1:52] in defaults
-
-    def _versions(self, before: int | None, after: int) -> str:
-        """``torch 2.13.0 -> 2.15.0, Python 3.13 -> 3.14``, as far as the logs record them."""
-        old, new = (None if run is None else self._runs.get(run) for run in (before, after))
-        versions = self._version(before), self._version(after)
-        if None in versions:
-            text = "another torch" if versions[1] is None else f"another torch -> {versions[1]}"
-        elif versions[0] == versions[1]:
-            text = f"another build of torch {versions[0]}, or files in it were edited"
-        else:
-            text = f"torch {versions[0]} -> {versions[1]}"
-        pythons = [None if run is None else run.python_version for run in (old, new)]
-        if None not in pythons and pythons[0] != pythons[1]:
-            text += f", Python {pythons[0]} -> {pythons[1]}"
-        return text
-
-    def _version(self, run: int | None) -> str | None:
-        found = None if run is None else self._runs.get(run)
-        return None if found is None else found.torch_version
-
-    def _text(self, component: int | None) -> str:
-        found = self._details.parsed(component)
-        return "" if found is None else found.value_text
+def changed_besides(
+    details: HashDetails, changes: Iterable[ChangedField], before: str | None, after: str | None
+) -> tuple[str, ...]:
+    """Options that had torch's default before an upgrade but not the default of the new torch: the user set them."""
+    if before is None or after is None:
+        return ()
+    return tuple(
+        field
+        for field, old, new in changes
+        if _has_default(details, field, old, before) and _has_default(details, field, new, after) is False
+    )
 
 
-def _edit_of(before: str, after: str) -> str:
-    """A digest of the lines that an edit removed and added; empty if the printed code is equal."""
+def _has_default(details: HashDetails, field: str, component: int | None, version: str) -> bool | None:
+    defaults = default_hashes(field, version)
+    if component is None or not defaults:
+        return None
+    return details.components[component][1:52] in defaults
+
+
+def _torch_of(run: RunRow | None) -> str | None:
+    return None if run is None else run.torch_version
+
+
+def _upgrade(old: RunRow | None, new: RunRow | None) -> str:
+    """``torch 2.13.0 -> 2.15.0, Python 3.13 -> 3.14``, as far as the logs record them."""
+    before, after = _torch_of(old), _torch_of(new)
+    if before is None or after is None:
+        text = "another torch" if after is None else f"another torch -> {after}"
+    elif before == after:
+        text = f"another build of torch {before}, or files in it were edited"
+    else:
+        text = f"torch {before} -> {after}"
+    pythons = [None if run is None else run.python_version for run in (old, new)]
+    if None not in pythons and pythons[0] != pythons[1]:
+        text += f", Python {pythons[0]} -> {pythons[1]}"
+    return text
+
+
+def _edit_of(details: HashDetails, old: int | None, new: int | None) -> str:
+    """A digest of the lines that an edit of a graph removed and added; empty if the printed code is equal."""
+    before, after = (details.value_text(code) or "" for code in (old, new))
     lines = graph_diff(before, after, context=0).split("\n")[2:]
     edit = [_NUMBERING.sub("", line) for line in lines if line[:1] in ("+", "-")]
     if not edit:
         return ""
     digest = hashlib.sha256("\n".join(edit).encode("utf-8", "replace")).hexdigest()
     return f"edit {digest[:8]}"
+
+
+def _summary_of(details: HashDetails, old: int | None, new: int | None) -> str:
+    """What changed in a field, in one line."""
+    return component_change(details, old, new).summary

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Final
 
 from cachescope.analysis.differences import component_change
-from cachescope.details import HashDetails
+from cachescope.details import ChangedField, HashDetails
 from cachescope.frames.answer_rows import RankDifference
 from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.grouping import by_key
@@ -68,7 +68,7 @@ def _differences(
 ) -> Iterator[RankDifference]:
     """The differences at one place. For another graph only the graph is reported; other fields are compared within a graph."""
     varying = _values(members, details)
-    graphs = next((held for field, held in varying.items() if details.fields[field] == _GRAPH), None)
+    graphs = varying.get(_GRAPH)
     if graphs is None:
         of_graph = [members]
     else:
@@ -77,15 +77,15 @@ def _differences(
         of_graph = [by_graph[graph] for graph in sorted(by_graph)]
     for mine in of_graph:
         within = varying if mine is members else _values(mine, details)
-        for field in sorted(within):
-            yield _difference(details.fields[field], mine, within[field], rank_of, details)
+        for field, held in within.items():
+            yield _difference(field, mine, held, rank_of, details)
 
 
-def _values(members: Sequence[LookupRow], details: HashDetails) -> dict[int, list[int]]:
-    """By the code of each field that is not equal in all of some lookups: its hash code in each, -1 where it is missing."""
+def _values(members: Sequence[LookupRow], details: HashDetails) -> dict[str, list[int]]:
+    """By each field that is not equal in all of some lookups: its hash code in each, -1 where it is missing."""
     sets = [row.detail_set for row in members if row.detail_set is not None]
     first = sets[0]
-    found: dict[int, dict[int, int]] = defaultdict(dict)
+    found: dict[str, dict[int, int]] = defaultdict(dict)
     for other in dict.fromkeys(sets):
         for field, old, new in details.changes(first, other):
             found[field][first] = _hash_of(old, details)
@@ -131,10 +131,7 @@ _DEVICE: Final = re.compile(r"(?<![a-z])[a-z]++:\d|device\(type='[a-z]++', index
 _COUNTS_RANKS: Final = re.compile(r"(?:^|[\[._])(?:local_)?(?:rank|device_index)(?:$|[\]._])|device_index")
 
 
-Changes = Sequence[tuple[int, int | None, int | None]]
-
-
-def all_hold_a_rank(details: HashDetails, changes: Changes, apart: int | None) -> bool:
+def all_hold_a_rank(details: HashDetails, changes: Sequence[ChangedField], apart: int | None) -> bool:
     """Whether two sets of hash details differ, and only in fields that contain the rank; `apart` is how far the ranks are."""
     return bool(changes) and all(_holds_a_rank(details, old, new, apart) for _, old, new in changes)
 

@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from cachescope.analysis.differences import FieldChange, field_changes, is_input
+from cachescope.analysis.differences import FieldChange, field_changes
 from cachescope.analysis.verdicts.misses import Candidate, Miss
 from cachescope.details import HashDetails
 from cachescope.grouping import by_key
+from cachescope.keys.key_fields import is_input
 from cachescope.verdict_kinds import kind_of
 
 _Graph = tuple[str, str | None, str]

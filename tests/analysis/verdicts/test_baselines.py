@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from cachescope.analysis.differences import is_input
 from cachescope.analysis.verdicts.baselines import Baselines, Choice
 from cachescope.details import HashDetails
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow
+from cachescope.keys.key_fields import is_input
 from tests.analysis.plain_rows import TEMPLATE, entry_row, history_of, run_row
 from tests.made import component
 

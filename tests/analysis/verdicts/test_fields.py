@@ -7,11 +7,11 @@ import sys
 
 import pytest
 
-from cachescope.analysis.differences import is_input
 from cachescope.analysis.verdicts.causes import is_from_the_graph
 from cachescope.analysis.verdicts.change_advice import field_advice
 from cachescope.analysis.verdicts.option_defaults import default_hashes
 from cachescope.keys.detail_hash import detail_hash
+from cachescope.keys.key_fields import is_input
 
 
 @pytest.mark.parametrize(("field", "is_so"), [
