@@ -74,7 +74,7 @@ class Kind:
     advice, vllm_advice : str or None
         What to do about it, where nothing more is certain; of vLLM's own lookups.
     advice_from : str or None
-        The facts that advice depends on, which `cachescope.analysis.verdicts.advice` looks at.
+        The facts that advice depends on, which `cachescope.analysis.verdicts.causes` looks at.
     cost : str
         One of `Cost`.
     by : str

@@ -94,7 +94,7 @@ OWN_AND_HEAVY = {
 # A reader is loaded when there is a source of its kind, and what few recordings need for an answer when one does.
 WHEN_ASKED = {
     "readers/kinds.py", "readers/sources.py", "readers/assemble.py", "readers/logs/many_logs.py",
-    "analysis/directory/false_hits.py", "analysis/verdicts/advice.py", "answers/causes.py",
+    "analysis/directory/false_hits.py", "analysis/verdicts/causes.py", "answers/causes.py",
     "answers/explanation.py", "report/why_missed.py", "answers/recording.py",
     "answers/read.py", "scope/scope.py",
 }  # fmt: skip

@@ -152,7 +152,7 @@ class KeyDistances:
 
     def _made_change(self, before: int, after: int) -> Change:
         components = self.details.changes(before, after)
-        names = tuple([field for field, _, _ in components])
+        names = self.details.changed_fields(before, after)
         are_inputs = bool(names) and all(map(is_input, names))
         return Change(components, names, _GRAPH in names, are_inputs, _TORCH_VERSION in names)
 

@@ -7,12 +7,12 @@ from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Final
 
-from cachescope.analysis.differences import FieldChange, field_changes
+from cachescope.analysis.differences import FieldChange
 from cachescope.analysis.history.history import History, is_open
 from cachescope.analysis.history.past_of_keys import settled_history
 from cachescope.analysis.rates import outcome_as_if_made
 from cachescope.analysis.verdicts.judging import judged
-from cachescope.analysis.verdicts.misses import Candidate, Miss, miss_row
+from cachescope.analysis.verdicts.misses import Candidate, Miss, changes_of, miss_row
 from cachescope.analysis.verdicts.since_baseline import ChangedSince, changed_since
 from cachescope.collector import all_is_kept, no_collections
 from cachescope.components import Detail
@@ -345,15 +345,8 @@ class Recording:
         return lru_cache(16)(self._changes)
 
     def _changes(self, lookup: int) -> tuple[FieldChange, ...]:
-        """What changed between a missed lookup and its baseline; of a graph that only may be another form of that, the lines of its code."""
-        miss, compared = self._miss_of.get(lookup), self._compared(lookup)
-        if miss is None or compared is None:
-            return () if miss is None else miss.changes
-        other = miss.baseline.run if isinstance(miss.baseline, LookupRow) else None
-        runs = self.tables.runs.rows
-        sides = (None if other is None else runs[other]), runs[miss.row.run]
-        found = field_changes(self.tables.hash_details, *compared, sides)
-        return tuple(change for change in found if miss.why.changed or change.field == "gm")
+        miss = self._miss_of.get(lookup)
+        return () if miss is None else changes_of(miss, self.history)
 
     def vllm_changes_between(self, before: str, after: str) -> tuple[FieldChange, ...] | None:
         """In which factors two folders of vLLM differ; None if those of one are not known."""
@@ -364,18 +357,10 @@ class Recording:
 
     def changed_details(self, lookup: int) -> list[tuple[Detail | None, Detail | None]]:
         """Like `changes`: each differing field as it is in the baseline and in the missed lookup, None where it is not."""
-        details, compared = self.tables.hash_details, self._compared(lookup)
-        changes = details.changes(*compared) if compared and self._miss_of[lookup].why.changed else ()
+        details, miss = self.tables.hash_details, self._miss_of.get(lookup)
+        compared = None if miss is None or not miss.why.changed else miss.compared
+        changes = details.changes(*compared) if compared else ()
         return [(details.parsed(old), details.parsed(new)) for _, old, new in changes]
-
-    def _compared(self, lookup: int) -> tuple[int, int] | None:
-        """The sets of details of the baseline and of the lookup; None where its key is that of the baseline, and for vLLM's own."""
-        miss = self._miss_of.get(lookup)
-        if miss is None or miss.baseline is None or miss.row.cache == VLLM:
-            return None
-        before, after = miss.baseline.detail_set, miss.row.detail_set
-        is_another = bool(miss.why.changed) or miss.why.what.may_be_first
-        return (before, after) if is_another and before is not None and after is not None else None
 
     def changed_since(self, base: Recording, before: Iterable[Candidate] | None = None) -> list[ChangedSince]:
         """What changed for first lookups whose graph another one has under other keys only: in all its lookups and entries, or in some."""

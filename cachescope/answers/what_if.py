@@ -27,8 +27,7 @@ from cachescope.frames.replay_rows import (
     WhatIfRun,
     WhatIfWarning,
 )
-from cachescope.keys.key_fields import Removed
-from cachescope.keys.key_schema import KeySchema
+from cachescope.keys.key_schema import KeySchema, Removed
 from cachescope.table import Table, copied, tabled
 
 

@@ -6,11 +6,15 @@ them pickle without torch; tensors, graphs and other objects do not, and are ref
 
 from __future__ import annotations
 
+import ast
 import io
 import pickle
+import re
 from base64 import b64decode
+from functools import cache
 from typing import Final
 
+from cachescope.catalogue.facts import field_facts
 from cachescope.errors import CachescopeError
 from cachescope.keys.hashing import sha256_hash
 from cachescope.keys.json_values import UnsupportedValueError
@@ -21,6 +25,9 @@ _FIRST_OF_PROTOCOL_5: Final = (3, 14)
 
 # Exact types: a subclass (an enum, a named tuple) pickles as a class reference.
 _PLAIN_TYPES: Final = frozenset({type(None), bool, int, float, str, bytes, list, tuple, dict})
+
+# os.environ.get('NAME', '0') == '1' of torch/_inductor/config.py (2.4 to 2.15).
+_SWITCH: Final = re.compile(r"os\.(?:environ\.get|getenv)\('\w+'(?:, '(?P<unset>[^']*)')?\) == '1'")
 
 
 def detail_hash(value: object, protocol: int = 4) -> str:
@@ -66,6 +73,34 @@ def detail_hash(value: object, protocol: int = 4) -> str:
 def detail_hashes(value: object) -> frozenset[str]:
     """The hashes that a value may have, by either protocol; raises as `detail_hash` does."""
     return frozenset(detail_hash(value, protocol) for protocol in _PROTOCOLS)
+
+
+@cache
+def default_hashes(field: str, version: str | None = None) -> frozenset[str]:
+    """The hashes of a field whose option of Inductor was not set; empty if the default is unknown.
+
+    The catalogue quotes defaults from torch's source. One that is neither a literal nor a switch of one environment
+    variable is not evaluated.
+
+    Examples
+    --------
+    >>> detail_hash(True) in default_hashes("inductor_config[epilogue_fusion]", "2.13.0")
+    True
+    >>> detail_hash(False) in default_hashes("inductor_config[max_autotune]", "2.13.0")
+    True
+    """
+    facts = field_facts(field, version)
+    if facts is None or facts.default is None:
+        return frozenset()
+    try:
+        return detail_hashes(_default(facts.default))
+    except (ValueError, SyntaxError, UnsupportedValueError):
+        return frozenset()
+
+
+def _default(source: str) -> object:
+    switch = _SWITCH.fullmatch(source)
+    return switch["unset"] == "1" if switch else ast.literal_eval(source)
 
 
 def default_protocol(python_version: str | None) -> int:

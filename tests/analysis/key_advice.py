@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from cachescope.analysis.differences import FieldChange
-from cachescope.analysis.verdicts.advice import AdviceFacts, cause_advice
+from cachescope.analysis.verdicts.causes import AdviceFacts, cause_advice
 
 
 def changes_advice(changes: Sequence[FieldChange]) -> str | None:

@@ -5,7 +5,7 @@ import json
 import pytest
 
 import cachescope
-from cachescope.analysis.verdicts.advice import bypass_advice
+from cachescope.analysis.verdicts.causes import bypass_advice
 from cachescope.catalogue import facts
 from cachescope.catalogue.bypasses import BypassFacts, bypass_facts, bypasses, cacheable_since, versions
 from cachescope.columns import pandas_type

@@ -3,7 +3,7 @@
 import pytest
 
 from cachescope.errors import NotFoundError
-from cachescope.keys.key_fields import Removed, form_fields, is_tensor_text, pattern_fields, without_parts
+from cachescope.keys.key_schema import Removed, form_fields, is_tensor_text, pattern_fields, without_parts
 
 FIELDS = [
     "gm", "example_inputs[0]", "example_inputs[1]", "inductor_config[cpp.threads]",

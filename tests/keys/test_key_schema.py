@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from cachescope.errors import SchemaError
 from cachescope.keys import COMPILE_FORMS, RUNTIME_FORMS, IsolationSchema, all_schemas
-from cachescope.keys.key_fields import TENSOR_PARTS, Removed
-from cachescope.keys.key_schema import KeySchema, key_schema
+from cachescope.keys.key_schema import TENSOR_PARTS, KeySchema, Removed, key_schema
 
 FORMS = (*RUNTIME_FORMS, *COMPILE_FORMS)
 # As the FX key of a CUDA build has them, by torch/_inductor/codecache.py of 2.13.

@@ -13,7 +13,7 @@ import pytest
 
 import cachescope
 from cachescope.analysis.differences import FieldChange, field_changes
-from cachescope.analysis.verdicts.advice import AdviceFacts, cause_advice
+from cachescope.analysis.verdicts.causes import AdviceFacts, cause_advice
 from cachescope.terms import LOGGERS
 
 pytestmark = [pytest.mark.torch, pytest.mark.sweep]

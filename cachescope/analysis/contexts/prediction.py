@@ -17,11 +17,11 @@ from cachescope.analysis.contexts.cpu_safety import NOT_CHECKED, CpuSafety, Safe
 from cachescope.analysis.contexts.outside_keys import OF_EVERY_LATER_KEY, OUTSIDE_KEYS
 from cachescope.analysis.contexts.process_fields import ProcessFields, program_of
 from cachescope.analysis.directory.equal_code import SourceOf
-from cachescope.analysis.verdicts.option_defaults import default_hashes
 from cachescope.details import HashDetails
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.sharing_rows import PredictionRow
 from cachescope.kept import kept
+from cachescope.keys.detail_hash import default_hashes
 from cachescope.keys.key_fields import is_of_the_program
 from cachescope.keys.paths import is_in_remote_cache
 from cachescope.rows import like

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from cachescope.analysis.contexts.outside_keys import CPU_CAPABILITY, vector_width
-from cachescope.analysis.verdicts.option_defaults import default_hashes
 from cachescope.details import HashDetails
 from cachescope.frames.recorded_rows import LookupRow
+from cachescope.keys.detail_hash import default_hashes
 from cachescope.keys.key_fields import is_of_the_program
 from cachescope.terms import (
     AOT_REMOTE_SWITCH,

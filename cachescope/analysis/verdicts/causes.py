@@ -1,127 +1,67 @@
-"""Which misses only follow from another miss, and the distinct causes that remain.
+"""The distinct causes of misses, and what to do about each where the kind of its verdict alone does not say it: only what is true of torch, in its own names.
 
-An AOTAutograd miss is followed by FX lookups of the same compile; one changed config misses every graph.
+tests/wild/test_advice.py follows every sentence, here and in cachescope/verdict_kinds.py, that gives an instruction with a real torch, and sees the hit (of values of a
+process: tests/capture/test_fix.py); a sentence on what may help or explain contains "may".
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from functools import lru_cache
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
+from cachescope.analysis.differences import FieldChange
 from cachescope.analysis.history.history import History
 from cachescope.analysis.rates import known_sum
-from cachescope.analysis.verdicts.advice import advice
-from cachescope.analysis.verdicts.misses import Miss, Why
+from cachescope.analysis.verdicts.change_advice import change_sentences, field_advice
+from cachescope.analysis.verdicts.misses import Miss, Why, changes_of
+from cachescope.catalogue.bypasses import bypass_facts, cacheable_since, operator_of, versions
+from cachescope.catalogue.defects import known_defect, sentence
 from cachescope.frames.answer_rows import CauseRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.grouping import by_key
-from cachescope.keys.key_fields import is_of_the_program
-from cachescope.terms import AOTAUTOGRAD, FXGRAPH, VLLM
-from cachescope.verdict_kinds import UPGRADE, SameCause
+from cachescope.terms import FXGRAPH, VLLM
+from cachescope.verdict_kinds import UPGRADE, Verdict, kind_of
 
-_CauseKey = tuple[SameCause, bool]
-# Fields that only some graphs have: below a changed AOTAutograd key, a new graph may add or drop them.
-_WITH_THE_GRAPH: Final = frozenset(
-    {"triton_kernel_source_codes", "cpp_runtime_thread_count", "default_cuda_device_index"}
+_MOST_SENTENCES: Final = 4
+_MOST_OPTIONS: Final = 3
+# A directory that Python made for temporary use: torch's fresh_cache() calls `tempfile.mkdtemp()`.
+_TEMPORARY: Final = re.compile(r"tmp[a-z0-9_]{8}")
+_DEFAULT: Final = re.compile(r"torchinductor_.*")
+_IN_TEMPORARY: Final = (
+    "The directory may be one of torch._inductor.utils.fresh_cache(), which begins empty and is deleted at its "
+    "end, whatever TORCHINDUCTOR_CACHE_DIR says: compile outside of it."
+)
+_IN_DEFAULT: Final = (
+    "The default directory lies where temporary files do, which may be wiped or private to a job; "
+    "TORCHINDUCTOR_CACHE_DIR names another place."
+)
+# torch/_functorch/_aot_autograd/autograd_cache.py, `BypassAOTAutogradCache`.
+_OWN: Final = "Bypass"
+_ERROR: Final = (
+    "An error ended the lookup in AOTAutograd's cache, and torch compiled as if there were no such cache. To see where it is raised: "
+    "torch._functorch.config.strict_autograd_cache = True lets it through; torch 2.10 and later also write its traceback into the trace, "
+    "as cache_bypass_traceback of the artifact aotautograd_cache_bypass."
 )
 
-
-def link_consequences(misses: Sequence[Miss], history: History) -> None:
-    """Mark the misses that follow from another one."""
-    of_lookup: list[Miss | None] = [None] * len(history.lookups)
-    for miss in misses:
-        of_lookup[miss.index] = miss
-    forward: dict[_Compile, Miss] = {}
-    rest: list[Miss] = []
-    told_by_graphs: list[tuple[Miss, Miss]] = []
-    for miss in misses:
-        # The miss of the AOTAutograd lookup that it was made under.
-        parent = None if (above := history.aot[miss.index]) is None else of_lookup[above]
-        direction = miss.row.direction
-        if direction == "forward":
-            forward[_compile_of(miss.row)] = miss
-        if parent is not None:
-            kind = parent.why.what
-            if kind.is_shown_by_graphs or kind.is_graph_gone:
-                told_by_graphs.append((miss, parent))
-            if _explains(parent, miss):
-                miss.follows = parent
-            elif not kind.is_graph_gone:
-                rest.append(miss)
-        # A backward graph is new because its forward graph is: the AOTAutograd cache was off.
-        elif (
-            direction == "backward"
-            and (before := forward.get(_compile_of(miss.row))) is not None
-            and miss.why.verdict in before.why.what.explains_backward
-        ):
-            miss.follows = before
-        else:
-            rest.append(miss)
-    _follow_the_first_of_their_compile(rest)
-    for miss, parent in told_by_graphs:
-        if miss.follows is parent:
-            continue
-        # AOTAutograd misses whose change only the graphs below show.
-        if parent.why.what.is_shown_by_graphs and parent.root and miss.why.changed:
-            parent.follows = miss.follows or miss
-        # The FX entry was gone, and with it the AOTAutograd entry that points to it.
-        elif parent.why.what.is_graph_gone:
-            if parent.root:
-                parent.follows = miss
-            else:
-                miss.follows = parent.follows
-
-
-def _follow_the_first_of_their_compile(misses: Iterable[Miss]) -> None:
-    """Misses of one cause in one compile, under one AOTAutograd lookup: all but the first follow from it."""
-    firsts: dict[tuple[object, ...], Miss] = {}
-    for miss in misses:
-        row = miss.row
-        if row.compile_id is None:
-            continue
-        compiled = row.run, row.compile_id, row.segment, row.aot_lookup, _cause_key(miss)
-        first = firsts.setdefault(compiled, miss)
-        if first is miss or row.cache != first.row.cache:
-            continue
-        # An AOTAutograd miss follows only from its own key.
-        if row.cache != AOTAUTOGRAD or row.cache_key == first.row.cache_key is not None:
-            miss.follows = first
-
-
-_Compile = tuple[int, str | None, int]
-
-
-def _compile_of(row: LookupRow) -> _Compile:
-    """The compile of a lookup, with its segment: compile ids begin again after torch._dynamo.reset()."""
-    return row.run, row.compile_id, row.segment
-
-
-def _explains(above: Miss, below: Miss) -> bool:
-    """Whether the AOTAutograd miss of the same compile explains an FX miss."""
-    if above.row.cache != AOTAUTOGRAD or below.row.cache != FXGRAPH:
-        return False
-    aot, fx = above.why, below.why
-    kind = aot.what
-    if fx.what.is_below:
-        return True
-    if kind.is_of_function and aot.kind == fx.kind:
-        return True
-    if kind.explains_same_kind and (fx.verdict, fx.kind) == (aot.verdict, aot.kind):
-        return True
-    if kind.explains_fields and fx.changed:
-        return fx.changed == aot.changed or all(f in aot.changed or is_from_the_graph(f) for f in fx.changed)
-    return fx.verdict in kind.explains
-
-
-@lru_cache(maxsize=1 << 14)
-def is_from_the_graph(field: str) -> bool:
-    """Whether a field of an FX key follows from the program, in which case a changed AOTAutograd key explains it."""
-    return is_of_the_program(field) or field.partition("[")[0] in _WITH_THE_GRAPH
-
-
-def _cause_key(miss: Miss) -> _CauseKey:
-    return miss.why.same_cause, miss.row.cache == VLLM
+# torch/_dynamo/package.py asks for the directory when it is imported (2.13).
+_SET_TOO_LATE: Final = (
+    "A program may set it too late: importing torch._dynamo, as many libraries do, sets it to the default, and "
+    "os.environ.setdefault changes nothing after that. Set it before torch is imported."
+)
+_NOT_PICKLED: Final = (
+    "The error names what cannot be pickled: in an option of Inductor, give a function or class of a module instead, or leave it out. Keep it "
+    "out of the metadata of a tensor subclass: with a _stable_hash_for_caching(self) -> str the key is made, and the entry is still not stored."
+)
+# As an example input is printed that is no tensor (torch/_library/opaque_object.py, 2.13).
+_MESH_INPUT: Final = "'torch.distributed.device_mesh.DeviceMesh'"
+_MESH: Final = (
+    "A DeviceMesh is among the inputs, and torch pickles it with its _hash, which may be another number in each process and is in no "
+    "recorded field. PYTHONHASHSEED=0 does not help where Python hashes None by its address (before 3.12), and torch 2.13 has no option "
+    "that leaves it out."
+)
 
 
 def _root_of(miss: Miss) -> Miss:
@@ -133,7 +73,7 @@ def _root_of(miss: Miss) -> Miss:
 
 def group_causes(misses: Sequence[Miss], history: History) -> list[CauseRow]:
     """Give every miss its cause, and return the causes, the costliest first."""
-    groups = by_key((_cause_key(_root_of(miss)), miss) for miss in misses)
+    groups = by_key((_root_of(miss).cause_key, miss) for miss in misses)
     lost = {key: known_sum(miss.row.time_taken_ns for miss in members) for key, members in groups.items()}
     ordered = sorted(groups.items(), key=lambda group: (-(lost[group[0]] or 0), -len(group[1])))
     found = []
@@ -173,3 +113,151 @@ def _summary(root: Why, is_of_vllm: bool) -> str:
         upgrade=root.kind.removeprefix(UPGRADE),
         more=len(root.changed) - 1,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class AdviceFacts:
+    """The facts that advice depends on."""
+
+    verdict: Verdict  # of the root miss
+    kind: str = ""
+    reason: str = ""
+    cache: str = ""  # the cache that was asked
+    # Why torch would not look it up or, if the entry was never stored, why it would not store it.
+    bypass_reason: str | None = None
+    bypass_exception: str | None = None  # the class of the exception by which it was bypassed
+    changes: tuple[FieldChange, ...] = ()  # what changed in the key
+    were_graphs_found: bool = False  # whether the FX lookups of the same compile hit
+    are_lines_missing: bool = False  # whether hash details were recorded, but some of their lines are lost
+    cache_dir: str | None = None  # the directory that was searched
+    has_mesh: bool = False  # whether a DeviceMesh is among its inputs
+
+
+def advice(root: Miss, history: History) -> str | None:
+    """Advice for a cause, from its root miss; None if nothing is certain."""
+    row = root.row
+    if row.cache == VLLM:
+        from cachescope.analysis.vllm.factors import vllm_advice
+
+        return vllm_advice(root.why, root.changes)
+    lookups = history.lookups
+    graphs = [lookups[graph] for graph in history.timeline.graphs_of(root.index)]
+    were_found = [graph.outcome == "hit" for graph in graphs if graph.cache == FXGRAPH]
+    run = history.run_of.get(row.run)
+    bypass_reason = _bypass_reason(root)
+    found = cause_advice(
+        AdviceFacts(
+            root.why.verdict,
+            root.why.kind,
+            root.why.reason,
+            row.cache,
+            bypass_reason,
+            row.bypass_exception,
+            changes_of(root, history),
+            were_graphs_found=bool(were_found) and all(were_found),
+            are_lines_missing=row.details == "incomplete",
+            cache_dir=history.folders[root.index],
+            has_mesh=row.detail_set is not None
+            and any(
+                _MESH_INPUT in history.details.components[one] for one in history.details.sets[row.detail_set]
+            ),
+        )
+    )
+    signs = [
+        ("bypass", bypass_reason), ("error", row.load_error), ("error", row.compile_error),
+        ("recompile", row.recompile_reasons),
+    ]  # fmt: skip
+    known = known_defect(
+        None if run is None else run.torch_version, [(place, text) for place, text in signs if text]
+    )
+    return " ".join(one for one in (known and sentence(known), found) if one) or None
+
+
+def _bypass_reason(root: Miss) -> str | None:
+    """Why torch would not look it up; of a key that it had looked up before, why it would not store it then."""
+    if root.row.outcome == "bypass":
+        return root.row.bypass_reason
+    return root.baseline.save_bypass if isinstance(root.baseline, LookupRow) else None
+
+
+def cause_advice(facts: AdviceFacts) -> str | None:
+    """Advice for a cause, from what is known of its root miss; None if nothing is certain."""
+    kind, found = kind_of(facts), None
+    folder = os.path.basename((facts.cache_dir or "").rstrip("/\\"))
+    match kind.advice_from:
+        case "changes":
+            found = _key_advice(facts)
+        case "bypass":
+            found = bypass_advice(facts.bypass_reason, facts.cache, facts.bypass_exception)
+        case "save":
+            found = _never_stored_advice(facts)
+        case "directory" | "other directory" if _TEMPORARY.fullmatch(folder):
+            found = _IN_TEMPORARY
+        case "directory" if _DEFAULT.fullmatch(folder):
+            found = _IN_DEFAULT
+        case "other directory" if _DEFAULT.fullmatch(folder):
+            found = f"{kind.advice} {_SET_TOO_LATE}"
+        case "mesh" if facts.has_mesh:
+            found = _MESH
+        case "lines" if facts.are_lines_missing:
+            found = "Lines of the log are lost. A trace may have them: TORCH_TRACE=DIR."
+    return found or kind.advice
+
+
+def _key_advice(facts: AdviceFacts) -> str | None:
+    if kind_of(facts).is_upgrade:
+        return field_advice("torch_version")
+    told = change_sentences(facts.changes, facts.were_graphs_found, _MOST_OPTIONS)
+    # A graph that is compiled again for other values is another one: its code is not what was changed.
+    is_of_function = kind_of(facts).is_of_function
+    found = tuple(dict.fromkeys(one for field, one in told if not (is_of_function and field == "gm")))
+    if len(found) > _MOST_SENTENCES:
+        rest = len(found) - _MOST_SENTENCES
+        found = (
+            *found[:_MOST_SENTENCES],
+            f"Of the other fields there {'is' if rest == 1 else 'are'} {rest} more to say.",
+        )
+    return " ".join(found) or None
+
+
+def _never_stored_advice(facts: AdviceFacts) -> str | None:
+    if facts.bypass_reason is not None:
+        return bypass_advice(facts.bypass_reason, facts.cache)
+    if "backward" in facts.reason:
+        return (
+            "Call backward() once: the entry of a training graph is stored together with that of its backward "
+            "graph. Without need of gradients call it under torch.no_grad()."
+        )
+    return None
+
+
+def is_error(exception: str | None) -> bool:
+    """Whether a bypass is due to an error, by the class of the exception: not to a decision of torch."""
+    return exception is not None and not exception.startswith(_OWN)
+
+
+def bypass_advice(reason: str | None, cache: str, exception: str | None = None) -> str:
+    """What lifts a bypass: from the catalogue, or that it is not known."""
+    if is_error(exception):
+        return _ERROR
+    facts = bypass_facts(reason or "", cache)
+    if facts is None:
+        return (
+            f"Not known: the caches of torch {_minor(versions()[0])} to {_minor(versions()[-1])} give no such reason of their own. It "
+            "may be the text of an error that ended the lookup."
+        )
+    if reason is not None and "pickl" in facts.message and reason.strip() != facts.message:
+        return _NOT_PICKLED
+    operator = operator_of(reason or "")
+    return facts.advice if operator is None else f"{_about(operator)} {facts.advice}"
+
+
+def _about(operator: str) -> str:
+    since = cacheable_since(operator)
+    if since is None:
+        return f"No torch up to {_minor(versions()[-1])} caches graphs with {operator} by itself."
+    return f"Torch {_minor(since)} and later cache graphs with {operator}."
+
+
+def _minor(version: str) -> str:
+    return ".".join(version.split(".")[:2])

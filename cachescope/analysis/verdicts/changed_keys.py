@@ -19,10 +19,10 @@ from cachescope.analysis.key_distance import Change
 from cachescope.analysis.verdicts.baselines import Baseline, Baselines
 from cachescope.analysis.verdicts.change_advice import symbols_in
 from cachescope.analysis.verdicts.misses import Candidate, Why
-from cachescope.analysis.verdicts.option_defaults import default_hashes
 from cachescope.analysis.verdicts.recompiles import is_recompiled, place_of, recompile_of
 from cachescope.details import ChangedField, HashDetails
 from cachescope.frames.recorded_rows import LookupRow, RunRow
+from cachescope.keys.detail_hash import default_hashes
 from cachescope.keys.key_fields import is_input
 from cachescope.keys.paths import is_in_remote_cache
 from cachescope.terms import Evidence

@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Final
 from cachescope.analysis.history.history import History
 from cachescope.analysis.history.past_of_keys import Past, pasts_of
 from cachescope.analysis.history.timeline import CANNOT_WRITE, CUT_SHORT, last_line
-from cachescope.analysis.verdicts.advice import is_error
 from cachescope.analysis.verdicts.baselines import Choice
-from cachescope.analysis.verdicts.causes import group_causes, link_consequences
-from cachescope.analysis.verdicts.misses import Miss, VerdictsSoFar, Why
+from cachescope.analysis.verdicts.causes import group_causes, is_error
+from cachescope.analysis.verdicts.misses import Miss, VerdictsSoFar, Why, link_consequences
 from cachescope.analysis.verdicts.new_keys import NewKeys
 from cachescope.frames.answer_rows import CauseRow
 from cachescope.frames.directory_rows import EntryRow

@@ -1,18 +1,29 @@
-"""Missed lookups, why they missed, and what they are compared with."""
+"""Missed lookups, why they missed, what they are compared with, and which only follow from another miss.
+
+An AOTAutograd miss is followed by FX lookups of the same compile; one changed config misses every graph.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
+from typing import Final
 
-from cachescope.analysis.differences import FieldChange
+from cachescope.analysis.differences import FieldChange, field_changes
+from cachescope.analysis.history.history import History
 from cachescope.frames.answer_rows import MissRow
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow
-from cachescope.terms import Evidence
+from cachescope.keys.key_fields import is_of_the_program
+from cachescope.terms import AOTAUTOGRAD, FXGRAPH, VLLM, Evidence
 from cachescope.verdict_kinds import Kind, SameCause, Verdict, kind_of, same_cause
 
 Candidate = LookupRow | EntryRow
+# Fields that only some graphs have: below a changed AOTAutograd key, a new graph may add or drop them.
+_WITH_THE_GRAPH: Final = frozenset(
+    {"triton_kernel_source_codes", "cpp_runtime_thread_count", "default_cuda_device_index"}
+)
 
 
 @dataclass(frozen=True)
@@ -58,6 +69,20 @@ class Miss:
         """Whether it does not only follow from another miss."""
         return self.follows is None
 
+    @property
+    def cause_key(self) -> tuple[SameCause, bool]:
+        """What the misses of one cause have in common."""
+        return self.why.same_cause, self.row.cache == VLLM
+
+    @property
+    def compared(self) -> tuple[int, int] | None:
+        """The sets of details of the baseline and of the lookup; None where its key is that of the baseline, and for vLLM's own."""
+        if self.baseline is None or self.row.cache == VLLM:
+            return None
+        before, after = self.baseline.detail_set, self.row.detail_set
+        is_another = bool(self.why.changed) or self.why.what.may_be_first
+        return (before, after) if is_another and before is not None and after is not None else None
+
 
 class VerdictsSoFar:
     """Why each lookup missed, by its index in time order, as far as it is judged; and what it is compared with: the index of a lookup, or an entry."""
@@ -93,3 +118,105 @@ def miss_row(miss: Miss) -> MissRow:
         evidence=why.evidence,
         evidence_text=why.evidence_text,
     )
+
+
+def changes_of(miss: Miss, history: History) -> tuple[FieldChange, ...]:
+    """What changed between a missed lookup and its baseline; of a graph that only may be another form of that, the lines of its code."""
+    if miss.compared is None:
+        return miss.changes
+    before = history.run_of.get(miss.baseline.run) if isinstance(miss.baseline, LookupRow) else None
+    found = field_changes(history.details, *miss.compared, (before, history.run_of.get(miss.row.run)))
+    return tuple(change for change in found if miss.why.changed or change.field == "gm")
+
+
+def link_consequences(misses: Sequence[Miss], history: History) -> None:
+    """Mark the misses that follow from another one."""
+    of_lookup: list[Miss | None] = [None] * len(history.lookups)
+    for miss in misses:
+        of_lookup[miss.index] = miss
+    forward: dict[_Compile, Miss] = {}
+    rest: list[Miss] = []
+    told_by_graphs: list[tuple[Miss, Miss]] = []
+    for miss in misses:
+        # The miss of the AOTAutograd lookup that it was made under.
+        parent = None if (above := history.aot[miss.index]) is None else of_lookup[above]
+        direction = miss.row.direction
+        if direction == "forward":
+            forward[_compile_of(miss.row)] = miss
+        if parent is not None:
+            kind = parent.why.what
+            if kind.is_shown_by_graphs or kind.is_graph_gone:
+                told_by_graphs.append((miss, parent))
+            if _explains(parent, miss):
+                miss.follows = parent
+            elif not kind.is_graph_gone:
+                rest.append(miss)
+        # A backward graph is new because its forward graph is: the AOTAutograd cache was off.
+        elif (
+            direction == "backward"
+            and (before := forward.get(_compile_of(miss.row))) is not None
+            and miss.why.verdict in before.why.what.explains_backward
+        ):
+            miss.follows = before
+        else:
+            rest.append(miss)
+    _follow_the_first_of_their_compile(rest)
+    for miss, parent in told_by_graphs:
+        if miss.follows is parent:
+            continue
+        # AOTAutograd misses whose change only the graphs below show.
+        if parent.why.what.is_shown_by_graphs and parent.root and miss.why.changed:
+            parent.follows = miss.follows or miss
+        # The FX entry was gone, and with it the AOTAutograd entry that points to it.
+        elif parent.why.what.is_graph_gone:
+            if parent.root:
+                parent.follows = miss
+            else:
+                miss.follows = parent.follows
+
+
+def _follow_the_first_of_their_compile(misses: Iterable[Miss]) -> None:
+    """Misses of one cause in one compile, under one AOTAutograd lookup: all but the first follow from it."""
+    firsts: dict[tuple[object, ...], Miss] = {}
+    for miss in misses:
+        row = miss.row
+        if row.compile_id is None:
+            continue
+        compiled = row.run, row.compile_id, row.segment, row.aot_lookup, miss.cause_key
+        first = firsts.setdefault(compiled, miss)
+        if first is miss or row.cache != first.row.cache:
+            continue
+        # An AOTAutograd miss follows only from its own key.
+        if row.cache != AOTAUTOGRAD or row.cache_key == first.row.cache_key is not None:
+            miss.follows = first
+
+
+_Compile = tuple[int, str | None, int]
+
+
+def _compile_of(row: LookupRow) -> _Compile:
+    """The compile of a lookup, with its segment: compile ids begin again after torch._dynamo.reset()."""
+    return row.run, row.compile_id, row.segment
+
+
+def _explains(above: Miss, below: Miss) -> bool:
+    """Whether the AOTAutograd miss of the same compile explains an FX miss."""
+    if above.row.cache != AOTAUTOGRAD or below.row.cache != FXGRAPH:
+        return False
+    aot, fx = above.why, below.why
+    kind = aot.what
+    if fx.what.is_below:
+        return True
+    if kind.is_of_function and aot.kind == fx.kind:
+        return True
+    if kind.explains_same_kind and (fx.verdict, fx.kind) == (aot.verdict, aot.kind):
+        return True
+    if kind.explains_fields and fx.changed:
+        return fx.changed == aot.changed or all(f in aot.changed or is_from_the_graph(f) for f in fx.changed)
+    return fx.verdict in kind.explains
+
+
+@lru_cache(maxsize=1 << 14)
+def is_from_the_graph(field: str) -> bool:
+    """Whether a field of an FX key follows from the program, in which case a changed AOTAutograd key explains it."""
+    return is_of_the_program(field) or field.partition("[")[0] in _WITH_THE_GRAPH

@@ -10,7 +10,7 @@ from itertools import combinations
 from cachescope.analysis.what_if.cells import Cell
 from cachescope.analysis.what_if.replay import Replay
 from cachescope.keys.isolation import CONTEXT_FORMS
-from cachescope.keys.key_fields import VERSION_FIELD, form_fields
+from cachescope.keys.key_schema import VERSION_FIELD, form_fields
 
 Column = list[int]
 

@@ -15,7 +15,7 @@ from cachescope.analysis.what_if.replay import Replay, Replayed, first_entry, st
 from cachescope.frames.answer_rows import CauseRow, MissRow
 from cachescope.frames.replay_rows import CauseSaving, WhatIfCause
 from cachescope.grouping import by_key
-from cachescope.keys.key_fields import Removed
+from cachescope.keys.key_schema import Removed
 from cachescope.rows import like
 from cachescope.terms import VLLM
 from cachescope.verdict_kinds import kind_of

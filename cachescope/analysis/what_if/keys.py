@@ -20,7 +20,7 @@ from cachescope.analysis.what_if.cells import Key
 from cachescope.components import Detail, parse_component
 from cachescope.details import HashDetails
 from cachescope.grouping import by_key
-from cachescope.keys.key_fields import Removed, is_tensor_text, without_parts
+from cachescope.keys.key_schema import Removed, is_tensor_text, without_parts
 
 # Both lanes of a sum are one integer, far enough apart that the first never carries into the second.
 _LANE: Final = 96

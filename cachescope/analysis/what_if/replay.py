@@ -19,7 +19,7 @@ from cachescope.analysis.what_if.cells import Cell, Cells, ReplayColumns
 from cachescope.analysis.what_if.keys import KeyTable
 from cachescope.frames.answer_rows import RateRow
 from cachescope.grouping import by_key
-from cachescope.keys.key_fields import Removed
+from cachescope.keys.key_schema import Removed
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH
 
 Outcomes = list[int]

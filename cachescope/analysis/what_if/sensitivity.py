@@ -22,7 +22,7 @@ from cachescope.catalogue.facts import field_facts
 from cachescope.frames.linked_rows import PastMiss
 from cachescope.frames.replay_rows import EvidenceRow, SensitivityRow
 from cachescope.grouping import by_key
-from cachescope.keys.key_fields import Removed
+from cachescope.keys.key_schema import Removed
 
 SAFETIES: Final = ("safe", "unknown", "unsafe", "program")
 """Whether fields may be left out, as a ranking has them: what is the program itself comes last."""

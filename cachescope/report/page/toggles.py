@@ -15,8 +15,7 @@ from cachescope.answers.what_if import WhatIf
 from cachescope.frames.replay_rows import SensitivityRow
 from cachescope.grouping import by_key
 from cachescope.keys.isolation import CONTEXT_FORMS
-from cachescope.keys.key_fields import form_fields
-from cachescope.keys.key_schema import KeySchema
+from cachescope.keys.key_schema import KeySchema, form_fields
 from cachescope.report.blocks import Toggle, shortened
 from cachescope.report.what_if_forms import NOTHING_ALONE, cause_lines, saves, time_won, warning_lines
 

@@ -7,7 +7,7 @@ import pytest
 
 import cachescope
 from cachescope.analysis.differences import FieldChange, field_change
-from cachescope.analysis.verdicts.advice import AdviceFacts, cause_advice
+from cachescope.analysis.verdicts.causes import AdviceFacts, cause_advice
 from cachescope.verdict_kinds import UPGRADE, Verdict
 from tests.analysis.key_advice import changes_advice
 from tests.conftest import Recording

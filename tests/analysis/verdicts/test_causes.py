@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 import cachescope
-from cachescope.analysis.verdicts.causes import link_consequences
-from cachescope.analysis.verdicts.misses import Miss, Why
+from cachescope.analysis.verdicts.misses import Miss, Why, link_consequences
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.terms import AOTAUTOGRAD
 from cachescope.verdict_kinds import Verdict

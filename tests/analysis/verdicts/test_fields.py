@@ -7,10 +7,9 @@ import sys
 
 import pytest
 
-from cachescope.analysis.verdicts.causes import is_from_the_graph
 from cachescope.analysis.verdicts.change_advice import field_advice
-from cachescope.analysis.verdicts.option_defaults import default_hashes
-from cachescope.keys.detail_hash import detail_hash
+from cachescope.analysis.verdicts.misses import is_from_the_graph
+from cachescope.keys.detail_hash import default_hashes, detail_hash
 from cachescope.keys.key_fields import is_input
 
 

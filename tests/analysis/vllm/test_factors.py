@@ -3,7 +3,7 @@
 import pytest
 
 from cachescope.analysis.differences import FieldChange
-from cachescope.analysis.verdicts.advice import AdviceFacts
+from cachescope.analysis.verdicts.causes import AdviceFacts
 from cachescope.analysis.vllm.factors import Named, between, field_changes_of, vllm_advice
 
 

@@ -1,7 +1,7 @@
 """What a page needs for a replay of its own: a small history in, its fields, forms and numbers out; made by hand."""
 
 from cachescope.analysis.what_if.browser_replay import ReplayCodes
-from cachescope.keys.key_fields import VERSION_FIELD
+from cachescope.keys.key_schema import VERSION_FIELD
 from tests.analysis.what_if.test_made_histories import G, here
 from tests.made import Details, aot, fx, run, scope_of
 

@@ -14,7 +14,7 @@ from cachescope.analysis.history.directory import HIT, MISS, UNKNOWN
 from cachescope.analysis.what_if.replay import Replay, Replayed
 from cachescope.details import HashDetails
 from cachescope.frames.recorded_rows import LookupRow
-from cachescope.keys.key_fields import Removed
+from cachescope.keys.key_schema import Removed
 from tests.analysis.plain_rows import history_of, lookup_row, run_row
 
 AOT_FIELDS = ("gm", "config", "tag", "aot_only")

@@ -14,7 +14,7 @@ from cachescope.analysis.what_if.replay import Replayed
 from cachescope.analysis.what_if.results import difference_rows, warning_rows, with_more_hits
 from cachescope.frames.answer_rows import RateRow
 from cachescope.frames.linked_rows import PastMiss
-from cachescope.keys.key_fields import Removed
+from cachescope.keys.key_schema import Removed
 from tests.made import SECOND_NS, Stored, aot, entry, fx, run, scope_of
 
 G = {"gm": "g", "x": "1"}

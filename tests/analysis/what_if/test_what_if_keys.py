@@ -9,8 +9,7 @@ from cachescope.analysis.key_distance import KeyDistances
 from cachescope.analysis.what_if.cells import Key
 from cachescope.analysis.what_if.keys import KeyTable, number_of
 from cachescope.details import HashDetails
-from cachescope.keys.key_fields import Removed
-from cachescope.keys.key_schema import KeySchema
+from cachescope.keys.key_schema import KeySchema, Removed
 
 INPUT = "TensorMetadata(dtype=torch.float32, shape=torch.Size([8]), device=device(type='cuda', index={}))"
 
