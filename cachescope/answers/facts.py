@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping, Sequence
 from functools import cached_property
-from typing import Protocol
 
 from cachescope.frames.answer_rows import CauseRow, MissRow
 from cachescope.frames.directory_rows import EntryRow
@@ -15,40 +14,28 @@ from cachescope.table import Table
 from cachescope.wording import clock_of, short_names
 
 
-class Judged(Protocol):
-    """What was read and judged, as a `Recording` has it."""
-
-    tables: Tables
-
-    @property
-    def shown(self) -> Table[LookupRow]:
-        """The lookups."""
-
-    @property
-    def missed(self) -> Table[MissRow]:
-        """The misses."""
-
-    @property
-    def explained(self) -> Table[CauseRow]:
-        """The causes."""
-
-
 class Facts:
-    """What was read and judged, by id; misses by the lookup that missed."""
+    """What was read and judged, by id; misses by the lookup that missed. Lookups, misses and causes are worked out when asked for."""
 
-    def __init__(self, recording: Judged) -> None:
-        self._recording = recording
-        self.contexts = len(recording.tables.contexts)
+    def __init__(
+        self,
+        tables: Tables,
+        shown: Callable[[], Table[LookupRow]],
+        missed: Callable[[], Table[MissRow]],
+        explained: Callable[[], Table[CauseRow]],
+    ) -> None:
+        self._tables, self._shown, self._missed, self._explained = tables, shown, missed, explained
+        self.contexts = len(tables.contexts)
 
     @cached_property
     def runs(self) -> Mapping[int, RunRow]:
         """The runs by number."""
-        return {row.run: row for row in self._recording.tables.runs.rows}
+        return {row.run: row for row in self._tables.runs.rows}
 
     @cached_property
     def lookups(self) -> Mapping[int, LookupRow]:
         """The lookups by number, in the order in which torch made them."""
-        return {row.lookup: row for row in self._recording.shown.rows}
+        return {row.lookup: row for row in self._shown().rows}
 
     @cached_property
     def clock(self) -> Callable[[int], str]:
@@ -58,28 +45,28 @@ class Facts:
     @cached_property
     def machines(self) -> Mapping[int, str]:
         """The cores and limits of the process of each run, where a snapshot of it has them."""
-        rows = self._recording.tables.contexts.rows
+        rows = self._tables.contexts.rows
         return {row.run: row.machine for row in rows if row.run is not None and row.machine}
 
     @cached_property
     def misses(self) -> Mapping[int, MissRow]:
         """The misses by the number of the lookup."""
-        return {row.lookup: row for row in self._recording.missed.rows}
+        return {row.lookup: row for row in self._missed().rows}
 
     @cached_property
     def causes(self) -> Sequence[CauseRow]:
         """The causes, the costliest first."""
-        return self._recording.explained.rows
+        return self._explained().rows
 
     @cached_property
     def entries(self) -> Mapping[int, EntryRow]:
         """The entries by number."""
-        return {row.entry: row for row in self._recording.tables.entries.rows}
+        return {row.entry: row for row in self._tables.entries.rows}
 
     @cached_property
     def problems(self) -> Sequence[ProblemRow]:
         """What could not be read."""
-        return self._recording.tables.problems.rows
+        return self._tables.problems.rows
 
     @cached_property
     def files(self) -> dict[str, str]:

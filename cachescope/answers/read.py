@@ -9,8 +9,12 @@ from cachescope.analysis.rates import grouped, outcome_as_if_made, rates
 from cachescope.answers.recording import MOST_CAUSES, Recording
 from cachescope.components import Detail
 from cachescope.errors import NotFoundError, SourceError
-from cachescope.frames.answer_rows import RateRow
+from cachescope.frames.answer_rows import RateRow, TrendRow
+from cachescope.frames.compile_rows import RecompileRow, RecordedText
+from cachescope.frames.directory_rows import Candidate
+from cachescope.frames.linked_rows import LockRow
 from cachescope.frames.recorded_rows import LookupRow, ProblemRow
+from cachescope.frames.vllm import FolderRow, FragmentRow, RankRow, VllmChange
 from cachescope.keys import IsolationSchema
 from cachescope.table import Table, copied
 from cachescope.terms import IMC
@@ -33,6 +37,7 @@ class Read(Recording):
     autotune = copied(lambda read: read.tables.autotune, "One row per choice that max-autotune measured.")
     vllm_factors = copied(lambda read: read.tables.vllm_factors, "One row per cache_key_factors.json of vLLM: the factors of a folder's name.")
     vllm_starts = copied(lambda read: read.tables.vllm_starts, "One row per part of a model that vLLM compiled or loaded, according to its logs.")
+    vllm_folders = copied(lambda read: Table(FolderRow, read.folders_of_vllm), "One row per part of a model that one rank keeps in one folder of vLLM's torch_compile_cache.")
     links = copied(lambda read: read.linked, "One row per reference between files of a cache directory.")
     orphans = copied(lambda read: read.orphaned, "One row per file that nothing refers to, or that refers to something that is gone.")
     duplicates = copied(lambda read: read.duplicated, "One row per group of files of which one would be enough, judged by names, sizes and guards; no file is read.")
@@ -94,22 +99,13 @@ class Read(Recording):
     def guards(self) -> pd.DataFrame:
         """One row per candidate, the sound entries under each key, with the guards that must hold."""
         from cachescope.analysis.directory.same_key import candidates
-        from cachescope.frames.directory_rows import Candidate
 
         return _frame(candidates(self.tables.entries.rows), Candidate)
-
-    @property
-    def vllm_folders(self) -> pd.DataFrame:
-        """One row per part of a model that one rank keeps in one folder of vLLM's torch_compile_cache."""
-        from cachescope.frames.vllm import FolderRow
-
-        return _frame(self.folders_of_vllm, FolderRow)
 
     @property
     def vllm_changes(self) -> pd.DataFrame:
         """One row per factor in which a vLLM folder differs from the nearest earlier one."""
         from cachescope.analysis.vllm.factors import all_changes
-        from cachescope.frames.vllm import VllmChange
 
         return _frame(all_changes(self.named_of_vllm), VllmChange)
 
@@ -117,7 +113,6 @@ class Read(Recording):
     def vllm_fragments(self) -> pd.DataFrame:
         """One row per factor that makes vLLM folders differ: how many folders would remain without it."""
         from cachescope.analysis.vllm.folders import fragments
-        from cachescope.frames.vllm import FragmentRow
 
         return _frame(fragments(self.named_of_vllm), FragmentRow)
 
@@ -125,7 +120,6 @@ class Read(Recording):
     def vllm_ranks(self) -> pd.DataFrame:
         """One row per factor in which the folders of ranks with one vLLM configuration differ."""
         from cachescope.analysis.vllm.folders import ranks_apart
-        from cachescope.frames.vllm import RankRow
 
         return _frame(ranks_apart(self.tables.vllm_factors.rows, self.named_of_vllm), RankRow)
 
@@ -133,7 +127,6 @@ class Read(Recording):
     def trend(self) -> pd.DataFrame:
         """One row per start, in the order of time: a process, or all ranks of a job, with its commit, its hit rate and what was avoidable."""
         from cachescope.answers.trend import trend_rows
-        from cachescope.frames.answer_rows import TrendRow
 
         return _frame(trend_rows(self), TrendRow)
 
@@ -141,7 +134,6 @@ class Read(Recording):
     def recompiles(self) -> pd.DataFrame:
         """One row per guard whose failure caused recompiles of a function, the costliest first; read together with ``compiles``."""
         from cachescope.analysis.compiles.frames import recompiles
-        from cachescope.frames.compile_rows import RecompileRow
 
         return _frame(recompiles(self.compiles_read[0].rows), RecompileRow)
 
@@ -218,7 +210,6 @@ class Read(Recording):
         >>> texts.loc[texts["name"] == "dynamo_output_graph", "run"].tolist()
         [0, 1, 2]
         """
-        from cachescope.frames.compile_rows import RecordedText
         from cachescope.readers.logs.second_pass import recorded_texts
 
         texts, _ = recorded_texts(self.tables.runs.rows, self.tables.stamps, compile_id)
@@ -226,7 +217,6 @@ class Read(Recording):
 
     def locks(self) -> pd.DataFrame:
         """One row per lock file: whether a process holds it now. Each lock is tried, and released at once."""
-        from cachescope.frames.linked_rows import LockRow
         from cachescope.readers.directory.lock_state import locks_of
 
         return _frame(locks_of(self.tables.entries.rows), LockRow)

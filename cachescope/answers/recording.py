@@ -16,8 +16,11 @@ from cachescope.analysis.verdicts.misses import Candidate, Miss, changes_of, mis
 from cachescope.analysis.verdicts.since_baseline import ChangedSince, changed_since
 from cachescope.collector import all_is_kept, no_collections
 from cachescope.components import Detail
-from cachescope.frames.answer_rows import CauseRow, MissRow
+from cachescope.frames.answer_rows import CauseRow, MissRow, RankDifference
+from cachescope.frames.checks import FalseHit
+from cachescope.frames.compile_rows import CompileRow, PhaseRow, SymbolRow
 from cachescope.frames.directory_rows import EntryRow
+from cachescope.frames.linked_rows import DuplicateRow, LinkRow, OrphanRow, PastMiss, RemovableRow
 from cachescope.frames.recorded_rows import LookupRow, ProblemRow, RunRow
 from cachescope.table import Table, tabled
 from cachescope.terms import VLLM, VLLM_KINDS
@@ -31,12 +34,8 @@ if TYPE_CHECKING:
     from cachescope.analysis.what_if.replay import Replay
     from cachescope.analysis.what_if.sensitivity import SafetyOfFields
     from cachescope.answers.facts import Facts
-    from cachescope.frames.answer_rows import RankDifference
-    from cachescope.frames.checks import FalseHit
-    from cachescope.frames.compile_rows import CompileRow, PhaseRow, SymbolRow
     from cachescope.frames.context_rows import ContextRow
     from cachescope.frames.device_rows import DeviceRow
-    from cachescope.frames.linked_rows import DuplicateRow, LinkRow, OrphanRow, PastMiss, RemovableRow
     from cachescope.frames.replay_rows import CauseSaving, EvidenceRow, SensitivityRow
     from cachescope.frames.vllm import FolderRow
     from cachescope.readers.assemble import Tables
@@ -155,7 +154,6 @@ class Recording:
     def linked(self) -> Table[LinkRow]:
         """The references between files of cache directories."""
         from cachescope.analysis.directory.links import link_rows
-        from cachescope.frames.linked_rows import LinkRow
 
         tables = self.tables
         read = (tables.entries.rows, tables.autotune.rows, tables.contexts.rows)
@@ -165,7 +163,6 @@ class Recording:
     def orphaned(self) -> Table[OrphanRow]:
         """The files that nothing refers to, or that refer to something that is gone."""
         from cachescope.analysis.directory.unused import orphan_rows
-        from cachescope.frames.linked_rows import OrphanRow
 
         return Table(OrphanRow, orphan_rows(self.tables.entries.rows, self.linked.rows))
 
@@ -173,7 +170,6 @@ class Recording:
     def removed_unnoticed(self) -> Table[RemovableRow]:
         """The files that can go without a later process noticing."""
         from cachescope.analysis.directory.unused import removable_rows
-        from cachescope.frames.linked_rows import RemovableRow
 
         return Table(RemovableRow, removable_rows(self.tables.entries.rows, self.orphaned.rows))
 
@@ -181,7 +177,6 @@ class Recording:
     def duplicated(self) -> Table[DuplicateRow]:
         """The groups of files of which one would be enough."""
         from cachescope.analysis.directory.same_key import duplicate_rows
-        from cachescope.frames.linked_rows import DuplicateRow
 
         return Table(DuplicateRow, duplicate_rows(self.tables.entries.rows))
 
@@ -247,7 +242,6 @@ class Recording:
     def missed_before(self) -> Table[PastMiss]:
         """The misses that a directory shows without a log."""
         from cachescope.analysis.directory.past_misses import past_misses
-        from cachescope.frames.linked_rows import PastMiss
 
         history = self.history
         compared = self.generated_code, self.kernel_binaries
@@ -257,7 +251,6 @@ class Recording:
     def suspected(self) -> Table[FalseHit]:
         """Keys that seem to stand for more than one thing."""
         from cachescope.analysis.directory.false_hits import false_hits
-        from cachescope.frames.checks import FalseHit
 
         tables = self.tables
         rows = (self.settled.rows, tables.entries.rows, tables.runs.rows, tables.contexts.rows)
@@ -272,7 +265,6 @@ class Recording:
     def phases_read(self) -> tuple[Table[PhaseRow], list[ProblemRow]]:
         """The phases, and what could not be read for them."""
         from cachescope.analysis.phases.frame import read_phases
-        from cachescope.frames.compile_rows import PhaseRow
 
         if self.tables.phases is not None:
             return self.tables.phases, []
@@ -291,7 +283,6 @@ class Recording:
         self, runs: Iterable[RunRow], lookups: Iterable[LookupRow]
     ) -> tuple[Table[CompileRow], Table[SymbolRow], list[ProblemRow]]:
         from cachescope.analysis.compiles.frames import read_compiles
-        from cachescope.frames.compile_rows import CompileRow, SymbolRow
 
         compiles, symbols, problems = read_compiles(runs, self.tables.stamps, lookups)
         return Table(CompileRow, compiles), Table(SymbolRow, symbols), problems
@@ -329,8 +320,6 @@ class Recording:
     @cached_property
     def differing_ranks(self) -> Table[RankDifference]:
         """The fields in which some ranks of a job differ from the majority."""
-        from cachescope.frames.answer_rows import RankDifference
-
         tables = self.tables
         if len({run.rank for run in tables.runs.rows if run.rank is not None}) < 2:
             return Table(RankDifference, [])
@@ -422,7 +411,7 @@ class Recording:
         """The rows by their ids."""
         from cachescope.answers.facts import Facts
 
-        return Facts(self)
+        return Facts(self.tables, lambda: self.shown, lambda: self.missed, lambda: self.explained)
 
 
 def _source_of(file: EntryRow) -> str | None:

@@ -13,13 +13,12 @@ from cachescope.cli.output import write_answer
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("paths", nargs="+", metavar="PATH", help="a snapshot, or what explain reads")
     parser.add_argument(
         "--schema",
         metavar="FILE",
         help='which forms count, as JSON: {"runtime_context": true, "compile_context": {"runtime": true}}',
     )
-    add_source_arguments(parser)
+    add_source_arguments(parser, "a snapshot, or what explain reads")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -14,13 +14,12 @@ from cachescope.errors import NotFoundError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("paths", nargs="*", metavar="PATH", help="a snapshot, or what explain reads")
     parser.add_argument(
         "--measure",
         action="store_true",
         help="measure copy bandwidth and matmul rates of this machine's GPUs with torch's own benchmarking",
     )
-    add_source_arguments(parser)
+    add_source_arguments(parser, "a snapshot, or what explain reads", nargs="*")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -14,13 +14,12 @@ from cachescope.cli.output import write_answer
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("paths", nargs="+", metavar="PATH", help="what to read")
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--key", help="only the last miss of this key (its beginning is enough)")
     which.add_argument("--lookup", type=int, metavar="N", help="only this lookup")
     parser.add_argument("--causes", type=how_many, default=10, metavar="N", help="causes to show (10)")
     add_baseline_argument(parser)
-    add_source_arguments(parser)
+    add_source_arguments(parser, "what to read")
 
 
 def run(args: argparse.Namespace) -> int:

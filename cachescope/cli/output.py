@@ -11,7 +11,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from cachescope.errors import CachescopeError
 from cachescope.version import __version__
@@ -67,8 +67,9 @@ def write_lines(lines: Sequence[Line], redaction: Redaction | None = None) -> No
     from cachescope.report.layout import laid_out
 
     if redaction is not None:
-        texts: list[Any] = redaction([[line.text, line.right] for line in lines])
-        lines = [line.with_texts(*text) for line, text in zip(lines, texts, strict=True)]
+        from dataclasses import replace
+
+        lines = [replace(line, text=redaction(line.text), right=redaction(line.right)) for line in lines]
     width = shutil.get_terminal_size((100, 24)).columns if sys.stdout.isatty() else 100
     rows = list(laid_out(lines, min(width, 120)))
     if not _is_coloured():

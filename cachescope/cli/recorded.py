@@ -17,11 +17,10 @@ from cachescope.errors import NotFoundError
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("compile", metavar="COMPILE", help="the compile, as 0/0")
-    parser.add_argument("paths", nargs="+", metavar="PATH", help="what to read")
     parser.add_argument(
         "--show", metavar="NAME", help="print the texts of this name, equal ones of several runs once"
     )
-    add_source_arguments(parser)
+    add_source_arguments(parser, "what to read")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -16,12 +16,11 @@ from cachescope.wording import file_size, harmless
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("paths", nargs="+", metavar="PATH", help="what to read")
     how = parser.add_mutually_exclusive_group(required=True)
     how.add_argument("-o", "--output", metavar="FILE.html", help="where to write it")
     how.add_argument("--markdown", action="store_true", help="print the answer as Markdown")
     add_baseline_argument(parser)
-    add_source_arguments(parser)
+    add_source_arguments(parser, "what to read")
 
 
 def run(args: argparse.Namespace) -> int:

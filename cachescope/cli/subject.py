@@ -12,9 +12,8 @@ from cachescope.cli.output import redaction_of, write_answer, write_lines
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("paths", nargs="+", metavar="PATH", help="what to read")
     parser.add_argument("--markdown", action="store_true", help="print it as Markdown")
-    add_source_arguments(parser)
+    add_source_arguments(parser, "what to read")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -14,13 +14,12 @@ from cachescope.cli.output import redaction_of, write_answer, write_file
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("paths", nargs="+", metavar="PATH", help="what to read")
     parser.add_argument(
         "--perfetto",
         metavar="FILE",
         help="also write what each process did when, for ui.perfetto.dev, chrome://tracing, speedscope",
     )
-    add_source_arguments(parser)
+    add_source_arguments(parser, "what to read")
 
 
 def run(args: argparse.Namespace) -> int:

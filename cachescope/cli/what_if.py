@@ -14,7 +14,6 @@ from cachescope.cli.output import write_answer
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("paths", nargs="+", metavar="PATH", help="what to read")
     parser.add_argument(
         "--without",
         action="append",
@@ -26,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--schema", metavar="FILE.json", help='{"runtime_context": …, "compile_context": …, "without": […]}'
     )
     parser.add_argument("--sensitivity", action="store_true", help="also rank the fields")
-    add_source_arguments(parser)
+    add_source_arguments(parser, "what to read")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -34,12 +33,7 @@ def run(args: argparse.Namespace) -> int:
     from cachescope.keys.key_schema import KeySchema, key_schema
     from cachescope.report.as_json import rows_object
     from cachescope.report.layout import parted
-    from cachescope.report.what_if_forms import (
-        saving_lines,
-        sensitivity_lines,
-        what_if_lines,
-        what_if_object,
-    )
+    from cachescope.report.what_if_forms import saving_lines, sensitivity_lines, what_if_lines, what_if_object
 
     given = None if args.schema is None else read_schema(args.schema, KeySchema.from_json)
     schema = key_schema(given, args.without)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os.path
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import PurePath
 from typing import Final
 
+from cachescope.answers.directory import size_of
 from cachescope.figures.canvas import DATES, axis_title, canvas, count_axis, empty, legend_room, note
-from cachescope.figures.folding import Files, Folder, folded_entries
 from cachescope.figures.palette import DAMAGED, GREY, KIND_COLOURS, text_on, theme
 from cachescope.figures.picture import Picture
 from cachescope.figures.texts import hover, plain, shown
@@ -44,25 +44,21 @@ def entry_sizes(entries: Sequence[EntryRow], *, dark: bool = False) -> Picture:
     dark : bool
         For a dark background.
     """
-    kinds = folded_entries(entries, _MOST_FOLDERS, _MOST_FILES)
-    total = sum(kind.files.size_bytes for kind in kinds)
+    total = size_of(entries)
     if not total:
-        return empty("All files are empty: there is no size to show." if kinds else NO_FILES, dark)
+        return empty("All files are empty: there is no size to show." if entries else NO_FILES, dark)
     hover_text = hover(f"{plural(len(entries), 'file')}, {file_size(total)}")
     label = f"<b>all files</b>  {file_size(total)}"
     boxes = [_Box("all", "", label, total, hover_text, "rgba(128,128,128,0.15)")]
-    for number, kind in enumerate(kinds):
-        colour = KIND_COLOURS.get(kind.kind, GREY)
-        size = kind.files.size_bytes
-        box = f"kind {number}"
-        files = f"{plural(kind.files.count, 'file')}, {file_size(size)}"
-        hover_text = hover(kind.kind, ENTRY_KINDS.get(kind.kind), files)
-        boxes.append(
-            _Box(box, "all", f"<b>{shown(kind.kind)}</b>  {file_size(size)}", size, hover_text, colour)
-        )
-        for place, folder in enumerate(kind.largest):
-            _add_folder(boxes, f"{box} {place}", box, folder, colour)
-        _add_others(boxes, f"{box} rest", box, kind.others)
+    for number, (kind, rows) in enumerate(_largest_first((row.cache, row) for row in entries)):
+        colour = KIND_COLOURS.get(kind, GREY)
+        size, box = size_of(rows), f"kind {number}"
+        hover_text = hover(kind, ENTRY_KINDS.get(kind), f"{plural(len(rows), 'file')}, {file_size(size)}")
+        boxes.append(_Box(box, "all", f"<b>{shown(kind)}</b>  {file_size(size)}", size, hover_text, colour))
+        folders = _largest_first((row.path.rpartition("/")[0], row) for row in rows)
+        for place, (folder, files) in enumerate(folders[:_MOST_FOLDERS]):
+            _add_folder(boxes, f"{box} {place}", box, folder, files, colour)
+        _add_others(boxes, f"{box} rest", box, [row for _, files in folders[_MOST_FOLDERS:] for row in files])
     look = theme(dark)
     figure = canvas(dark, 520, margin={"l": 4, "r": 4, "t": 4, "b": 4})
     figure.add(
@@ -106,17 +102,24 @@ class _Box:
     entry: int | None = None
 
 
-def _add_folder(boxes: list[_Box], box: str, parent: str, folder: Folder, colour: str) -> None:
-    if folder.files.count == 1:
+def _largest_first(files: Iterable[tuple[str, EntryRow]]) -> list[tuple[str, list[EntryRow]]]:
+    """Files by their kinds or folders, the largest first."""
+    return sorted(by_key(files).items(), key=lambda one: (-size_of(one[1]), one[0]))
+
+
+def _add_folder(
+    boxes: list[_Box], box: str, parent: str, folder: str, rows: list[EntryRow], colour: str
+) -> None:
+    if len(rows) == 1:
         # A folder for one file adds nothing to the file.
-        _add_files(boxes, parent, folder.largest, colour)
+        _add_files(boxes, parent, rows, colour)
         return
-    size = folder.files.size_bytes
-    below = _below(folder.path, folder.largest[0].root or "")
-    hover_text = hover(below, f"{plural(folder.files.count, 'file')}, {file_size(size)}")
+    rows.sort(key=lambda row: (-(row.size_bytes or 0), row.entry))
+    size, below = size_of(rows), _below(folder, rows[0].root or "")
+    hover_text = hover(below, f"{plural(len(rows), 'file')}, {file_size(size)}")
     boxes.append(_Box(box, parent, shown(PurePath(below).name, 18), size, hover_text, colour))
-    _add_files(boxes, box, folder.largest, colour)
-    _add_others(boxes, f"{box} rest", box, folder.others)
+    _add_files(boxes, box, rows[:_MOST_FILES], colour)
+    _add_others(boxes, f"{box} rest", box, rows[_MOST_FILES:])
 
 
 def _add_files(boxes: list[_Box], box: str, rows: Sequence[EntryRow], colour: str) -> None:
@@ -129,12 +132,15 @@ def _add_files(boxes: list[_Box], box: str, rows: Sequence[EntryRow], colour: st
         boxes.append(_Box(entry, box, label, size, hover_text, DAMAGED if damaged else colour, row.entry))
 
 
-def _add_others(boxes: list[_Box], box: str, parent: str, others: Files) -> None:
-    if others.count:
-        size, damaged = file_size(others.size_bytes), f"{others.damaged} damaged" if others.damaged else None
-        hover_text = hover(f"{plural(others.count, 'file')} that are smaller, {size}", damaged)
-        label = f"{others.count:,} smaller, {size}"
-        boxes.append(_Box(box, parent, label, others.size_bytes, hover_text, _FOLDED))
+def _add_others(boxes: list[_Box], box: str, parent: str, others: Sequence[EntryRow]) -> None:
+    if others:
+        size, damaged = file_size(size_of(others)), sum(row.status == "damaged" for row in others)
+        hover_text = hover(
+            f"{plural(len(others), 'file')} that are smaller, {size}",
+            f"{damaged} damaged" if damaged else None,
+        )
+        label = f"{len(others):,} smaller, {size}"
+        boxes.append(_Box(box, parent, label, size_of(others), hover_text, _FOLDED))
 
 
 def _file_label(row: EntryRow) -> str:

@@ -1,4 +1,4 @@
-"""Many things on few marks: of many, runs that went alike share a row, and files a box. None is left out."""
+"""Many runs on few rows: those that went alike share one. None is left out."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from cachescope.figures.texts import run_labels, shown
-from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import RunRow
 from cachescope.grouping import by_key
 from cachescope.wording import plural, rank_names
@@ -77,53 +76,3 @@ def _name(group: Sequence[int], rows: Mapping[int, RunRow]) -> str:
     label = labels.pop() if len(labels) == 1 else None
     told = f"ranks {rank_names(ranks)}" if ranks else label or rank_names(group)
     return f"{len(group)} runs · {told}"
-
-
-@dataclass(frozen=True, slots=True)
-class Files:
-    """Files that share a box: their number, their total size, and the number of damaged ones."""
-
-    count: int
-    size_bytes: int
-    damaged: int
-
-    @classmethod
-    def of(cls, rows: Sequence[EntryRow]) -> Files:
-        """Some files together."""
-        sizes = sum(row.size_bytes or 0 for row in rows)
-        return cls(len(rows), sizes, sum(row.status == "damaged" for row in rows))
-
-
-@dataclass(frozen=True, slots=True)
-class Folder:
-    """A folder: all of its files, the largest, and the others."""
-
-    path: str
-    files: Files
-    largest: Sequence[EntryRow]
-    others: Files
-
-
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """A kind of files: all of them, the largest folders, and the files of the others."""
-
-    kind: str
-    files: Files
-    largest: Sequence[Folder]
-    others: Files
-
-
-def folded_entries(entries: Iterable[EntryRow], most_folders: int, most_files: int) -> list[Kind]:
-    """Entries by kind and folder, the largest first."""
-    found = []
-    for kind, of_kind in by_key((row.cache, row) for row in entries).items():
-        folders = []
-        for path, rows in by_key((row.path.rpartition("/")[0], row) for row in of_kind).items():
-            rows.sort(key=lambda row: (-(row.size_bytes or 0), row.entry))
-            folders.append(Folder(path, Files.of(rows), rows[:most_files], Files.of(rows[most_files:])))
-        folders.sort(key=lambda folder: (-folder.files.size_bytes, folder.path))
-        left = {folder.path for folder in folders[most_folders:]}
-        others = [row for row in of_kind if row.path.rpartition("/")[0] in left] if left else []
-        found.append(Kind(kind, Files.of(of_kind), folders[:most_folders], Files.of(others)))
-    return sorted(found, key=lambda one: (-one.files.size_bytes, one.kind))

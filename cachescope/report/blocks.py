@@ -1,19 +1,20 @@
 """The blocks of which every answer is made: plain data, which terminal, notebook, page, panes and Markdown render.
 
+Of a table the columns make cells that show a text, and are sorted and copied by a value.
 A line of text is one (`layout.Line`). Texts are whole here, within bounds; they are shortened when shown. What leaves
 something out says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any, Final, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from operator import attrgetter
+from typing import Any, Final, Literal, TypeVar
 
 from cachescope.json_types import JsonObject
 from cachescope.report.layout import Line
-from cachescope.report.tables import Cell, Column, Kind
-from cachescope.wording import and_more, file_size, harmless
+from cachescope.wording import and_more, duration, file_size, file_time, harmless, percent
 
 T = TypeVar("T")
 Hiding = Callable[[Any, str], Any]
@@ -26,6 +27,72 @@ LONGEST: Final = 20_000
 MOST_ROWS: Final = 300
 _DIFF_LINES: Final = 120
 _DIFF_LINE: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Sorted:
+    """A cell that shows a text, and is sorted and copied by a number: a share, or one with a unit."""
+
+    text: str
+    value: float
+    unit: Literal["", "ns", "B", "UTC"] = ""
+    """``UTC`` is a moment, in nanoseconds since 1970."""
+
+
+Cell = str | int | float | Sorted | None
+
+
+def cell_text(cell: Cell) -> str:
+    """What a cell shows."""
+    return "–" if cell is None else cell.text if isinstance(cell, Sorted) else str(cell)
+
+
+Kind = Literal["text", "word", "code", "number", "name", "long", "key"]
+"""``word`` stays on one line, ``code`` is code, ``long`` opens if it is long, ``name`` is a number that names something, ``key`` is cut at the edge."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column with its cells: a field of the rows, or what is made of a row.
+
+    An optional one is left out of a table in which it has no value.
+    """
+
+    title: str
+    kind: Kind
+    of: str | Callable[[Any], Cell]
+    is_optional: bool = False
+    colours: Mapping[str, str] = field(default_factory=dict)
+    """Of texts, the colour of a mark beside them."""
+
+    @property
+    def cell(self) -> Callable[[Any], Cell]:
+        """What makes its cell of a row."""
+        return attrgetter(self.of) if isinstance(self.of, str) else self.of
+
+    def has_values(self, rows: Iterable[Any]) -> bool:
+        """Whether it has something to show."""
+        return any(cell not in (None, "") for cell in map(self.cell, rows))
+
+
+def timed(ns: int | None) -> Sorted | None:
+    """A time as people write it."""
+    return None if ns is None else Sorted(duration(ns), ns, "ns")
+
+
+def sized(count: int | None) -> Sorted | None:
+    """A size as people write it."""
+    return None if count is None else Sorted(file_size(count), count, "B")
+
+
+def shared(share: float | None) -> Sorted | None:
+    """A share as people write it."""
+    return None if share is None else Sorted(percent(share), share)
+
+
+def written(ns: int | None) -> Sorted | None:
+    """A moment as people write it."""
+    return Sorted(file_time(ns), ns, "UTC") if ns else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,24 +230,6 @@ class Page:
     sections: tuple[Section, ...]
 
 
-def first_of(
-    rows: Sequence[T], what: str, all_of_them: str, most: int = MOST_ROWS
-) -> tuple[tuple[T, ...], str]:
-    """The first rows, and a sentence on what was cut and where all of them are.
-
-    Examples
-    --------
-    >>> first_of([1, 2, 3], "misses by time lost", "scope.misses", most=2)
-    ((1, 2), 'The first 2 of 3 misses by time lost; scope.misses has all.')
-    >>> first_of([1], "misses by time lost", "scope.misses")
-    ((1,), '')
-    """
-    kept = tuple(rows[:most])
-    if len(kept) == len(rows):
-        return kept, ""
-    return kept, cut_note(len(kept), len(rows), what, all_of_them)
-
-
 def cut_note(kept: int, every: int, what: str, all_of_them: str) -> str:
     """The note on how many are shown, and where all are."""
     return f"The first {kept:,} of {every:,} {what}; {all_of_them} has all."
@@ -243,7 +292,8 @@ def table(
     >>> [head.title for head in found.heads], found.rows, found.note
     (['Run'], ((0,),), 'The first 1 of 2 runs; scope.runs has all.')
     """
-    kept, note = first_of(rows, what, all_of_them, most)
+    kept = rows[:most]
+    note = "" if len(kept) == len(rows) else cut_note(len(kept), len(rows), what, all_of_them)
     shown = [one for one in columns if not one.is_optional or one.has_values(kept)]
     heads = tuple(Head(one.title, one.kind) for one in shown)
     return Table(name, heads, tuple(tuple(one.cell(row) for one in shown) for row in kept), note)

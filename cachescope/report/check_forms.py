@@ -18,14 +18,7 @@ from cachescope.report.as_json import hit_rates_object, plain_rows
 from cachescope.report.html import Reprs
 from cachescope.report.layout import Line, parted
 from cachescope.report.page.markdown import markdown_of
-from cachescope.wording import (
-    and_more,
-    duration,
-    harmless_cut,
-    harmless_line,
-    plural,
-    without_commands,
-)
+from cachescope.wording import and_more, duration, harmless_cut, harmless_line, plural, without_commands
 
 _CAUSES_SHOWN: Final = 20
 _TITLES: Final = {

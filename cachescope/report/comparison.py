@@ -22,7 +22,7 @@ from cachescope.report.contexts import difference_line
 from cachescope.report.explanation import change_lines
 from cachescope.report.html import Reprs
 from cachescope.report.json_text import values_of
-from cachescope.report.layout import Line, parted, rest
+from cachescope.report.layout import Line, firsts, parted, rest
 from cachescope.terms import AUTOTUNE, BEST_CONFIG, FXGRAPH
 from cachescope.wording import SHORT_KEY, listed, plural, short_key
 
@@ -127,8 +127,7 @@ def _difference_lines(found: Difference, sides: Iterable[str]) -> list[Line]:
         elif len(changes) == 1:
             title = shown.pop(0).text
         lines += [Line(), Line(f"{number}  {title}", style="bold", right=plural(len(pairs), "key")), *shown]
-        lines += [Line(_pair_text(pair), 3, "dim") for pair in pairs[:_FEW]]
-        lines += rest(len(pairs) - _FEW, "key")
+        lines += firsts((Line(_pair_text(pair), 3, "dim") for pair in pairs), _FEW, "key")
     if found.unknown:
         lines += [Line(), Line("differ, and their hash details were not recorded:", style="bold")]
         lines += [Line(_pair_text(pair), 3, "dim") for pair in found.unknown[:_FEW]]
@@ -256,9 +255,7 @@ def _context_lines(rows: Iterable[FormDifference]) -> Iterator[Line]:
     forms = list(dict.fromkeys(row.form for row in known))
     title = f"contexts differ in {', '.join(forms)}" if forms else "contexts: nothing that is known differs"
     yield Line(title, style="bold")
-    for row in known[:_SHOWN]:
-        yield Line(difference_line(row), 3)
-    yield from rest(len(known) - _SHOWN)
+    yield from firsts((Line(difference_line(row), 3) for row in known), _SHOWN)
     undecided = [row.form for row in rows if row.status == "unknown"]
     if undecided:
         yield Line(f"not known whether {', '.join(undecided)} differ", 3, "dim")

@@ -15,9 +15,8 @@ from cachescope.frames.sharing_rows import FormDifference, GroupRow, IsolationKe
 from cachescope.json_types import JsonObject
 from cachescope.keys import IsolationSchema
 from cachescope.report.as_json import rows_object
-from cachescope.report.blocks import Block, table
-from cachescope.report.layout import Line, parted, rest
-from cachescope.report.tables import Column
+from cachescope.report.blocks import Block, Column, table
+from cachescope.report.layout import Line, firsts, parted, rest
 from cachescope.wording import clock, date, listed, plural, rank_names, short
 
 NO_CONTEXT: Final = "No context was read: neither a snapshot (cachescope capture) nor a run whose hash details say what it was keyed by."
@@ -131,11 +130,8 @@ def _pair(read: Recording, pair: PairRow) -> Iterator[Line]:
         outcome = f"{', '.join(pair.differing)} {verb}{undecided}"
     yield Line(f"{before} and {after}: {outcome}", style="bold")
     changed, folded = folded_differences(known_differences(read, before, after))
-    for row in changed[:_FIELDS_SHOWN]:
-        yield Line(difference_line(row), 3)
-    yield from rest(len(changed) - _FIELDS_SHOWN)
-    for text in folded:
-        yield Line(text, 3)
+    yield from firsts((Line(difference_line(row), 3) for row in changed), _FIELDS_SHOWN)
+    yield from (Line(text, 3) for text in folded)
 
 
 def side_by_side_blocks(read: Recording, runs: Collection[int] | None = None) -> Iterator[Block]:

@@ -16,7 +16,7 @@ from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.linked_rows import DuplicateRow, LockRow, OrphanRow, RemovableRow
 from cachescope.grouping import by_key
 from cachescope.report.blocks import Numbers
-from cachescope.report.layout import Line, first_items, parted, rest, titled
+from cachescope.report.layout import Line, first_items, firsts, parted, titled
 from cachescope.report.why_missed import problem_lines
 from cachescope.terms import CACHES, HASH, SHIPPED, UNREADABLE
 from cachescope.wording import duration, file_size, file_time, harmless, listed, plural, short
@@ -117,9 +117,8 @@ def _duplicates(duplicates: Sequence[DuplicateRow]) -> Iterator[Line]:
 
 def _by_reason(rows: Sequence[OrphanRow] | Sequence[RemovableRow], where: str) -> Iterator[Line]:
     counts = Counter((row.cache, _ANY_KEY.sub("", row.reason)) for row in rows)
-    for (cache, reason), count in counts.most_common(_SHOWN):
-        yield Line(f"{count} {cache}: {reason}", 3, hang=2)
-    yield from rest(len(counts) - _SHOWN, where=where)
+    lines = (Line(f"{count} {cache}: {reason}", 3, hang=2) for (cache, reason), count in counts.most_common())
+    yield from firsts(lines, _SHOWN, where=where)
 
 
 def _locks(rows: Sequence[LockRow] | None) -> Iterator[Line]:
@@ -130,9 +129,7 @@ def _locks(rows: Sequence[LockRow] | None) -> Iterator[Line]:
     free = len(rows) - len(held) - unknown
     undecided = f", {unknown} not known" if unknown else ""
     yield Line(f"{plural(len(rows), 'lock')}: {len(held)} held, {free} free{undecided}", style="bold")
-    for row in held[:_SHOWN]:
-        yield Line(row.path, 3, whole=True)
-    yield from rest(len(held) - _SHOWN, where="--json lists all")
+    yield from firsts((Line(row.path, 3, whole=True) for row in held), _SHOWN, where="--json lists all")
 
 
 def entry_numbers(

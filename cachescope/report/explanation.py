@@ -9,10 +9,9 @@ from typing import Final
 from cachescope.analysis.differences import FieldChange
 from cachescope.answers import explanation as answer
 from cachescope.grouping import by_key
-from cachescope.report.blocks import Block, Diff, bounded, diff_lines, table
+from cachescope.report.blocks import Block, Column, Diff, bounded, diff_lines, table
 from cachescope.report.html import Reprs
 from cachescope.report.layout import Line, rest, unwrapped
-from cachescope.report.tables import Column
 from cachescope.wording import harmless, listed
 
 _FIELDS_SHOWN: Final = 8

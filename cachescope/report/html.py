@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from hashlib import sha256
 from html import escape
 from itertools import groupby
@@ -15,17 +16,18 @@ from cachescope.report.blocks import (
     LONGEST,
     Block,
     CardText,
+    Cell,
     Diff,
     Fold,
     Group,
     Head,
     Numbers,
+    Sorted,
     Table,
     WorkItems,
     shortened,
 )
 from cachescope.report.layout import Line, wrapped
-from cachescope.report.tables import Cell, Sorted
 from cachescope.wording import file_size, harmless_cut
 
 STYLE = "font-family: var(--jp-ui-font-family, sans-serif); line-height: 1.5; max-width: 60em"
@@ -111,7 +113,7 @@ def _shortened(line: Line) -> Line:
         return line
     # Two spaces separate a number from its title.
     text = "\u2002".join(shortened(part, _SENTENCE) for part in line.text.split("  "))
-    return line.with_texts(text, shortened(line.right, _CELL))
+    return replace(line, text=text, right=shortened(line.right, _CELL))
 
 
 def _fold(title: str, inner: str, anchor: str = "") -> str:

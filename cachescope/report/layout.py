@@ -42,15 +42,20 @@ class Line:
     alike: int = 0
     label: str = ""
 
-    def with_texts(self, text: str, right: str) -> Line:
-        """The same line with other texts."""
-        return replace(self, text=text, right=right)
-
 
 def rest(count: int, what: str = "", where: str = "", indent: int = 3, style: str = "dim") -> Iterator[Line]:
     """The line below the first of many, which says how many more there are; nothing if all are shown."""
     if count > 0:
         yield Line(and_more(count, what, where), indent, style)
+
+
+def firsts(
+    lines: Iterable[Line], most: int, what: str = "", where: str = "", indent: int = 3, style: str = "dim"
+) -> Iterator[Line]:
+    """The first of many lines, and how many more there are."""
+    every = list(lines)
+    yield from every[:most]
+    yield from rest(len(every) - most, what, where, indent, style)
 
 
 def parted(parts: Iterable[Iterable[Line]]) -> Iterator[Line]:
@@ -79,7 +84,9 @@ def laid_out(lines: Iterable[Line], width: int) -> Iterator[tuple[str, str]]:
     """The lines wrapped to a width, each row with its style; no row controls a terminal or commands a CI system."""
     for line in lines:
         text = f"{line.label:<{line.hang}}{line.text}" if line.label else line.text
-        for row in _rows(line.with_texts(harmless_cut(text), harmless_cut(line.right, width)), width):
+        for row in _rows(
+            replace(line, text=harmless_cut(text), right=harmless_cut(line.right, width)), width
+        ):
             yield without_commands(row.rstrip().replace("\n", "\\n")), line.style
 
 

@@ -15,7 +15,7 @@ from cachescope.report.as_json import plain_rows, rows_object
 from cachescope.report.entry_table import BESIDE_NAMES
 from cachescope.report.explanation import change_lines
 from cachescope.report.html import CODE_STYLE, Reprs, answer_html, safe
-from cachescope.report.layout import Line, parted, rest, titled
+from cachescope.report.layout import Line, firsts, parted, rest, titled
 from cachescope.terms import AUTOTUNE
 from cachescope.verdict_kinds import KINDS
 from cachescope.wording import duration, file_size, file_time, plural
@@ -113,10 +113,8 @@ def _file_lines(one: answer.OneEntry) -> Iterator[Line]:
 
 def _link_lines(one: answer.OneEntry, where: str) -> Iterator[Line]:
     mine = {file.entry for file in one.rows(EntryRow)}
-    texts = list(dict.fromkeys(_link(one, link, mine) for link in one.rows(LinkRow)))
-    for text in texts[:_SHOWN]:
-        yield Line(text, 3, hang=2)
-    yield from rest(len(texts) - _SHOWN, where=where, style="")
+    texts = dict.fromkeys(_link(one, link, mine) for link in one.rows(LinkRow))
+    yield from firsts((Line(text, 3, hang=2) for text in texts), _SHOWN, where=where, style="")
 
 
 def _link(one: answer.OneEntry, link: LinkRow, mine: set[int]) -> str:

@@ -6,7 +6,7 @@ from typing import Final
 
 from cachescope.answers.preflight import PreflightAnswer
 from cachescope.json_types import JsonObject
-from cachescope.report.layout import Line, rest
+from cachescope.report.layout import Line, firsts
 from cachescope.report.why_missed import answer_lines
 from cachescope.wording import duration, listed, plural
 
@@ -30,9 +30,8 @@ def preflight_lines(answer: PreflightAnswer) -> list[Line]:
     lines += answer_lines(answer.read, runs)
     if answer.not_known:
         lines += [Line(), Line(f"not known of {plural(answer.counts['not_known'], 'lookup')}:")]
-        for reason, count in answer.not_known[:_REASONS]:
-            lines.append(Line(reason, 2, right=f"{count}"))
-        lines += rest(len(answer.not_known) - _REASONS, "reason", "--json lists all", indent=2)
+        reasons = (Line(reason, 2, right=f"{count}") for reason, count in answer.not_known)
+        lines += firsts(reasons, _REASONS, "reason", "--json lists all", indent=2)
     return lines
 
 

@@ -1,4 +1,4 @@
-"""Hit rates, as numbers and as a table: for the page, the explorer and Markdown."""
+"""Hit rates, as numbers, as a table, and over time where starts are a day or a commit apart."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from cachescope.analysis.rates import grouped, rates
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.recording import Recording
 from cachescope.answers.summary import compile_time, predicted_lookups, seen_text
+from cachescope.answers.trend import day_of, is_spread, trend_rows
 from cachescope.figures.folding import folded_runs
-from cachescope.report.blocks import Table, table
-from cachescope.report.tables import Column, shared, timed
+from cachescope.figures.rates import trend
+from cachescope.report.blocks import MOST_ROWS, Block, Column, Drawing, Table, shared, table, timed
 from cachescope.wording import percent
 
 
@@ -50,3 +51,20 @@ def rates_table(scope: Recording) -> Table:
     )
     source = 'scope.hit_rates(by=["run", "cache"])'
     return table("Hit rates by run and cache", columns, rows, "runs and caches", source)
+
+
+def trend_blocks(read: Recording, most: int = MOST_ROWS) -> list[Block]:
+    """How it went day by day and commit by commit; nothing where all is of one day."""
+    columns = (
+        Column("Day", "word", day_of),
+        Column("Commit", "word", "commit", is_optional=True),
+        Column("Starts", "number", "starts"),
+        Column("Hit rate", "number", lambda row: shared(row.hit_rate)),
+        Column("Compiled after misses", "number", lambda row: timed(row.time_lost_ns)),
+        Column("Known avoidable", "number", lambda row: timed(row.avoidable_ns), is_optional=True),
+    )
+    if not is_spread(read):
+        return []
+    rows, name = trend_rows(read, by_day=True), "Over time, the newest first"
+    listed = table(name, columns, rows[::-1], "days and commits", "scope.trend", most)
+    return [Drawing("Day by day and commit by commit", trend, (rows,)), listed]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from cachescope.report.blocks import Block, Fold, Group, Table, shortened
+from cachescope.report.blocks import Block, Fold, Group, Table, cell_text, shortened
 from cachescope.report.layout import Line
-from cachescope.report.tables import cell_text
 
 _CELL = 40
 

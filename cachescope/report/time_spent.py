@@ -20,15 +20,7 @@ from cachescope.answers.time_spent import (
 from cachescope.report.layout import Line, parted, rest
 from cachescope.report.vllm import start_lines
 from cachescope.report.why_missed import problem_lines
-from cachescope.wording import (
-    and_more,
-    duration,
-    harmless_line,
-    listed,
-    percent,
-    plural,
-    rank_names,
-)
+from cachescope.wording import and_more, duration, harmless_line, listed, percent, plural, rank_names
 
 _GUARDS: Final = "guards"
 _PHASES: Final = 3

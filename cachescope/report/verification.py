@@ -14,7 +14,7 @@ from cachescope.locking.lock import CacheLock, Key, LockedFile
 from cachescope.locking.verifying import compile_time_ns, verify_lock
 from cachescope.report.html import Reprs
 from cachescope.report.json_text import values_of
-from cachescope.report.layout import Line, rest
+from cachescope.report.layout import Line, firsts
 from cachescope.terms import CACHES
 from cachescope.wording import duration, file_size, listed, plural
 
@@ -143,9 +143,9 @@ def _listed(rows: Sequence[tuple[str, str]], title: str, style: str = "bold") ->
     """The first of some texts, each with what it says at the right, below a title."""
     if not rows:
         return []
-    more = rest(len(rows) - _SHOWN, where="--json lists all", indent=2, style="")
-    shown = (Line(text, 2, right=right) for text, right in rows[:_SHOWN])
-    return [Line(), Line(title, style=style), *shown, *more]
+    lines = (Line(text, 2, right=right) for text, right in rows)
+    shown = firsts(lines, _SHOWN, where="--json lists all", indent=2, style="")
+    return [Line(), Line(title, style=style), *shown]
 
 
 def _keys(keys: Sequence[Key], title: str) -> list[Line]:

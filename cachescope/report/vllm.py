@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from typing import Final
 
 from cachescope.analysis.vllm.folders import fragments, ranks_apart
@@ -12,7 +11,7 @@ from cachescope.answers.vllm import Started, starts_of_vllm
 from cachescope.answers.vllm_start import VllmStart
 from cachescope.frames.vllm import FolderRow, RankRow, StartRow
 from cachescope.grouping import by_key
-from cachescope.report.layout import Line, parted, rest, titled
+from cachescope.report.layout import Line, firsts, parted, rest, titled
 from cachescope.wording import duration, listed, plural, short
 
 _OUTCOMES: Final = {
@@ -115,9 +114,8 @@ def _sglang_lines(rows: Sequence[FolderRow]) -> Iterator[Line]:
     folders = list(_by_folder(rows).values())
     if folders:
         yield Line(f"SGLang: {plural(len(folders), 'folder')}", style="bold")
-    for row in folders[:_FEW]:
-        yield Line(f"{row.folder}: {row.name_text}", 3, "dim", rows=_ROWS)
-    yield from rest(len(folders) - _FEW, "folder", "see scope.vllm_folders")
+    lines = (Line(f"{row.folder}: {row.name_text}", 3, "dim", rows=_ROWS) for row in folders)
+    yield from firsts(lines, _FEW, "folder", "see scope.vllm_folders")
 
 
 def _again_lines(number: int, changed: tuple[str, ...], folders: Sequence[FolderRow]) -> Iterator[Line]:
@@ -178,9 +176,9 @@ def _left(rows: Sequence[FolderRow], unknown: Sequence[FolderRow]) -> Iterator[L
     # Of each folder those in it of the ranks: ``rank_0_0``, also with a device in a fork.
     ranks = by_key((row.folder, row.path.rpartition(f"{row.folder}/")[2].partition("/")[0]) for row in rows)
     alike = by_key((row.name_text, row.folder + _ranks(ranks[row.folder])) for row in unknown)
-    for text, folders in islice(alike.items(), _FEW):
-        yield Line(f"{listed(folders, _FEW)}: {text}", 0, "dim", rows=_ROWS)
-    yield from rest(len(alike) - _FEW, "reason", "see scope.vllm_folders", 0)
+    texts = (f"{listed(folders, _FEW)}: {text}" for text, folders in alike.items())
+    lines = (Line(text, 0, "dim", rows=_ROWS) for text in texts)
+    yield from firsts(lines, _FEW, "reason", "see scope.vllm_folders", 0)
 
 
 def prospect_lines(found: VllmStart) -> Iterator[Line]:

@@ -14,9 +14,9 @@ from cachescope.answers.summary import counts_text
 from cachescope.frames.replay_rows import CauseSaving, SensitivityRow, WhatIfCause, WhatIfRate
 from cachescope.json_types import JsonObject
 from cachescope.report.as_json import rows_object
+from cachescope.report.blocks import Column, timed
 from cachescope.report.html import Reprs
 from cachescope.report.layout import Line, rest, unwrapped
-from cachescope.report.tables import Column, timed
 from cachescope.terms import VLLM
 from cachescope.wording import SHORT_KEY, duration, listed, percent, plural
 

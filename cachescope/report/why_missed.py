@@ -163,8 +163,8 @@ def _vllm_lines(read: Recording) -> list[Line]:
 def _trend_lines(read: Recording) -> list[Line]:
     if not is_spread(read):
         return []
+    from cachescope.report.rates import trend_blocks
     from cachescope.report.terminal import terminal_lines
-    from cachescope.report.trend import trend_blocks
 
     return terminal_lines(trend_blocks(read, _DAYS_SHOWN))
 

@@ -1,7 +1,9 @@
-"""All lookups, filtered, sorted and folded; only the page that is seen becomes text."""
+"""All lookups, filtered, sorted and folded, and what their columns hold in short; only the page that is seen becomes text."""
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
@@ -14,9 +16,8 @@ from cachescope.answers.read import Read
 from cachescope.figures.palette import OUTCOME_COLOURS
 from cachescope.grouping import by_key
 from cachescope.json_types import JsonObject
-from cachescope.views.column_summaries import distinct, shares, spread
 from cachescope.views.table import Fold, Head, ListedRows, Whole, ordered
-from cachescope.wording import duration, short_key
+from cachescope.wording import duration, harmless_cut, percent, plural, short_key
 
 SEARCHED: Final = ("cache", "compile_id", "function", "cache_key", "outcome", "verdict", "reason")
 """The columns that a text search covers."""
@@ -39,6 +40,10 @@ _HEADS: Final = (
 )
 # Of more values than these, how they spread says more than which they are.
 _MOST_SHARES: Final = 8
+_PARTS: Final = 5
+_FEW: Final = 4
+_BINS: Final = 16
+_LONGEST: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +172,7 @@ class LookupRows(ListedRows):
         if column in ("run", "rank") and len(self.values(column)) > _MOST_SHARES:
             return spread(values, str, log=False)
         if column in ("cache_key", "reason"):
-            return distinct(values)
+            return _distinct(values)
         return shares(values, OUTCOME_COLOURS if column == "outcome" else {})
 
     def _is_below(self, row: Listed) -> bool:
@@ -221,6 +226,59 @@ def _test(name: str, value: object) -> Callable[[Listed], bool]:
         return False
 
     return has_text
+
+
+def _distinct(values: Iterable[Any]) -> JsonObject:
+    """How many values there are; of many, too many to draw."""
+    return _summary(plural(len({*values} - {None}), "value"), "")
+
+
+def shares(values: Iterable[Any], colours: Mapping[str, str]) -> JsonObject:
+    """The commonest values, the others as one part. The part of missing values is left blank."""
+    counts = Counter(values)
+    every, missing = counts.total(), counts.pop(None, 0)
+    ordered = counts.most_common()
+    parts: list[list[Any]] = [
+        [harmless_cut(str(value), _LONGEST), count, colours.get(str(value), "")]
+        for value, count in ordered[:_PARTS]
+    ]
+    if rest := ordered[_PARTS:]:
+        parts.append([plural(len(rest), "other value"), sum(count for _, count in rest), ""])
+    named = [f"{name}: {count:,}" for name, count, _ in parts]
+    said = ", ".join([*named, *([f"none: {missing:,}"] if missing else [])])
+    text = plural(len(ordered), "value")
+    if parts and len(ordered) <= _FEW and isinstance(ordered[0][0], str):
+        # The share first: what is cut is the end.
+        text = f"{percent(parts[0][1] / every)} {parts[0][0]}"
+    elif parts and isinstance(ordered[0][0], int):
+        # Shorter than how many there are, in columns that are narrow.
+        text = _ends(str(min(counts)), str(max(counts)))
+    return _summary(text, said, parts=parts, rows=every)
+
+
+def spread(numbers: Iterable[int | None], text: Callable[[int], str], *, log: bool) -> JsonObject:
+    """How known numbers spread from the smallest to the largest; with `log`, each bar is so many times the last."""
+    every = list(numbers)
+    known = [number for number in every if number is not None]
+    if not known:
+        return _summary("", "none is known")
+    scaled = [math.log(max(number, 1)) for number in known] if log else known
+    low, high = min(scaled), max(scaled)
+    bars = [0] * (_BINS if low < high else 1)
+    for number in scaled:
+        bars[min(int((number - low) / (high - low) * _BINS), _BINS - 1) if low < high else 0] += 1
+    ends = _ends(text(min(known)), text(max(known)))
+    missing = len(every) - len(known)
+    said = f"{len(known):,} from {ends}" + (f", {missing:,} not known" if missing else "")
+    return _summary(ends, said, bars=bars)
+
+
+def _ends(low: str, high: str) -> str:
+    return low if low == high else f"{low} to {high}"
+
+
+def _summary(text: str, said: str, **drawn: Any) -> JsonObject:
+    return {"text": text, "said": said, "parts": [], "bars": [], **drawn}
 
 
 def query(filters: Mapping[str, object], sort: tuple[str, bool]) -> str:

@@ -1,13 +1,14 @@
-"""The pane Overview: what was avoidable, what to fix first, how each run went, what is wrong."""
+"""The pane Overview: what was avoidable, what to fix first, how each run went, when, and what is wrong."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import pandas as pd
 import traitlets
+from traitlets.utils.bunch import Bunch
 
 from cachescope.analysis.rates import grouped, rates
 from cachescope.answers.chosen import Chosen
@@ -17,6 +18,7 @@ from cachescope.columns import frame_of
 from cachescope.figures.canvas import empty
 from cachescope.figures.compile_time import phases
 from cachescope.figures.graph_grid import runs_by_graph
+from cachescope.figures.over_time import timeline
 from cachescope.figures.picture import Picture
 from cachescope.figures.rates import outcomes
 from cachescope.frames.answer_rows import RateRow
@@ -25,18 +27,28 @@ from cachescope.report.blocks import Block, Group
 from cachescope.report.cards import first_cards
 from cachescope.report.layout import Line
 from cachescope.report.page.reading import wrong_blocks
-from cachescope.report.rates import rate_numbers
-from cachescope.report.trend import trend_blocks
+from cachescope.report.rates import rate_numbers, trend_blocks
 from cachescope.report.vllm import vllm_lines
 from cachescope.report.why_missed import answer_lines
-from cachescope.views.controls import Pane, Shows, columns, heading, markup
+from cachescope.views.controls import Pane, Shows, button, columns, heading, markup, row, toggle_buttons
 from cachescope.views.lookup_rows import between
-from cachescope.views.over_time import OverTime
 from cachescope.views.plot import Plot, Tabled, first_number
 from cachescope.views.state import LOOKUPS, WHY, State
 from cachescope.views.widget_base import Control, script
 
-_GRAPHS = ["lookup", "run", "cache", "direction", "compile_id", "function", "outcome"]
+_GRAPHS: Final = ["lookup", "run", "cache", "direction", "compile_id", "function", "outcome"]
+
+
+_CLOCKS: Final = (("Time of day", "wall"), ("Since each run began", "run"))
+_HINT: Final = (
+    "A mark opens Why. Dragging zooms, as do Shift with arrow keys and then Enter;"
+    " with the time of day, every pane then shows that span alone."
+)
+# The clock of the day is the first to be seen if it is no longer than so many of the longest run.
+_FILLED: Final = 3
+_COLUMNS: Final = [
+    "lookup", "run", "time", "end_time", "cache", "compile_id", "function", "outcome", "time_taken_ns",
+]  # fmt: skip
 
 
 class Opens(Control):
@@ -66,6 +78,79 @@ class CardsView(Pane):
     def _open(opened: list[Any], on_open: Callable[[str, int], None]) -> None:
         if len(opened) == 3 and opened[0] in (WHY, LOOKUPS):
             on_open(opened[0], int(opened[1]))
+
+
+class OverTime(Pane):
+    """The timeline, with its clock."""
+
+    def __init__(self, scope: Read, state: State) -> None:
+        self._scope, self._state, self._chosen = scope, state, Chosen(scope)
+        guarded = state.guarded
+        self.clock = toggle_buttons("Clock", options=_CLOCKS, value=_first_clock(scope.lookups))
+        self.plot = Plot(
+            lambda dark: timeline(
+                scope.shown.rows, scope.tables.runs.rows, clock=self.clock.value, dark=dark
+            ),
+            "lookups over time",
+            self._clicked,
+            guarded,
+        )
+        self.every = button("Zoom out", self._show_all, "Show all times again, here and in every pane")
+        self.clock.observe(guarded(self._changed_clock), "value")
+        self.plot.observe(guarded(self._zoomed), "zoomed")
+        state.observe(guarded(self._cleared), "span")
+        self._tabled = Tabled(self.plot, lambda: self._chosen.lookups[_COLUMNS])
+        super().__init__(heading("Over time", _HINT), row(self.clock, self.every), self._tabled)
+        self._say()
+
+    def _changed_clock(self, change: Bunch) -> None:
+        self._show_all()
+        self.plot.redraw()
+
+    def _show_all(self) -> None:
+        self.plot.zoomed = []
+        self._state.span = None
+
+    def _zoomed(self, change: Bunch) -> None:
+        if len(change["new"]) != 2 or self.clock.value != "wall":
+            self._state.span = None
+        else:
+            # An axis of dates counts in milliseconds.
+            first, last = (round(at * 1e6) for at in sorted(change["new"]))
+            times = self._scope.lookups["time"]
+            if first <= times.max().value and times.min().value <= last:
+                self._state.span = first, last
+            else:
+                # The figure of the other clock was still there.
+                self.plot.zoomed = []
+        self._say()
+
+    def narrow(self, chosen: Chosen) -> None:
+        """List some lookups alone; the figure is zoomed already, and keeps the others."""
+        self._chosen = chosen
+        self._tabled.list_again()
+
+    def _cleared(self, change: Bunch) -> None:
+        if change["new"] is None:
+            self.plot.zoomed = []
+        self._say()
+
+    def _say(self) -> None:
+        self.every.disabled = self._state.span is None and not self.plot.zoomed
+
+    def _clicked(self, clicked: JsonObject) -> None:
+        lookup = clicked.get("data")
+        if isinstance(lookup, int) and lookup in self._scope.facts.lookups:
+            self._state.show_why(lookup)
+
+
+def _first_clock(lookups: pd.DataFrame) -> str:
+    """The time of day where runs fill it: ranks that started together. Runs of a whole day would be dots on it."""
+    times = lookups.groupby("run")["time"].agg(["min", "max"]).dropna()
+    if times.empty:
+        return "run"
+    longest = (times["max"] - times["min"]).max()
+    return "wall" if times["max"].max() - times["min"].min() <= _FILLED * longest else "run"
 
 
 class Overview(Shows):

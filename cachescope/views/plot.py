@@ -17,7 +17,7 @@ from traitlets.utils.bunch import Bunch
 from cachescope.columns import plain_columns
 from cachescope.figures.picture import drawing_js
 from cachescope.json_types import JsonObject
-from cachescope.report.tables import Cell, Column, Sorted, shared, sized, timed
+from cachescope.report.blocks import Cell, Column, Sorted, shared, sized, timed
 from cachescope.views.controls import Pane
 from cachescope.views.table import ListedRows, Table
 from cachescope.views.widget_base import STYLE, Control, script

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator, Mapping
 from typing import Any
-
-import pandas as pd
 
 from cachescope.answers.read import Read
 from cachescope.answers.what_if import WhatIf
-from cachescope.columns import plain_columns
 from cachescope.errors import NotFoundError
 from cachescope.keys.key_schema import KeySchema
 from cachescope.views.state import State
-
-Numbers = dict[int | None, int]
 
 
 def carried(state: State, old: Read, new: Read) -> dict[str, Any]:
@@ -23,11 +18,20 @@ def carried(state: State, old: Read, new: Read) -> dict[str, Any]:
 
     A field that is in no key any more cannot be left out: it is dropped.
     """
-    runs = _moved(old.runs, new.runs, "run", ["source", "pid", "rank"])
-    lookups = _moved(old.lookups, new.lookups, "lookup", ["run", "order"], runs)
-    causes = _moved(old.causes, new.causes, "cause", ["verdict", "fields"])
-    entries = _moved(old.entries, new.entries, "entry", ["path"])
-    contexts = _moved(old.contexts, new.contexts, "context", ["source", "run"], runs)
+    was, now = old.facts, new.facts
+    runs = _moved(
+        *({run: (row.source, row.pid, row.rank) for run, row in of.runs.items()} for of in (was, now))
+    )
+    lookups = _moved(
+        {lookup: (runs.get(row.run), row.order) for lookup, row in was.lookups.items()},
+        {lookup: (row.run, row.order) for lookup, row in now.lookups.items()},
+    )
+    causes = _moved(*({row.cause: (row.verdict, row.fields) for row in of.causes} for of in (was, now)))
+    entries = _moved(*({entry: row.path for entry, row in of.entries.items()} for of in (was, now)))
+    contexts = _moved(
+        {row.context: (row.source, runs.get(row.run)) for row in old.all_contexts.rows},
+        {row.context: (row.source, row.run) for row in new.all_contexts.rows},
+    )
     pair = tuple(contexts[one] for one in state.contexts if one in contexts)
     sides = tuple(tuple(runs[run] for run in side if run in runs) for side in state.compared)
     numbers = {"run": runs, "cause": causes, "lookup": lookups, "other": lookups, "entry": entries}
@@ -47,24 +51,14 @@ def _can_be_left_out(name: str, scope: Read) -> bool:
     return True
 
 
-def _moved(
-    old: pd.DataFrame, new: pd.DataFrame, number: str, by: list[str], runs: Numbers | None = None
-) -> Numbers:
-    """Old number to new number, by the columns that identify each; equal ones are matched in order.
-
-    `runs` has the new numbers of the runs, where the run is one of these columns.
-    """
-    now = {name: one for one, name in _named(new, number, by)}
-    return {one: now[name] for one, name in _named(old, number, by, runs) if name in now}
+def _moved(old: Mapping[int, Hashable], new: Mapping[int, Hashable]) -> dict[int | None, int]:
+    """Old number to new number, by what identifies each; equal ones are matched in order."""
+    now = {name: one for one, name in _named(new)}
+    return {one: now[name] for one, name in _named(old) if name in now}
 
 
-def _named(
-    frame: pd.DataFrame, number: str, by: list[str], runs: Numbers | None = None
-) -> Iterator[tuple[int, Any]]:
-    columns = plain_columns(frame, [number, *by])
-    if runs is not None:
-        columns["run"] = list(map(runs.get, columns["run"]))
-    seen: Counter[Any] = Counter()
-    for one, *name in zip(*columns.values(), strict=True):
-        yield one, (*name, seen[tuple(name)])
-        seen[tuple(name)] += 1
+def _named(of: Mapping[int, Hashable]) -> Iterator[tuple[int, Hashable]]:
+    seen: Counter[Hashable] = Counter()
+    for one, name in of.items():
+        yield one, (name, seen[name])
+        seen[name] += 1

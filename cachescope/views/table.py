@@ -14,7 +14,7 @@ import traitlets
 from traitlets.utils.bunch import Bunch
 
 from cachescope.json_types import JsonObject
-from cachescope.report.tables import Cell, Column, Sorted, cell_text
+from cachescope.report.blocks import Cell, Column, Sorted, cell_text
 from cachescope.views.widget_base import STYLE, Control, script
 from cachescope.wording import harmless
 
@@ -204,7 +204,7 @@ class ListedRows:
         """Open what is below a row, or close it."""
 
     def summaries(self) -> list[JsonObject | None]:
-        """What each column holds (`cachescope.views.column_summaries`), where that is shown."""
+        """What each column holds, where that is shown."""
         return []
 
     def whole(self, first: int = 0, count: int | None = None) -> Whole:

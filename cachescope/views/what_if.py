@@ -16,10 +16,9 @@ from cachescope.figures.palette import OUTCOME_COLOURS
 from cachescope.figures.rates import what_if_rates
 from cachescope.figures.texts import run_labels
 from cachescope.keys.key_schema import KeySchema
-from cachescope.report.blocks import Numbers, Toggle
+from cachescope.report.blocks import Column, Numbers, Toggle, timed
 from cachescope.report.compared_runs import moved
-from cachescope.report.page.toggles import savings_of, toggle_groups
-from cachescope.report.tables import Column, timed
+from cachescope.report.page.replay import savings_of, toggle_groups
 from cachescope.report.what_if_forms import (
     BY_CAUSE,
     CAUSE_SAVINGS,

@@ -18,8 +18,7 @@ from cachescope.readers.assemble import Tables, assemble
 from cachescope.readers.reading import Reading
 from cachescope.readers.sources import read_sources
 from cachescope.report.layout import Line
-from cachescope.report.page.compiling import spent_blocks
-from cachescope.report.page.outcomes import rate_numbers
+from cachescope.report.page.lookups import rate_numbers, spent_blocks
 from cachescope.table import Table
 from tests.conftest import Archive
 

@@ -13,7 +13,7 @@ from cachescope.columns import rows_of
 from cachescope.frames.replay_rows import SensitivityRow
 from cachescope.report.explanation import code_lines
 from cachescope.report.layout import Line, laid_out
-from cachescope.report.page.toggles import savings_of
+from cachescope.report.page.replay import savings_of
 from cachescope.report.what_if_forms import saves
 from cachescope.report.why_missed import answer_lines
 from tests.conftest import Recording

@@ -11,23 +11,24 @@ import cachescope
 from cachescope import table as grain
 from cachescope.answers.time_spent import TimeSpent
 from cachescope.frames.recorded_rows import LookupRow, RunRow
+from cachescope.report import blocks
 from cachescope.report.blocks import (
     Block,
+    Column,
     Diff,
     Drawing,
     Group,
     Numbers,
     Page,
     Section,
+    Sorted,
     Table,
     WorkItems,
     diff_lines,
-    first_of,
     shortened,
 )
 from cachescope.report.layout import Line
 from cachescope.report.page.file import page_of
-from cachescope.report.tables import Sorted
 from cachescope.report.time_spent import time_lines
 from cachescope.report.what_if_forms import BY_CAUSE
 from cachescope.scope import Scope
@@ -180,7 +181,8 @@ def test_long_tables_are_cut_and_it_is_said_where_the_rest_is() -> None:
 
 
 def test_cuts_say_what_they_cut() -> None:
-    assert first_of(range(5), "numbers", "range(5)", most=5) == ((0, 1, 2, 3, 4), "")
+    column = Column("Number", "number", abs)
+    assert blocks.table("Numbers", [column], range(5), "numbers", "range(5)", most=5).note == ""
     lines, note = diff_lines("\n".join(["---", "+++", *("+x" for _ in range(200))]))
     assert (len(lines), note) == (120, "… and 80 more lines")
     assert (

@@ -20,8 +20,7 @@ from cachescope.errors import CachescopeError
 from cachescope.figures.picture import drawing_js
 from cachescope.report.blocks import Drawing, Head, Page, Section, Table, hidden
 from cachescope.report.layout import Line
-from cachescope.report.page.file import document
-from cachescope.report.page.markup import drawings_of
+from cachescope.report.page.file import document, drawings_of
 from cachescope.report.redact import Identities, Redaction
 from cachescope.scope import Scope
 from tests.figures.frames import rows

@@ -11,11 +11,10 @@ import pytest
 
 from cachescope.analysis.what_if.sensitivity import SafetyOfFields
 from cachescope.report import blocks
-from cachescope.report.blocks import Block, Diff, Group, Numbers
+from cachescope.report.blocks import Block, Column, Diff, Group, Numbers, Sorted
 from cachescope.report.html import blocks_html
 from cachescope.report.layout import Line
-from cachescope.report.page.toggles import toggle_groups
-from cachescope.report.tables import Column, Sorted
+from cachescope.report.page.replay import toggle_groups
 from cachescope.report.what_if_forms import NOTHING_ALONE
 from cachescope.views import table
 from cachescope.views.controls import markup

@@ -11,10 +11,9 @@ from cachescope.figures.entry_files import entry_ages, entry_sizes
 from cachescope.figures.links import link_layers
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.grouping import by_key
-from cachescope.report.blocks import Block, Drawing, Group, Table, table
+from cachescope.report.blocks import Block, Column, Drawing, Group, Table, sized, table, timed, written
 from cachescope.report.entry_table import entry_numbers, no_entry, section_lines
 from cachescope.report.layout import Line
-from cachescope.report.tables import Column, sized, timed, written
 from cachescope.terms import ENTRY_KINDS
 
 

@@ -23,15 +23,31 @@ from cachescope.errors import CachescopeError
 from cachescope.figures.palette import in_the_dark
 from cachescope.figures.picture import drawing_js
 from cachescope.json_types import JsonObject
-from cachescope.report.blocks import Block, Drawing, Page, Section, hidden, shortened
-from cachescope.report.html import json_html, safe
-from cachescope.report.page.compiling import spent_blocks
+from cachescope.report.blocks import (
+    Block,
+    Drawing,
+    Fold,
+    Group,
+    Page,
+    Replayable,
+    Section,
+    WorkItems,
+    hidden,
+    shortened,
+)
+from cachescope.report.html import blocks_html, heading_html, json_html, safe
 from cachescope.report.page.directory import entries_blocks
+from cachescope.report.page.lookups import (
+    causes_blocks,
+    rates_blocks,
+    spent_blocks,
+    time_blocks,
+    what_if_blocks,
+    why_blocks,
+)
 from cachescope.report.page.machines import contexts_blocks, devices_blocks
-from cachescope.report.page.markup import contents_html, drawings_of, section_html
-from cachescope.report.page.outcomes import rates_blocks, time_blocks
 from cachescope.report.page.reading import WORDS, reading_blocks
-from cachescope.report.page.reasons import causes_blocks, what_if_blocks, why_blocks
+from cachescope.report.page.replay import replay_html
 from cachescope.report.scripts import shared_script
 from cachescope.report.subjects import SUBJECTS, told
 from cachescope.whole_file import write_whole
@@ -122,8 +138,8 @@ def document(page: Page) -> str:
     drawings = [drawing for section in page.sections for drawing in drawings_of(section.blocks)]
     # Markup is escaped when a text is inserted; what remains are characters that no browser shows.
     first, *others = page.sections
-    folded = "".join(section_html(section, is_folded=True) for section in others)
-    body = harmless(section_html(first, is_folded=False) + folded)
+    folded = "".join(_section(section, is_folded=True) for section in others)
+    body = harmless(_section(first, is_folded=False) + folded)
     return (
         "<!DOCTYPE html>\n<html lang='en'><head><meta charset='utf-8'>\n"
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
@@ -132,11 +148,55 @@ def document(page: Page) -> str:
         f"<title>{safe(page.title)}: {safe(page.headline)}</title>\n<style>{style}</style></head>\n"
         f"<body><a class='skip' href='#causes'>Skip to the answer</a>\n<header><h1>{safe(page.title)}</h1>"
         f"<p class='headline'>{safe(page.headline)}</p><p class='cs-faint'>{safe(shortened(page.about, 400))}</p></header>\n"
-        f"<div class='columns'>{contents_html(page.sections)}<main>{body}</main></div>\n"
+        f"<div class='columns'>{_contents(page.sections)}<main>{body}</main></div>\n"
         "<noscript><p class='warn'>Without JavaScript the figures are not drawn; the tables have it all.</p></noscript>\n"
         f"<script type='application/json' id='figures'>{json_html(figures_object(drawings))}</script>\n"
         f"<script>{script}</script></body></html>\n"
     )
+
+
+def _section(section: Section, *, is_folded: bool) -> str:
+    """A section with its heading, which can be linked to."""
+    heading = heading_html(2, section.title, section.anchor)
+    about = f"<p class='about'>{safe(section.sentence)}</p>" if section.sentence else ""
+    content = about + _blocks(section.blocks)
+    folded = f"<details><summary>{heading}</summary>{content}</details>"
+    return f"<section aria-labelledby='{safe(section.anchor)}'>{folded if is_folded else heading + content}</section>"
+
+
+def _contents(sections: Iterable[Section]) -> str:
+    """The table of contents."""
+    names = ((safe(section.anchor), safe(section.title)) for section in sections)
+    links = "".join(f"<li><a href='#{anchor}'>{title}</a></li>" for anchor, title in names)
+    return f"<nav aria-label='Contents'><ol>{links}</ol></nav>"
+
+
+def drawings_of(blocks: Iterable[Block]) -> list[Drawing]:
+    """The figures in the order of the page."""
+    found = []
+    for block in blocks:
+        if isinstance(block, Drawing):
+            found.append(block)
+        elif isinstance(block, Group | Fold):
+            found += drawings_of(block.blocks)
+        elif isinstance(block, WorkItems):
+            found += [drawing for card in block.cards for drawing in drawings_of(card.evidence or ())]
+    return found
+
+
+def _block(block: Block) -> str:
+    match block:
+        case Replayable():
+            return replay_html(block)
+        case Drawing():
+            # Figures are written together with the others, in order.
+            name = safe(block.name)
+            return f"<figure class='plot' aria-label='{name}'><div></div><figcaption>{name}</figcaption></figure>"
+    raise TypeError(block)
+
+
+# Of a value, what a page keeps: it may have hundreds of them.
+_blocks = partial(blocks_html, longest=2000, other=_block)
 
 
 def figures_object(drawings: Iterable[Drawing]) -> list[JsonObject]:

@@ -13,12 +13,11 @@ from cachescope.answers.sharing import is_any_decided, known_differences
 from cachescope.figures.context_grid import context_sharing
 from cachescope.figures.datasheets import device_rates
 from cachescope.frames.sharing_rows import PredictionRow
-from cachescope.report.blocks import Block, Drawing, Group, cut_note, table
+from cachescope.report.blocks import Block, Column, Drawing, Group, cut_note, table
 from cachescope.report.comparison import prediction_lines, unpredicted
 from cachescope.report.contexts import NO_CONTEXT, difference_blocks, side_by_side_blocks
 from cachescope.report.devices import first_devices
 from cachescope.report.layout import Line
-from cachescope.report.tables import Column
 from cachescope.wording import SHORT_KEY, listed
 
 

@@ -19,14 +19,13 @@ from cachescope.report.blocks import (
     Section,
     Table,
     WorkItems,
+    cell_text,
     hidden,
     shortened,
 )
 from cachescope.report.cards import first_cards
 from cachescope.report.layout import Line
-from cachescope.report.rates import rates_table
-from cachescope.report.tables import cell_text
-from cachescope.report.trend import trend_blocks
+from cachescope.report.rates import rates_table, trend_blocks
 from cachescope.wording import and_more, harmless_line
 
 _SENTENCE: Final = 600

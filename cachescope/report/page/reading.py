@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from cachescope.answers.read import Read
-from cachescope.report.blocks import Block, Group, Head, Table, table
+from cachescope.report.blocks import Block, Column, Group, Head, Table, table, written
 from cachescope.report.layout import Line
-from cachescope.report.tables import Column, written
 from cachescope.verdict_kinds import VERDICTS
 from cachescope.wording import short_key
 

@@ -1,31 +1,118 @@
-"""The lookups as codes that the page replays in the browser, and check boxes for what can be left out of the keys."""
+"""What counts in a key, as toggles, with what leaving each out saves; and the lookups as codes, which a page replays in the browser."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
-from itertools import groupby, pairwise
+from itertools import chain, groupby, pairwise
 from typing import Final
 
 from cachescope.analysis.what_if.browser_replay import MissCodes, ReplayCodes
+from cachescope.analysis.what_if.sensitivity import SAFETIES, SafetyOfFields
+from cachescope.answers.names import short_fields
 from cachescope.answers.read import Read
+from cachescope.answers.what_if import WhatIf
 from cachescope.frames.answer_rows import RateRow
+from cachescope.frames.replay_rows import SensitivityRow
+from cachescope.grouping import by_key
 from cachescope.json_types import JsonObject
-from cachescope.report.blocks import Block, Group, Replayable, Toggle
+from cachescope.keys.isolation import CONTEXT_FORMS
+from cachescope.keys.key_schema import KeySchema, form_fields
+from cachescope.report.blocks import Block, Group, Replayable, Toggle, shortened
 from cachescope.report.html import json_html
 from cachescope.report.json_text import values_of
 from cachescope.report.layout import Line
-from cachescope.report.page.toggles import savings_of, toggle_groups, told_alone
+from cachescope.report.what_if_forms import NOTHING_ALONE, cause_lines, saves, time_won, warning_lines
 from cachescope.wording import file_size, plural
 
 Packed = list[int | list[int]]
 MOST_BYTES: Final = 400_000
+_SECTIONS: Final = {"runtime_context": "Runtime context", "compile_context": "Compile context"}
+_NUMBERS: Final = re.compile(r"([0-9]+)")
+_MOST_IDLE: Final = 8
+_REST: Final = "Not in the isolation schema: the graph, its inputs, and the rest of the key"
+_TEXT: Final = 300
 
 _WHAT: Final = (
     "Untick what should not count in a key: all lookups are replayed here at once. Each shows what leaving it out saves, and what"
     " is known about leaving it out."
 )
+
+
+def toggle_groups(
+    fields: Sequence[str], varying: Iterable[str], safety: SafetyOfFields, savings: Mapping[str, str]
+) -> list[Toggle]:
+    """The forms with the fields that carry them, and the fields that no form carries; varying fields first, by safety."""
+    if not fields:
+        return []
+    known = {name: safety.on([name]) for name in varying}
+    varies, short = set(known), short_fields(fields)
+    alone = [name for name in known if savings.get(name, NOTHING_ALONE) == NOTHING_ALONE]
+    # Two versions of torch differ in two hundred fields: those that save nothing by themselves are then behind a line.
+    idle = {name for name in alone if len(alone) > _MOST_IDLE or known[name].safety == "program"}
+
+    def order(name: str) -> tuple[object, ...]:
+        rank = SAFETIES.index(known[name].safety) if name in known else len(SAFETIES)
+        # example_inputs[2] before example_inputs[10].
+        return rank, [int(part) if part.isdecimal() else part for part in _NUMBERS.split(name)]
+
+    def leaf(name: str) -> Toggle:
+        note = shortened(known[name].advice, _TEXT) if name in known else ""
+        label = shortened(short[name], _TEXT)
+        return Toggle(name, label, note, savings.get(name, ""), varies=name in known, idle=name in idle)
+
+    groups, taken = [], set()
+    for section, forms in CONTEXT_FORMS.items():
+        for form in forms:
+            carried = form_fields([form], fields)
+            mine = sorted(carried.fields, key=order)
+            taken.update(mine)
+            note = _form_note(mine, varies, bool(carried.parts))
+            leaves = tuple(map(leaf, mine))
+            made = Toggle(form, form, note, savings.get(form, ""), is_form=True, fields=leaves)
+            groups.append(replace(made, section=_SECTIONS[section]))
+    rest = sorted((name for name in fields if name not in taken), key=order)
+    return [*groups, Toggle("", "", section=_REST, fields=tuple(map(leaf, rest)))]
+
+
+def _form_note(fields: Sequence[str], varies: set[str], is_part: bool) -> str:
+    if not fields:
+        return "part of system_info[version]" if is_part else "no field of these keys carries it"
+    count = sum(name in varies for name in fields)
+    return f"{count} of {len(fields)} fields vary" if count else ""
+
+
+def savings_of(scope: Read, ranking: Sequence[SensitivityRow], varying: Sequence[str]) -> dict[str, str]:
+    """What leaving out each form with varying fields, and each varying field, saves by itself."""
+    texts = dict.fromkeys(varying, NOTHING_ALONE)
+    texts |= {row.fields[0]: saves(row) for row in ranking if len(row.fields) == 1}
+    fields_of = by_key((form, name) for name, form in _forms_of(varying).items())
+    for form, fields in fields_of.items():
+        before, after = WhatIf.of(scope, KeySchema(without=(form,))).rate_table.rows
+        more = after.hits - before.hits
+        if more:
+            texts[form] = f"{more:,} would hit, {time_won(before, after)}"
+        else:
+            # A form with one field that varies does what that field does, after a staggered start too.
+            texts[form] = texts[fields[0]] if len(fields) == 1 else NOTHING_ALONE
+    return texts
+
+
+def _forms_of(fields: Sequence[str]) -> dict[str, str]:
+    """The context form that holds each field, of those that are in one."""
+    forms = chain.from_iterable(CONTEXT_FORMS.values())
+    return {name: form for form in forms for name in form_fields([form], fields).fields}
+
+
+def _told_alone(scope: Read, toggle: Toggle, name: str) -> Toggle:
+    """Under another name, with what a replay without this one alone says besides its numbers."""
+    found = WhatIf.of(scope, KeySchema(without=(toggle.name,)))
+    warnings, causes = (
+        tuple(shortened(line.text, _TEXT) for line in lines(found)) for lines in (warning_lines, cause_lines)
+    )
+    return replace(toggle, name=name, warnings=warnings, causes=causes)
 
 
 def replay_parts(scope: Read, most: int = MOST_BYTES) -> tuple[Block, ...]:
@@ -53,9 +140,9 @@ def _groups(scope: Read, codes: ReplayCodes) -> Iterator[Toggle]:
     fields, forms = codes.fields, [form.name for form in codes.forms]
     savings = savings_of(scope, scope.sensitivity_rows(), fields)
     for group in toggle_groups(fields, fields, scope.field_safety, savings):
-        mine = tuple(told_alone(scope, leaf, f"field {fields.index(leaf.name)}") for leaf in group.fields)
+        mine = tuple(_told_alone(scope, leaf, f"field {fields.index(leaf.name)}") for leaf in group.fields)
         if group.name in forms:
-            yield told_alone(scope, replace(group, fields=mine), f"form {forms.index(group.name)}")
+            yield _told_alone(scope, replace(group, fields=mine), f"form {forms.index(group.name)}")
         elif mine and not group.is_form:
             yield replace(group, fields=mine)
 

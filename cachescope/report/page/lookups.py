@@ -1,4 +1,4 @@
-"""Why it missed: what to fix first, each cause explained, every miss, and what if a field did not count."""
+"""Lookups: what to fix first, did they hit, when, and where the time went; why each missed, and what if a field did not count."""
 
 from __future__ import annotations
 
@@ -10,18 +10,24 @@ from cachescope.answers.cards import Card, nothing_to_fix, ways
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.names import cache_name
 from cachescope.answers.read import Read
+from cachescope.answers.time_spent import TimeSpent
+from cachescope.figures.compile_time import compiles, phases
+from cachescope.figures.graph_grid import runs_by_graph
 from cachescope.figures.key_strip import key_difference
+from cachescope.figures.over_time import timeline
+from cachescope.figures.rates import outcomes
 from cachescope.frames.answer_rows import MissRow
-from cachescope.report.blocks import Block, Drawing, Group, Table, table
+from cachescope.report.blocks import Block, Column, Drawing, Group, Numbers, Table, table, timed
 from cachescope.report.cards import first_cards
 from cachescope.report.explanation import change_blocks, told_lines
 from cachescope.report.layout import Line, rest
-from cachescope.report.page.compiling import path_drawing
 from cachescope.report.page.replay import replay_parts
-from cachescope.report.tables import Column, timed
+from cachescope.report.rates import rate_numbers, rates_table, trend_blocks
+from cachescope.report.time_spent import time_lines
 from cachescope.report.vllm import vllm_lines
 from cachescope.report.what_if_forms import BY_CAUSE, CAUSE_SAVINGS, sensitivity_lines, titled_savings
 from cachescope.report.why_missed import past_lines
+from cachescope.terms import HOW_TO_RECORD
 from cachescope.verdict_kinds import VERDICTS, kind_of
 from cachescope.wording import short_key
 
@@ -118,3 +124,40 @@ def causes_blocks(scope: Read) -> Iterator[Block]:
 
     yield from path_drawing(scope)
     yield from first_cards(Chosen(scope), evidence, _PLACES)
+
+
+def rates_blocks(scope: Read) -> Iterator[Block]:
+    """Question 1: did it hit."""
+    if not scope.facts.lookups:
+        yield Line(f"No lookup was read, so there is no hit rate. To record some: {HOW_TO_RECORD}.")
+        return
+    yield Numbers(rate_numbers(Chosen(scope)))
+    yield from trend_blocks(scope)
+    yield Drawing("Outcomes by cache and run", outcomes, (scope.shown.rows, scope.tables.runs.rows))
+    yield rates_table(scope)
+
+
+def time_blocks(scope: Read) -> Iterator[Block]:
+    """Where in a job the misses are."""
+    drawn = (scope.shown.rows, scope.tables.runs.rows)
+    if not scope.facts.lookups:
+        yield Line("No lookup was read: nothing to place.")
+        return
+    yield Drawing("Lookups over time", timeline, drawn)
+    yield Drawing("Outcomes, runs by graphs", runs_by_graph, drawn)
+
+
+def spent_blocks(scope: Read) -> Iterator[Block]:
+    """Where the time of compiling went."""
+    # What vLLM says of its starts, and what could not be read, stands in sections of their own.
+    yield from time_lines(replace(TimeSpent.of(scope), starts=(), problems=()))
+    drawn = (scope.compiles_read[0].rows, scope.tables.runs.rows)
+    if drawn[0]:
+        yield Drawing("Compiles over time", compiles, drawn)
+
+
+def path_drawing(scope: Read) -> Iterator[Block]:
+    """What each start spent its time on; nothing where no trace has events."""
+    drawn = (scope.phases_read[0].rows, scope.tables.runs.rows)
+    if drawn[0]:
+        yield Drawing("Self time of each phase, by run", phases, drawn)
