@@ -284,9 +284,9 @@ KINDS: Final[dict[tuple[str, str], Kind]] = {
     ("entry_unavailable", "another directory"): replace(
         _UNAVAILABLE,
         by="another directory",
-        advice="Point TORCHINDUCTOR_CACHE_DIR of both processes to one directory, or copy the cache there.",
+        advice="Use one directory: point TORCHINDUCTOR_CACHE_DIR to it in every process, or copy the cache there.",
         advice_from="other directory",
-        vllm_advice="Point VLLM_CACHE_ROOT of both processes to one directory, or copy torch_compile_cache there.",
+        vllm_advice="Use one directory: point VLLM_CACHE_ROOT to it in every process, or copy torch_compile_cache there.",
     ),
     ("entry_unavailable", "deleted"): replace(
         _UNAVAILABLE,
@@ -319,6 +319,11 @@ KINDS: Final[dict[tuple[str, str], Kind]] = {
     ),
     ("entry_unavailable", "never stored"): replace(
         _UNAVAILABLE, by="an entry that was never stored", advice_from="save"
+    ),
+    ("entry_unavailable", "compiled autograd"): replace(
+        _COMPILED_AGAIN,
+        advice="With compiled autograd, AOTAutograd stores no entry of a training graph: only the FX cache serves its graphs.",
+        cost="not cached",
     ),
     ("entry_unavailable", "partly stored"): replace(_UNAVAILABLE, by="an entry that was stored in part"),
     ("entry_unavailable", NOT_KNOWN): replace(

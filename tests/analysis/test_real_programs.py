@@ -124,7 +124,7 @@ def test_in_a_fresh_cache_no_variable_leads_to_the_stored_entry(recorded: Record
     elsewhere = causes.loc[causes["kind"].eq("another directory"), "advice"].tolist()
     assert elsewhere
     for advice in elsewhere:
-        assert "fresh_cache()" in advice and "of both processes to one directory" not in advice
+        assert "fresh_cache()" in advice and "in every process" not in advice
 
 
 def details_of(factor: float) -> list[str]:

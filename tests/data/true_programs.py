@@ -216,11 +216,23 @@ def fresh() -> None:
     plain()
 
 
+def compiled_autograd() -> None:
+    """The backward pass is compiled from autograd's own graph, so that AOTAutograd's is not."""
+    torch._dynamo.config.compiled_autograd = True
+    layer = torch.nn.Linear(8, 8)
+
+    @torch.compile
+    def train(x: torch.Tensor) -> None:
+        layer(x).relu().sum().backward()
+
+    train(torch.ones(8))
+
+
 PROGRAMS: dict[str, Callable[[], None]] = {
     one.__name__: one
     for one in (
         plain, unpicklable, mega_saved, mega_loaded, aoti_saved, aoti_loaded, precompile_saved, precompile_loaded, limit, cell,
-        setdefault, custom_op, quantised, interrupted, bundled, fresh,
+        setdefault, custom_op, quantised, interrupted, bundled, fresh, compiled_autograd,
     )
 }  # fmt: skip
 

@@ -229,3 +229,20 @@ def test_a_quantised_subclass(tmp_path: Path) -> None:
 def agrees_of_last(one: Ran, outcome: str) -> None:
     state = {"full_miss": "miss", "hit": "hit"}[outcome]
     assert one.counted[f"autograd_cache_{state}"] == 1 and one.told["lookups"][-2]["outcome"] == outcome
+
+
+def test_with_compiled_autograd_no_entry_of_a_training_graph_is_stored(tmp_path: Path) -> None:
+    agrees(ran("compiled_autograd", tmp_path))
+    again = ran("compiled_autograd", tmp_path)
+    agrees(again)
+    assert again.counted["autograd_cache_miss"] == 1 and again.counted["fxgraph_cache_hit"] == 2
+    last = again.told["recorded"]["runs"]
+    kinds = [(one["verdict"], one["kind"]) for one in again.told["causes"] if set(last) & set(one["runs"])]
+    assert ("entry_unavailable", "compiled autograd") in kinds and (
+        "entry_unavailable",
+        "never stored",
+    ) not in kinds
+    told = subprocess.run(
+        command("explain", tmp_path / "runs"), capture_output=True, text=True, env=environment(), check=True
+    )
+    assert told.stdout.startswith("No compile is known to have been avoidable")

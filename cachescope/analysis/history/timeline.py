@@ -34,7 +34,8 @@ CANNOT_WRITE: Final = re.compile(
 class NotStored:
     """Why nothing was stored after a miss."""
 
-    kind: str  # ``failed compile``, ``interrupted``, ``process ended``, ``not saved``, ``never stored`` or ``not known``
+    # ``failed compile``, ``interrupted``, ``process ended``, ``not saved``, ``never stored``, ``compiled autograd`` or ``not known``
+    kind: str
     why: str  # A clause that states the reason
     # Whether torch or the operating system reported it; otherwise it follows from what the log lacks.
     is_recorded: bool
@@ -213,8 +214,15 @@ class Timeline:
             return CUT_SHORT
         if is_half:
             why = "the entry of a training graph is written with its backward graph, which was not compiled"
+            if row.lookup < self._last_of_compiled_autograd.get(row.run, -1):
+                return NotStored("compiled autograd", f"{why}: compiled autograd compiles graphs of its own for it", False)
             return NotStored("never stored", why, False)
         return None
+
+    @cached_property
+    def _last_of_compiled_autograd(self) -> dict[int, int]:
+        """The last lookup of each run in a compile of compiled autograd: ``!0/1/0``, torch/_guards.py, `CompileId`, since 2.7."""
+        return {row.run: row.lookup for row in self._lookups if (row.compile_id or "").startswith("!")}
 
     def _graph_not_stored(self, at: int) -> NotStored | None:
         """What an FX graph shares with the AOTAutograd lookup that it was made under: the end of their process."""
