@@ -197,12 +197,21 @@ _UNAVAILABLE: Final = Kind(
 )
 # A result that was not stored is compiled again, with its graphs; the trace of a killed process has no record of those.
 _COMPILED_AGAIN: Final = replace(_UNAVAILABLE, explains=_NEW)
+_BYPASSED: Final = Kind(
+    colour="purple",
+    summary="bypassed: {kind}",
+    advice_from="bypass",
+    cost="not cached",
+    is_miss=False,
+    explains_same_kind=True,
+    why_still="the cache was bypassed, whatever the key",
+)
 _DISABLED: Final = Kind(
     colour="grey",
     summary="caching was switched off",
     advice="TORCHINDUCTOR_FORCE_DISABLE_CACHES, TORCH_COMPILE_FORCE_DISABLE_CACHES, "
-    "torch.compiler.config.force_disable_caches and TORCHINDUCTOR_FX_GRAPH_CACHE=0 switch caching off: "
-    "unset what is set. AOTInductor (torch._inductor.aot_compile, aoti_compile_and_package) never caches.",
+    "torch.compiler.config.force_disable_caches, TORCHINDUCTOR_FX_GRAPH_CACHE=0 and torch._inductor.config.fx_graph_cache = False "
+    "switch caching off: unset what is set. AOTInductor (torch._inductor.aot_compile, aoti_compile_and_package) never caches.",
     vllm_advice="VLLM_DISABLE_COMPILE_CACHE=1 switches it off: unset it.",
     cost="not cached",
     is_miss=False,
@@ -347,15 +356,9 @@ KINDS: Final[dict[tuple[str, str], Kind]] = {
         cost="at once",
         explains=frozenset({"compiled_concurrently"}),
     ),
-    ("bypassed", ""): Kind(
-        colour="purple",
-        summary="bypassed: {kind}",
-        advice_from="bypass",
-        cost="not cached",
-        is_miss=False,
-        explains_same_kind=True,
-        why_still="the cache was bypassed, whatever the key",
-    ),
+    ("bypassed", ""): _BYPASSED,
+    # What AOTAutograd says where the FX graph cache is off, which gives no reason itself.
+    ("bypassed", "FX graph cache is not enabled"): replace(_BYPASSED, explains=frozenset({"disabled"})),
     ("disabled", ""): _DISABLED,
     ("disabled", AOT_INDUCTOR): replace(
         _DISABLED,

@@ -15,10 +15,11 @@ if TYPE_CHECKING:
 _FILE: Final = "bypasses.json"
 # Where torch puts something of the program into the message.
 _HOLE: Final = "…"
-_OPERATOR: Final = re.compile(
-    r"Can't cache HigherOrderOperator: (\w+)|Unsupported call_function target (\w+)\.\s+Function module: torch\.ops\.higher_order\b.*",
+_FUNCTION: Final = re.compile(
+    r"Can't cache HigherOrderOperator: (\w+)|Unsupported call_function target .*\.\s+Function module: (\S+),\s+Function name: (\S+)",
     re.DOTALL,
 )
+_OPERATORS: Final = "torch.ops.higher_order"
 
 
 # fmt: off
@@ -94,10 +95,16 @@ def bypass_facts(reason: str, cache: str) -> BypassFacts | None:
     return next((facts for text in texts for pattern, facts in _patterns() if pattern.fullmatch(text)), None)
 
 
-def operator_of(reason: str) -> str | None:
-    """The higher-order operator that a reason may name; None if it names none."""
-    found = _OPERATOR.fullmatch(reason.strip())
-    return (found[1] or found[2]) if found else None
+def function_of(reason: str) -> str | None:
+    """The function that a reason may name, with its module: as in torch._inductor.config.unsafe_marked_cacheable_functions."""
+    found = _FUNCTION.fullmatch(reason.strip())
+    return found and f"{found[2] or _OPERATORS}.{found[1] or found[3]}"
+
+
+def operator_of(function: str) -> str | None:
+    """The higher-order operator that a function is; None if it is none."""
+    module, _, name = function.rpartition(".")
+    return name if module == _OPERATORS else None
 
 
 def cacheable_since(operator: str) -> str | None:

@@ -87,7 +87,21 @@ def test_operators_that_a_later_torch_caches_are_told_from_those_that_none_does(
         "No torch up to 2.15 caches graphs with cond by itself."
     )
     # A function of the user's is no operator, whatever its name.
-    assert "cond" not in bypass_advice(_FUNCTION.format("cond", "__main__", "cond"), "aotautograd")
+    of_user = bypass_advice(_FUNCTION.format("cond", "__main__", "cond"), "aotautograd")
+    assert "graphs with cond" not in of_user and '{"__main__.cond": "1"}' in of_user
+
+
+def test_the_line_to_copy_names_the_function() -> None:
+    advised = bypass_advice(_COND, "aotautograd")
+    assert '{"torch.ops.higher_order.cond": "1"}' in advised
+    # Both caches refuse it, and the same lifts it.
+    assert advised == bypass_advice("Can't cache HigherOrderOperator: cond", "fxgraph")
+
+
+def test_no_option_is_named_for_functions_of_compiled_autograd() -> None:
+    module = "torch._dynamo.compiled_autograd.ops"
+    reason = _FUNCTION.format(f"{module}.validate_outputs", module, "validate_outputs")
+    assert "unsafe_marked_cacheable_functions" not in bypass_advice(reason, "aotautograd")
 
 
 def test_the_frame_is_as_declared() -> None:

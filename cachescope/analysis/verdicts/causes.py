@@ -17,7 +17,7 @@ from cachescope.analysis.history.history import History
 from cachescope.analysis.rates import known_sum
 from cachescope.analysis.verdicts.change_advice import change_sentences, field_advice
 from cachescope.analysis.verdicts.misses import Miss, Why, changes_of
-from cachescope.catalogue.bypasses import bypass_facts, cacheable_since, operator_of, versions
+from cachescope.catalogue.bypasses import bypass_facts, cacheable_since, function_of, operator_of, versions
 from cachescope.catalogue.defects import known_defect, sentence
 from cachescope.frames.answer_rows import CauseRow
 from cachescope.frames.recorded_rows import LookupRow
@@ -50,6 +50,11 @@ _ERROR: Final = (
 _SET_TOO_LATE: Final = (
     "A program may set it too late: importing torch._dynamo, as many libraries do, sets it to the default, and "
     "os.environ.setdefault changes nothing after that. Set it before torch is imported."
+)
+_COMPILED_AUTOGRAD: Final = "AOTAutograd does not cache the graphs of compiled autograd: they call functions of its own. The FX cache serves them."
+_AUTOGRAD_FUNCTIONS: Final = (
+    "A torch.autograd.Function becomes such an operator: "
+    "torch._functorch.config.autograd_cache_allow_custom_autograd_functions = True (2.8 and later) lifts it."
 )
 _NOT_PICKLED: Final = (
     "The error names what cannot be pickled: in an option of Inductor, give a function or class of a module instead, or leave it out. Keep it "
@@ -248,8 +253,22 @@ def bypass_advice(reason: str | None, cache: str, exception: str | None = None) 
         )
     if reason is not None and "pickl" in facts.message and reason.strip() != facts.message:
         return _NOT_PICKLED
-    operator = operator_of(reason or "")
-    return facts.advice if operator is None else f"{_about(operator)} {facts.advice}"
+    function = function_of(reason or "")
+    if function is None:
+        return facts.advice
+    if function.startswith("torch._dynamo.compiled_autograd."):
+        return _COMPILED_AUTOGRAD
+    if (operator := operator_of(function)) is None:
+        return facts.advice.replace("MODULE.NAME", function)
+    return f"{_about(operator)} {_operator_advice(operator, function)}"
+
+
+def _operator_advice(operator: str, function: str) -> str:
+    if operator == "autograd_function_apply":
+        return _AUTOGRAD_FUNCTIONS
+    # The FX cache refuses it in words of its own, and the same lifts it in both.
+    facts = bypass_facts(f"Can't cache HigherOrderOperator: {operator}", FXGRAPH)
+    return facts.advice.replace("torch.ops.higher_order.NAME", function) if facts else ""
 
 
 def _about(operator: str) -> str:

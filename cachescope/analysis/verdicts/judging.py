@@ -19,6 +19,7 @@ from cachescope.analysis.verdicts.baselines import Choice
 from cachescope.analysis.verdicts.causes import group_causes, is_error
 from cachescope.analysis.verdicts.misses import Miss, VerdictsSoFar, Why, link_consequences
 from cachescope.analysis.verdicts.new_keys import NewKeys
+from cachescope.catalogue.bypasses import function_of, operator_of
 from cachescope.frames.answer_rows import CauseRow
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow
@@ -111,6 +112,9 @@ def _bypassed(recorded_reason: str | None, exception: str | None) -> Why:
         evidence = "torch gave the reason"
     # The reason without details of the single case: addresses, numbers, quoted names.
     kind = re.sub(r"0x[0-9a-fA-F]+|\d+", "…", reason.strip().split("\n", 1)[0])
+    if (operator := operator_of(function_of(reason) or "")) is not None:
+        # Each cache refuses an operator in words of its own.
+        kind = f"Can't cache HigherOrderOperator: {operator}"
     return Why("bypassed", text, "recorded", evidence, kind=kind)
 
 

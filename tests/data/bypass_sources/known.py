@@ -129,9 +129,8 @@ KNOWN: dict[str, Known] = {
     "Unsupported call_function target …. \n Function module: …, \nFunction name: …": Known(
         "the graph calls a function that torch does not know to be safe: one that torch.compiler.allow_in_graph or torch.fx.wrap left "
         "in it, a higher-order operator, or one of torch's own functions",
-        f"{_UNSAFE.format('MODULE.NAME')} Or make the function an operator with torch.library.custom_op, which is always cached."
-        " Of autograd_function_apply, which a torch.autograd.Function becomes, "
-        "torch._functorch.config.autograd_cache_allow_custom_autograd_functions = True (2.8 and later) lifts it.",
+        f"{_UNSAFE.format('MODULE.NAME')} torch names the first such function of the graph alone. Or make the function an operator "
+        "with torch.library.custom_op, which is always cached.",
         "own_function",
     ),
     "Unsupported call_function target …": Known(
