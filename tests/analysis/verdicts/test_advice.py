@@ -84,8 +84,8 @@ def never_stored(reason: str) -> AdviceFacts:
     (deleted("/data/tmpab12_xyz9"), "Something may have cleared"),
     (deleted(None), "Something may have cleared"),
     (elsewhere("/tmp/tmpab12_xyz/"), "fresh_cache()"),
-    (elsewhere("/data/cache"), "to one directory"),
-    (elsewhere(None), "to one directory"),
+    (elsewhere("/data/cache"), "Use one directory"),
+    (elsewhere(None), "Use one directory"),
     # What was never stored, by its reason.
     (never_stored("written with its backward graph"), "Call backward() once"),
     (never_stored("restarted its compile"), None),
