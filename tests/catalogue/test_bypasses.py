@@ -48,6 +48,13 @@ def test_what_was_recorded_has_its_row(recording: Recording, version: str, name:
     assert set(advice) <= set(bypasses(version)["advice"])
 
 
+def test_where_the_fx_cache_alone_is_off_autograds_reason_explains_both_lookups(recording: Recording) -> None:
+    causes = cachescope.read(recording("2.13.0", "force_disabled")).causes
+    # Its runs: caches on; all off by one variable; both off by one each; the FX graph cache alone off.
+    found = {row.verdict: (row.runs, row.misses) for row in causes.itertuples()}
+    assert found == {"first_lookup": ((0,), 2), "disabled": ((1, 2), 2), "bypassed": ((3,), 2)}
+
+
 @pytest.mark.parametrize(("reason", "message"), [
     ("Can't cache HigherOrderOperator: cond", "Can't cache HigherOrderOperator: …"),
     ("Can't cache HigherOrderOperators.", "Can't cache HigherOrderOperators."),

@@ -215,7 +215,8 @@ class Timeline:
         if is_half:
             why = "the entry of a training graph is written with its backward graph, which was not compiled"
             if row.lookup < self._last_of_compiled_autograd.get(row.run, -1):
-                return NotStored("compiled autograd", f"{why}: compiled autograd compiles graphs of its own for it", False)
+                why = f"{why}: compiled autograd compiles graphs of its own for it"
+                return NotStored("compiled autograd", why, False)
             return NotStored("never stored", why, False)
         return None
 
