@@ -176,6 +176,20 @@ class HashDetails:
             return "backward"
         return "inference" if self.value_text(is_inference) == "True" else "forward"
 
+    def text(self, set_code: int | None, field: str) -> str | None:
+        """The value of a field in a set as torch printed it; None if there is no set, or no such field in it."""
+        return None if set_code is None else self.value_text(self.component_of(set_code, field))
+
+    def inputs(self, set_code: int) -> list[int]:
+        """The components of the inputs that a graph was compiled for, in torch's order."""
+        codes = self.sets[set_code]
+        return [codes[place] for place in self._places_of_inputs(self.layout(set_code))]
+
+    @kept
+    def _places_of_inputs(self, layout: int) -> list[int]:
+        fields = enumerate(self.layouts[layout])
+        return [place for place, field in fields if self.fields[field].startswith("example_inputs")]
+
     def changed_fields(self, before: int, after: int) -> tuple[str, ...]:
         """Fields whose hash differs, or that are new or gone, in torch's order. Texts are not compared.
 

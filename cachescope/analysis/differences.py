@@ -121,7 +121,7 @@ def _with_what_inputs_are(
     static = static_inputs(details, after)
     if not any(change.kind in ("new", "gone") for change in inputs.values()):
         static &= static_inputs(details, before)
-    old, new = (argument_sources(_text(details, one, "aot_config")) for one in (before, after))
+    old, new = (argument_sources(details.text(one, "aot_config") or "") for one in (before, after))
 
     def hash_of(set_code: int, field: str) -> int | None:
         code = details.component_of(set_code, field)
@@ -155,10 +155,12 @@ def static_inputs(details: HashDetails, set_code: int) -> frozenset[int]:
     """
     if details.direction(set_code) == "backward":
         return frozenset()
-    inputs = _inputs_of_code(_text(details, set_code, "gm"))
+    inputs = _inputs_of_code(details.text(set_code, "gm") or "")
     found = {number for number, name in enumerate(inputs) if name.endswith(_PARAMETER)}
-    of_autograd = aot_config_values(_text(details, set_code, "aot_config")).get("static_input_indices", "")
-    for text in (_text(details, set_code, _STATIC_OF_FX), of_autograd):
+    of_autograd = aot_config_values(details.text(set_code, "aot_config") or "").get(
+        "static_input_indices", ""
+    )
+    for text in (details.text(set_code, _STATIC_OF_FX) or "", of_autograd):
         if _LISTED_NUMBERS.fullmatch(text):
             found.update(map(int, re.findall(r"\d+", text)))
     return frozenset(found)
@@ -168,11 +170,6 @@ def _inputs_of_code(code: str) -> list[str]:
     """The inputs of a graph with their annotations, as its code declares them."""
     line = next((line for line in code.split("\n") if line.startswith(_FORWARD)), "")
     return line.removeprefix(_FORWARD).partition(") ->")[0].removesuffix("):").split(", ")
-
-
-def _text(details: HashDetails, set_code: int, field: str) -> str:
-    detail = details.detail(set_code, field)
-    return "" if detail is None else detail.value_text
 
 
 def _with_process_values(change: FieldChange, old: Detail, new: Detail, sides: Sides) -> FieldChange:

@@ -1,4 +1,4 @@
-"""Guard expressions of stored graphs, evaluated without `eval`.
+"""Guard expressions of stored graphs: evaluated without `eval`; and for which sizes they failed, in terms of the program: ``x.size(0) is 5``.
 
 torch prints them with `PythonPrinter` (torch/utils/_sympy/printers.py) over ``L['t0']``, ``L['t1']``, … and
 evaluates them with `ShapeEnv.evaluate_guards_expression` (torch/fx/experimental/symbolic_shapes.py), 2.6 to 2.15.
@@ -10,21 +10,17 @@ import ast
 import math
 import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
+from cachescope.analysis.compiles.ranges import ANY, Bounds, bounds_of, guarded_bounds
 from cachescope.errors import CachescopeError
+from cachescope.frames.compile_rows import SymbolRow
 from cachescope.keys.printed_values import parsed_expression
 
 Number = int | float | bool
-# torch/_dynamo/guards.py, `get_and_maybe_log_recompilation_reasons`: the compile whose guard failed, the guard, the line
-# of code that it is from.
-_REASON: Final = re.compile(r"(?:!?\d+(?:/\d+)*: )?(?P<guard>.*?)(?: # .*| \(HINT: .*)?", re.DOTALL)
-# The values in it, which differ each time: not what it compares by name, and not the id of an object.
-_VALUE: Final = re.compile(
-    r"(?<= )(?:(==|!=|<=?|>=?) (?!\w+[.[(])[^,]+|(expected|actual) [^,]+)|(, )\d{6,}(?=\))"
-)
 _MOST_NODES: Final = 50_000
 _MOST_CHARACTERS: Final = 1_000_000
 # Sizes have 64 bits; a number far beyond that comes from no guard of torch.
@@ -192,14 +188,203 @@ def _dotted(node: ast.expr) -> str:
     return ""
 
 
-def failed_guard(reason: str) -> str:
-    """The guard in the reason of a recompile, without its values, which differ each time.
+_PLACEHOLDER: Final = re.compile(r"L\['(t\d+)'\]")
+_NUMBER: Final = re.compile(r"-?\d{1,19}")
+# torch/_guards.py and torch/_dynamo/source.py print sources so.
+_LOCAL: Final = re.compile(r"L\['(\w+)'\]")
+_SIZE: Final = re.compile(r"\.size\(\)\[(\d+)\]")
+# torch/_inductor/codecache.py, `FxGraphCachePickler._reduce_symint`: ('s77',); torch 2.15 numbers those of AOTAutograd's keys: ('s_0',).
+_SYMINT: Final = re.compile(r"\('(?P<expr>[^']+)',\)")
+_NUMBERED: Final = re.compile(r"s_\d+")
+_SHAPE: Final = re.compile(r"\bshape=torch\.Size\(\[([^\[\]]*)\]\)")
+_NAME: Final = re.compile(r"\bs\d+\b")
+_SYMBOL: Final = re.compile(r"s\d+")
+# Not a plain symbol of a whole number with a value: floats, numbers from data. Guards have no placeholders for them.
+_OTHER_KIND: Final = re.compile(r"(?:zf|u|zuf)\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class FailedGuards:
+    """What the guards of stored entries failed for."""
+
+    # The sizes and numbers that they failed for, each with its value in the lookup.
+    sizes: tuple[tuple[SymbolRow, int], ...]
+    # If it is one size, the bounds of it in each entry, as far as that is what failed; else empty.
+    bounds: tuple[Bounds, ...]
+    conditions: tuple[str, ...]  # for each entry what did not hold, in the words of the program
+    entries: int  # number of entries that this covers: a log may have the guards of only some
+
+
+def in_words(source: str) -> str:
+    """What the program calls a source.
 
     Examples
     --------
-    >>> failed_guard("0/0: tensor 'x' size mismatch at index 0. expected 4, actual 5")
-    "tensor 'x' size mismatch at index 0. expected …, actual …"
+    >>> in_words("L['x'].size()[0]")
+    'x.size(0)'
     """
-    match = _REASON.fullmatch(reason)
-    guard = reason if match is None else match["guard"]
-    return _VALUE.sub(lambda found: f"{found[1] or found[2] or ','} …", guard)
+    return _SIZE.sub(r".size(\1)", _LOCAL.sub(r"\1", source))
+
+
+def placeholders(example_inputs: Sequence[str], symbols: Sequence[SymbolRow]) -> dict[str, SymbolRow] | None:
+    """The symbols that ``t0``, ``t1``, … stand for in the guards of an entry; None if that is not certain.
+
+    Notes
+    -----
+    torch/_inductor/codecache.py, `FxGraphCache._filter_backed_symints`: the inputs that are symbolic whole numbers with a value, in order.
+    """
+    named = {row.symbol: row for row in symbols}
+    whole = _whole(symbols)
+    exprs = [match["expr"] for text in example_inputs if (match := _SYMINT.fullmatch(text))]
+    exprs = [expr for expr in exprs if not _OTHER_KIND.fullmatch(expr)]
+    is_one_number = len(whole) == 1 and len({expr for expr in exprs if _NUMBERED.fullmatch(expr)}) == 1
+    found = {}
+    for place, expr in enumerate(exprs):
+        row = whole[0] if is_one_number and _NUMBERED.fullmatch(expr) else named.get(expr)
+        if row is None or row.source is None or not _NUMBER.fullmatch(row.value or ""):
+            return None
+        found[f"t{place}"] = row
+    return found
+
+
+def only_placeholder(guards: Sequence[str], symbols: Sequence[SymbolRow]) -> dict[str, SymbolRow] | None:
+    """As `placeholders`, where no hash details show it: certain if the compile has one symbol of a whole number."""
+    whole = _whole(symbols)
+    if len(whole) != 1 or whole[0].source is None or not _NUMBER.fullmatch(whole[0].value or ""):
+        return None
+    return dict.fromkeys((name for text in guards for name in _PLACEHOLDER.findall(text)), whole[0])
+
+
+def _whole(symbols: Sequence[SymbolRow]) -> list[SymbolRow]:
+    """The symbols of whole numbers that stayed symbols."""
+    return [row for row in symbols if _SYMBOL.fullmatch(row.symbol) and row.specialized is None]
+
+
+def failed_guards(guards: Sequence[str], of: Mapping[str, SymbolRow]) -> FailedGuards | None:
+    """What the guards of the stored entries, which all failed, failed for."""
+    values = {name: int(row.value or 0) for name, row in of.items()}
+    failed: dict[str, None] = {}
+    conditions, bounds = [], []
+    for text in guards:
+        try:
+            parts = [part for part in _conjuncts(text) if not holds(part, values)]
+            names = [name for part in parts for name in guard_symbols(part)]
+            bounds.append(_bounds(text, parts))
+        except (GuardError, RecursionError):
+            return None
+        if not parts or not names:
+            return None
+        failed.update(dict.fromkeys(names))
+        conditions.append(" and ".join(_PLACEHOLDER.sub(lambda m: _named(of, m[1]), part) for part in parts))
+    rows = {of[name].symbol: (of[name], values[name]) for name in failed}
+    of_one = [found[name] for found in bounds for name in failed if found is not None and name in found]
+    return _failed(list(rows.values()), of_one if len(failed) == 1 else [], conditions, len(guards))
+
+
+def failed_in(compiles: Sequence[Sequence[SymbolRow]], own: Sequence[SymbolRow]) -> FailedGuards | None:
+    """As `failed_guards`, where no log has the guards of entries: from the guards that the compiles added which stored them."""
+    named = {row.symbol: row for row in own if row.source and _NUMBER.fullmatch(row.value or "")}
+    values = {name: int(row.value or 0) for name, row in named.items()}
+    failed: dict[str, None] = {}
+    conditions, bounds = [], []
+    for rows in compiles:
+        # The graphs are equal; what its sizes are called in the program may differ.
+        same = {row.symbol: values[row.symbol] for row in rows if is_same(row, named.get(row.symbol))}
+        exprs = {text.rpartition(": ")[2] for row in rows for text in row.guards}
+        broken = sorted(expr for expr in exprs if fails(expr, same))
+        names = [name for expr in broken for name in _NAME.findall(expr) if name in named]
+        if not names:
+            return None
+        failed.update(dict.fromkeys(names))
+        conditions.append(" and ".join(_condition(expr, named) for expr in broken))
+        remaining = {row.symbol: bounds_of(row.range_after) for row in rows}
+        bounds += [remaining.get(name) for name in dict.fromkeys(names) if all(map(guarded_bounds, broken))]
+    sizes = [(named[name], values[name]) for name in failed]
+    of_one = [one for one in bounds if one is not None] if len(failed) == 1 else []
+    return _failed(sizes, of_one, conditions, len(compiles))
+
+
+def _failed(
+    sizes: Sequence[tuple[SymbolRow, int]], bounds: Sequence[Bounds], conditions: Sequence[str], entries: int
+) -> FailedGuards | None:
+    """What guards failed for, if anything; the bounds count if each entry has them."""
+    if not sizes:
+        return None
+    bounds = bounds if len(bounds) == entries else ()
+    return FailedGuards(tuple(sizes), tuple(dict.fromkeys(bounds)), tuple(dict.fromkeys(conditions)), entries)
+
+
+def is_one_size(symbol: SymbolRow, inputs: Sequence[str]) -> bool:
+    """Whether a symbol is one size of one input, as the hash details print inputs: equal sizes share a symbol, and change together."""
+    if not _SIZE.search(symbol.source or ""):
+        return False
+    shapes = [match[1] for text in inputs for match in _SHAPE.finditer(text)]
+    return sum(_NAME.findall(shape).count(symbol.symbol) for shape in shapes) == 1
+
+
+def is_same(row: SymbolRow, other: SymbolRow | None) -> bool:
+    """Whether symbols of two compiles are about the same size or number of the program."""
+    return other is not None and (row.symbol, row.source) == (other.symbol, other.source)
+
+
+def fails(expr: str, values: Mapping[str, int]) -> bool:
+    """Whether a guard that a compile added, as ``guard_added_fast`` records it, does not hold for the values of symbols."""
+    try:
+        return not holds(_as_python(expr), values)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _condition(expr: str, of: Mapping[str, SymbolRow]) -> str:
+    return re.sub(r"L\['(s\d+)'\]", lambda match: _named(of, match[1]), _as_python(expr))
+
+
+def _as_python(expr: str) -> str:
+    """A guard as Python writes it, over ``L['s0']``; ValueError if it is not one."""
+    return ast.unparse(_AsPython().visit(parsed_expression(expr)))
+
+
+def _named(of: Mapping[str, SymbolRow], name: str) -> str:
+    return in_words(of[name].source or name)
+
+
+def _bounds(guards: str, parts: Sequence[str]) -> dict[str, Bounds] | None:
+    """The bounds that the guards of an entry set, if all that failed is such a bound."""
+    plain = [_PLACEHOLDER.sub(r"\1", part) for part in parts]
+    if not all(guarded_bounds(part) for part in plain):
+        return None
+    found: dict[str, Bounds] = {}
+    for part in _conjuncts(guards):
+        for name, bounds in guarded_bounds(_PLACEHOLDER.sub(r"\1", part)).items():
+            found[name] = found.get(name, ANY).narrowed(bounds)
+    return found
+
+
+def _conjuncts(guards: str) -> Iterator[str]:
+    """The conditions that all have to hold."""
+    parts = [_parse(guards)]
+    while parts:
+        match parts.pop(0):
+            case ast.BoolOp(op=ast.And(), values=values):
+                parts[:0] = values
+            case part:
+                yield ast.unparse(part)
+
+
+class _AsPython(ast.NodeTransformer):
+    """Sympy's functions as Python's operators, over ``L['s0']``."""
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return parsed_expression(f"L[{node.id!r}]")
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        match node.func, [self.visit(argument) for argument in node.args]:
+            case ast.Name(id="Eq"), [left, right]:
+                return ast.Compare(left, [ast.Eq()], [right])
+            case ast.Name(id="Ne"), [left, right]:
+                return ast.Compare(left, [ast.NotEq()], [right])
+            case ast.Name(id="Mod" | "PythonMod"), [left, right]:
+                return ast.BinOp(left, ast.Mod(), right)
+            case ast.Name(id="FloorDiv"), [left, right]:
+                return ast.BinOp(left, ast.FloorDiv(), right)
+        raise ValueError(f"not known: {ast.unparse(node)[:80]}")

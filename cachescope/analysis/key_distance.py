@@ -7,6 +7,7 @@ from one to another is worked out once.
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ from cachescope.keys.key_fields import is_input
 
 _GRAPH: Final = "gm"
 _TORCH_VERSION: Final = "torch_version"
+# A symbolic size, as in torch.Size([s77, 8]) or ('s77',): torch/_inductor/codecache.py, `_reduce_symint`.
+_SYMBOL: Final = re.compile(r"(?:\bSize\(\[[^][]*\b|\(')[su]\d+\b")
 
 
 Form = tuple[int | None, int, int]
@@ -145,10 +148,16 @@ class KeyDistances:
 
     def example_inputs(self, detail_set: int) -> tuple[int, ...]:
         """The hashes of the inputs that a graph was compiled for, in torch's order."""
-        details = self.details
-        is_one = [name.startswith("example_inputs") for name in details.fields]
-        codes = details.sets[detail_set]
-        return tuple(details.hash_codes[code] for code in codes if is_one[details.field_codes[code]])
+        return tuple(self.details.hash_codes[code] for code in self.details.inputs(detail_set))
+
+    @kept
+    def has_symbols(self, detail_set: int) -> bool:
+        """Whether an input has a symbolic size, in which case entries of the key may have guards."""
+        return any(map(self._has_symbol, self.details.inputs(detail_set)))
+
+    @kept
+    def _has_symbol(self, component: int) -> bool:
+        return shows_symbol(self.details.value_text(component) or "")
 
     def _made_change(self, before: int, after: int) -> Change:
         components = self.details.changes(before, after)
@@ -264,3 +273,8 @@ class EarlierKeys:
                 if one is not None and (best is None or fields < fewest or (fields == fewest and one > best)):
                     best, fewest = one, fields
         return best, fewest
+
+
+def shows_symbol(text: str) -> bool:
+    """Whether the printed value of an input has a symbolic size."""
+    return _SYMBOL.search(text) is not None

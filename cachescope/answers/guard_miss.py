@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Self
 
-from cachescope.analysis.compiles.failed_guards import (
+from cachescope.analysis.guards import (
     FailedGuards,
     failed_guards,
     failed_in,

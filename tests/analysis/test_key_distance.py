@@ -1,9 +1,10 @@
 """Distances between keys, and the nearest of earlier ones: against comparing each pair field by field."""
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from cachescope.analysis.key_distance import EarlierKeys, KeyDistances
+from cachescope.analysis.key_distance import EarlierKeys, KeyDistances, shows_symbol
 from cachescope.details import HashDetails
 from tests.made import component
 
@@ -77,3 +78,24 @@ def test_the_nearest_earlier_key_is_what_a_full_search_finds(found: list[list[tu
         fewest, latest = min(distances, default=(0, None))
         wanted = None if latest is None else -10 * latest
         assert earlier.nearest(10 * at, codes[at]) == (wanted, fewest)
+
+
+@pytest.mark.parametrize(("text", "is_symbolic"), [
+    ("torch.Size([s77, 8])", True), ("torch.Size([8, s77])", True), ("torch.Size([8, 2*u0])", True), ("('s77',)", True),
+    ("('u3', 1)", True), ("torch.Size([8, 8])", False), ("[s77, 8]", False), ("torch.Size([8]), [s1]", False),
+    ("('x77',)", False), ("torch.Size([bs1])", False), ("", False),
+])  # fmt: skip
+def test_a_symbolic_size_in_a_text(text: str, is_symbolic: bool) -> None:
+    assert shows_symbol(text) is is_symbolic
+
+
+def test_inputs_of_symbolic_size() -> None:
+    symbolic, fixed = (f"TensorMetadata(shape=torch.Size([{size}, 8]))" for size in ("s77", "7"))
+    store, codes = stored([
+        [("gm", symbolic), ("example_inputs[0]", fixed), ("example_inputs[1]", symbolic)],
+        [("gm", symbolic), ("example_inputs[0]", fixed), ("example_inputs[1]", fixed)],
+        [("example_inputs[0]", symbolic)],
+        [("x", symbolic)],
+    ])  # fmt: skip
+    keys = KeyDistances(store)
+    assert [keys.has_symbols(code) for code in codes] == [True, False, True, False]

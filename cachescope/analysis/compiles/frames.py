@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import Final
 
 from cachescope.analysis.compiles.ranges import remaining_ranges
-from cachescope.analysis.guards import failed_guard
 from cachescope.analysis.rates import known_sum
+from cachescope.analysis.verdicts.recompiles import failed_guard
 from cachescope.frames.compile_rows import CompileRow, RecompileRow, SymbolRow
 from cachescope.frames.recorded_rows import LookupRow, ProblemRow, RunRow
 from cachescope.grouping import by_key

@@ -13,7 +13,6 @@ import os
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice, takewhile
 from typing import Final
 
@@ -133,14 +132,6 @@ _CHOICE: Final = re.compile(rf"(?:.*-)?(c{HASH})", re.DOTALL)
 _TORCH_KEY_BYTES: Final = 32
 
 
-@dataclass(frozen=True, slots=True)
-class NameParts:
-    """The parts of a best configuration's name besides the kernel, as far as any source contains them."""
-
-    cache_key_tags: Sequence[str] = ("",)
-    torch_keys: Sequence[bytes] = ()
-
-
 def _links(
     parent: EntryRow, kind: str, key: str, known_by: str, children: Sequence[EntryRow]
 ) -> Iterator[LinkRow]:
@@ -155,8 +146,11 @@ Kernels = dict[str, EntryRow]
 """By the key of the file of a kernel's source, the file that holds it: that one, else a wrapper."""
 
 
-def triton_links(files: Files, parts: NameParts) -> Iterator[LinkRow]:
-    """All links to best configurations and to Triton directories."""
+def triton_links(files: Files, tags: Sequence[str], torch_keys: Sequence[bytes]) -> Iterator[LinkRow]:
+    """All links to best configurations and to Triton directories.
+
+    `tags` and `torch_keys` are the parts of a best configuration's name besides the kernel, as far as any source has them.
+    """
     # The ``.ttir`` of each Triton directory that names the file it was compiled from.
     compiled = (row for row in files.rows if row.cache == TRITON and row.code_key is not None)
     made_from = {row.cache_key: row for row in compiled if row.cache_key is not None}
@@ -165,7 +159,14 @@ def triton_links(files: Files, parts: NameParts) -> Iterator[LinkRow]:
             row.cache_key or "": row for row in files.kernels_in.get(folder, []) if row.name is not None
         }
         defined = files.defined_in.get((best_configs[0].root, os.path.basename(folder)), ())
-        yield from _of_folder({**dict(defined), **files_of}, best_configs, parts, made_from)
+        kernels = {**dict(defined), **files_of}
+        named = _names(kernels, tags, torch_keys)
+        for best in best_configs:
+            name = os.path.basename(best.path)
+            matched = named.get(name) or _weaker(kernels, best, made_from)
+            if matched is not None:
+                kernel, known_by = matched
+                yield from _links(kernel, BEST_CONFIG, name, known_by, [best])
     for row in files.rows:
         if row.status == "ok" and row.triton_hashes and row.cache in (*CACHES, BEST_CONFIG):
             yield from _to_directories(files, row)
@@ -186,26 +187,17 @@ def _to_directories(files: Files, row: EntryRow) -> Iterator[LinkRow]:
             yield from _links(row, TRITON, triton_hash, known_by, [])
 
 
-def _of_folder(
-    kernels: Kernels, best_configs: list[EntryRow], parts: NameParts, made_from: dict[str, EntryRow]
-) -> Iterator[LinkRow]:
-    named = _names(kernels, parts)
-    for best in best_configs:
-        matched = named.get(os.path.basename(best.path)) or _weaker(kernels, best, made_from)
-        if matched is not None:
-            kernel, known_by = matched
-            yield from _links(kernel, BEST_CONFIG, os.path.basename(best.path), known_by, [best])
-
-
-def _names(kernels: Kernels, parts: NameParts) -> dict[str, tuple[EntryRow, str]]:
+def _names(
+    kernels: Kernels, tags: Sequence[str], torch_keys: Sequence[bytes]
+) -> dict[str, tuple[EntryRow, str]]:
     found: dict[str, tuple[EntryRow, str]] = {}
     for key, kernel in kernels.items():
         file = f"{key}.py"
         # torch 2.5 named it after the kernel.
         found[f"{key}.best_config"] = kernel, KERNELS_NAME
-        for tag in parts.cache_key_tags:
+        for tag in tags:
             found[best_config_name(file, tag)] = kernel, NAME
-            for torch_key in parts.torch_keys:
+            for torch_key in torch_keys:
                 found[best_config_name(file, tag, torch_key)] = kernel, NAME_OF_TORCH
     return found
 
@@ -276,11 +268,10 @@ def link_rows(
 ) -> list[LinkRow]:
     """The rows of the frame links; a reference to a missing file has one without a child."""
     files = Files(entries)
-    parts = NameParts(_cache_key_tags(entries, details), _torch_keys(contexts))
     return [
         *_entry_links(entries, files),
         *code_links(files),
-        *triton_links(files, parts),
+        *triton_links(files, _cache_key_tags(entries, details), _torch_keys(contexts)),
         *choice_links(files, ((row.entry, row.choice) for row in timings)),
         *_lock_links(entries, files),
     ]
@@ -331,12 +322,8 @@ def _entry_links(rows: list[EntryRow], files: Files) -> Iterator[LinkRow]:
 
 def _cache_key_tags(entries: list[EntryRow], details: HashDetails) -> list[str]:
     # ``torch.compiler.config.cache_key_tag`` is a field of every FX key from 2.6; entries hold it from 2.8.
-    tags = {""}
-    for detail_set in {row.detail_set for row in entries if row.detail_set is not None}:
-        tag = details.detail(detail_set, "cache_key_tag")
-        if tag is not None:
-            tags.add(tag.value_text)
-    return sorted(tags)
+    sets = {row.detail_set for row in entries if row.detail_set is not None}
+    return sorted({"", *(details.text(one, "cache_key_tag") or "" for one in sets)})
 
 
 def _torch_keys(contexts: Iterable[ContextRow]) -> list[bytes]:

@@ -14,7 +14,7 @@ from itertools import pairwise
 from operator import attrgetter
 
 from cachescope.analysis.history.timeline import Timeline
-from cachescope.analysis.key_distance import Form, KeyDistances
+from cachescope.analysis.key_distance import Change, Form, KeyDistances
 from cachescope.details import HashDetails
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow, RunRow
@@ -165,6 +165,16 @@ class History:
         before, own = self.lookups[one].detail_set, self.lookups[at].detail_set
         assert before is not None and own is not None
         return self.keys.fields(before, own), len(self.keys.parts(before, own))
+
+    def row_of(self, baseline: int | EntryRow) -> LookupRow | EntryRow:
+        """What a lookup is compared with: a lookup by its index, or an entry."""
+        return self.lookups[baseline] if isinstance(baseline, int) else baseline
+
+    def change(self, baseline: int | EntryRow, at: int) -> Change:
+        """What changed from a lookup or an entry to a lookup, both with hash details."""
+        before, after = self.row_of(baseline).detail_set, self.lookups[at].detail_set
+        assert before is not None and after is not None
+        return self.keys.change(before, after)
 
     def guards_before(self, at: int) -> list[str]:
         """The guards that earlier lookups of its key show, each once."""

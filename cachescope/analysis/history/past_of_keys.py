@@ -17,7 +17,6 @@ from typing import NamedTuple
 
 from cachescope.analysis.history.directory import Directory, Event, Found, Racing
 from cachescope.analysis.history.history import History, is_miss, is_open
-from cachescope.analysis.history.timeline import shows_symbol
 from cachescope.details import HashDetails
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow, RunRow
@@ -125,7 +124,6 @@ def _inferred_guard_misses(history: History) -> list[int]:
         return []
     # Whether each key that had been looked up before had been stored before.
     was_stored = {at: past.latest_stored is not None for at, past in pasts_of(history, asked)}
-    symbolic: dict[int | None, bool] = {None: False}
     found: dict[int, None] = {}
     for at in asked:
         row = lookups[at]
@@ -135,14 +133,9 @@ def _inferred_guard_misses(history: History) -> list[int]:
         stored = [entry for entry in history.entries_of(row) if not is_in_remote_cache(entry.path)]
         if at not in was_stored and not stored:
             continue
-        detail_set = row.detail_set
-        if detail_set is not None and detail_set not in symbolic:
-            inputs = (
-                one for one in history.details.details(detail_set) if one.field.startswith("example_inputs")
-            )
-            symbolic[detail_set] = any(shows_symbol(one.value_text) for one in inputs)
         # The FX graph of an AOTAutograd guard miss has the same guards, with or without details.
-        may_have_guards = symbolic[detail_set] or history.aot[at] in found
+        is_symbolic = row.detail_set is not None and history.keys.has_symbols(row.detail_set)
+        may_have_guards = is_symbolic or history.aot[at] in found
         if may_have_guards and _is_there(was_stored.get(at, False), stored):
             found[at] = None
     # Through 2.7 an AOTAutograd entry had no guards of its own: the guards of its graphs failed.

@@ -22,8 +22,6 @@ NEVER: Final = 2**31 - 1
 """The position of what does not happen."""
 # A text log does not record when a compile ended; a race is over by then.
 _UNKNOWN_COMPILE_NS: Final = 2_000_000_000
-# A symbolic size, as in torch.Size([s77, 8]) or ('s77',): torch/_inductor/codecache.py, `_reduce_symint`.
-_SYMBOL: Final = re.compile(r"(?:\bSize\(\[[^][]*\b|\(')[su]\d+\b")
 # What the operating system reports when a file cannot be written.
 CANNOT_WRITE: Final = re.compile(
     r"PermissionError|Permission denied|Read-only file system|No space left|Disk quota exceeded|\[Errno (?:13|28|30|122)\]"
@@ -267,11 +265,6 @@ def _ended(row: LookupRow, latest: int) -> int | None:
 
 def _latest(*times: int | None) -> int | None:
     return max([time for time in times if time is not None], default=None)
-
-
-def shows_symbol(text: str) -> bool:
-    """Whether the printed value of an input has a symbolic size, in which case its entries may have guards."""
-    return _SYMBOL.search(text) is not None
 
 
 def _attempt_of(compile_id: str) -> tuple[str, int]:

@@ -20,7 +20,7 @@ from typing import Final
 
 from cachescope.analysis.history.entry_times import StoredCandidates
 from cachescope.analysis.history.history import History
-from cachescope.analysis.key_distance import EarlierKeys
+from cachescope.analysis.key_distance import Change, EarlierKeys
 from cachescope.analysis.verdicts.misses import Candidate
 from cachescope.analysis.verdicts.ranks import all_hold_a_rank
 from cachescope.analysis.verdicts.recompiles import Recompiles
@@ -67,16 +67,15 @@ class Baselines:
         self._history = history
         self._lookups = history.lookups
         self._choice = choice
-        # Whether contents differ by the rank alone, by their texts and how far apart the ranks are.
-        self._by_rank: dict[tuple[int, int, int | None], bool] = {}
+        # Whether keys differ by the rank alone, by what changed and how far apart the ranks are.
+        self._by_rank: dict[tuple[Change, int | None], bool] = {}
         self.stored = StoredCandidates(history)
         self.replaced = ReplacedGraphs(history, self.stored, choice.run)
         self._recompiles = Recompiles(history)
         self._earlier: dict[_Kind | _Group, EarlierKeys] = {}
-        # The lookups of the graph of each; and all else in its key, as hashes and as texts.
+        # The lookups of the graph of each; and all else in its key.
         self._group: list[_Group | None] = [None] * len(history.lookups)
         self._content = [0] * len(history.lookups)
-        self._texts = [0] * len(history.lookups)
         # For each miss, the lookups of its graph under its compile id in the run before.
         self._in_run_before: list[Sequence[int]] = [()] * len(history.lookups)
         self._index(until)
@@ -150,15 +149,14 @@ class Baselines:
 
     def for_equal_inputs(self, at: int) -> Baseline | None:
         """What another process had compiled of the same graph for equal inputs, the nearest: its key could have been used, whatever guard failed."""
-        group, row, keys = self._group[at], self._lookups[at], self._history.keys
-        if self._choice.mode != "auto" or group is None:
+        row = self._lookups[at]
+        if self._choice.mode != "auto" or self._group[at] is None:
             return None
         others = (one for one in self._right_before(at) if self._lookups[one].run != row.run)
         tried: list[Baseline] = [one for one in others if not self._history.was_running(one, at)]
         best, fewest = None, 0
         for one in [*self.stored.of_graph(at), *tried]:
-            before = self._lookups[one] if isinstance(one, int) else one
-            names = keys.change(_set_of(before), _set_of(row)).names
+            names = self._history.change(one, at).names
             if names and not any(map(is_of_the_call, names)) and (best is None or len(names) < fewest):
                 best, fewest = one, len(names)
         return best
@@ -213,19 +211,12 @@ class Baselines:
             return f"both are of the function {row.function} of one file, and {text}" if is_one else text
         return text
 
-    def _ranks_apart(self, before: int, after: int) -> int | None:
-        """How far apart the ranks of two lookups are, if both are known."""
-        ranks, lookups = self._history.rank_of, self._lookups
-        rank, other = ranks.get(lookups[before].run), ranks.get(lookups[after].run)
-        return None if rank is None or other is None else other - rank
-
     def _hold_a_rank(self, before: int, after: int) -> bool:
         """Whether the sets of two lookups of one graph differ, and only in fields that contain the rank."""
-        apart = self._ranks_apart(before, after)
-        asked = self._texts[before], self._texts[after], apart
+        rank, other = (self._history.rank_of.get(self._lookups[one].run) for one in (before, after))
+        asked = self._history.change(before, after), None if rank is None or other is None else other - rank
         if asked not in self._by_rank:
-            change = self._history.keys.change(_set_of(self._lookups[before]), _set_of(self._lookups[after]))
-            self._by_rank[asked] = all_hold_a_rank(self._history.details, change.components, apart)
+            self._by_rank[asked] = all_hold_a_rank(self._history.details, asked[0].components, asked[1])
         return self._by_rank[asked]
 
     def _with_key(self, at: int) -> Baseline | None:
@@ -261,8 +252,7 @@ class Baselines:
         ):
             if form is None or form[0] is None:
                 continue
-            graph, content, self._texts[at] = form
-            self._content[at] = content
+            graph, self._content[at], _ = form
             group, run = groups[row.cache, row.direction, graph], row.run
             of_rank = group.of_rank[rank_of.get(run)]
             if row.outcome != "hit" and row.compile_id is not None and is_by_run:

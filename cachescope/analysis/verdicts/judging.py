@@ -77,7 +77,7 @@ def judged_misses(history: History, choice: Choice, vllm: VllmMisses | None = No
     misses = []
     for at, (row, why, baseline) in enumerate(zip(lookups, found.why, found.baseline, strict=True)):
         if why is not None:
-            before = lookups[baseline] if isinstance(baseline, int) else baseline
+            before = None if baseline is None else history.row_of(baseline)
             misses.append(Miss(at, row, why, before, changes.get(row.lookup, ())))
     return sorted(misses, key=attrgetter("row.lookup"))
 

@@ -12,11 +12,10 @@ from itertools import chain
 from typing import Final
 
 from cachescope.analysis.history.history import History
-from cachescope.analysis.key_distance import Change
 from cachescope.analysis.verdicts.aot_entries_without_details import judge_by_graphs
 from cachescope.analysis.verdicts.baselines import Baseline, Baselines, Choice
 from cachescope.analysis.verdicts.changed_keys import GUARD_FAILED, ChangedKeys
-from cachescope.analysis.verdicts.misses import Candidate, VerdictsSoFar, Why
+from cachescope.analysis.verdicts.misses import VerdictsSoFar, Why
 from cachescope.analysis.verdicts.recompiles import is_recompiled, recompile_of
 from cachescope.analysis.verdicts.replaced_graphs import is_named
 from cachescope.frames.recorded_rows import LookupRow, RunRow
@@ -94,13 +93,13 @@ class NewKeys:
 
     def _compare(self, at: int, baseline: Baseline) -> None:
         """Judge a lookup by what changed against its baseline, or against a key that is nearer."""
-        found, change = self._change(at, baseline)
+        found, change = self._history.row_of(baseline), self._history.change(baseline, at)
         row, again = self._lookups[at], None
         if isinstance(found, LookupRow) and is_recompiled(found, row):
             again = recompile_of(row, change.names, found)
         if again is not None and (equal := self._baselines.for_equal_inputs(at)) is not None:
             baseline = equal
-            found, change = self._change(at, baseline)
+            found, change = self._history.row_of(baseline), self._history.change(baseline, at)
         apart, nearer = len(change.names), None
         if apart > 1:
             nearer = self._baselines.nearer(at, baseline)
@@ -109,18 +108,11 @@ class NewKeys:
         compared = change
         if nearer is not None:
             baseline = nearer
-            found, compared = self._change(at, baseline)
+            found, compared = self._lookups[nearer], self._history.change(nearer, at)
         if compared.names:
             self._changed_from[at] = baseline if isinstance(baseline, int) else None
         why = self._changed_keys.why(at, baseline, found, compared, 0 if nearer is None else apart)
         self._found.record(at, why, baseline)
-
-    def _change(self, at: int, baseline: Baseline) -> tuple[Candidate, Change]:
-        """What a lookup is compared with, and what changed since."""
-        found = self._lookups[baseline] if isinstance(baseline, int) else baseline
-        before, after = found.detail_set, self._lookups[at].detail_set
-        assert before is not None and after is not None
-        return found, self._history.keys.change(before, after)
 
     def _upgraded_above(self, at: int) -> int | None:
         """What another torch looked up above the same graphs, where nothing names the function: AOTAutograd's own graph prints otherwise there."""
@@ -139,7 +131,7 @@ class NewKeys:
             or lookups[above].run == lookups[at].run
         ):
             return None
-        return above if self._change(at, above)[1].is_of_torch else None
+        return above if self._history.change(above, at).is_of_torch else None
 
     def _under_the_same(self, at: int) -> int | None:
         """The graph that AOTAutograd had made before, under the key that has changed into this lookup's."""
@@ -187,7 +179,7 @@ class NewKeys:
         found = self._baselines.replaced.may_be(at)
         if found is None:
             return None, None
-        like = self._lookups[found] if isinstance(found, int) else found
+        like = self._history.row_of(found)
         where = f"run {like.run}" if isinstance(like, LookupRow) else "the cache directory"
         is_named_ = None not in (row.function, getattr(like, "function", None))
         lacking = (

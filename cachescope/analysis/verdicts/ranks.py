@@ -45,11 +45,6 @@ def rank_differences(
     return sorted(rows, key=lambda row: (-row.graphs, -row.misses, len(row.ranks), row.field))
 
 
-def _text(details: HashDetails, detail_set: int | None, field: str) -> str | None:
-    detail = None if detail_set is None else details.detail(detail_set, field)
-    return None if detail is None else detail.value_text
-
-
 def _of_several_ranks(lookups: Iterable[LookupRow], rank_of: Mapping[int, int]) -> Iterator[list[LookupRow]]:
     """What several ranks looked up at one place: the first time each, the second time each, and so on."""
     times: Counter[tuple[object, ...]] = Counter()
@@ -118,8 +113,8 @@ def _difference(
         values=len(counts),
         graphs=1,
         misses=sum(row.outcome not in ("hit", "unknown") for row in others),
-        majority_value=_text(details, most[0].detail_set, field) if most else None,
-        other_value=_text(details, others[0].detail_set, field),
+        majority_value=details.text(most[0].detail_set, field) if most else None,
+        other_value=details.text(others[0].detail_set, field),
     )
 
 

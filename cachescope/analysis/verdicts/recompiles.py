@@ -10,7 +10,6 @@ from functools import cache, cached_property
 from os.path import basename
 from typing import Final
 
-from cachescope.analysis.guards import failed_guard
 from cachescope.analysis.history.history import History
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.grouping import by_key
@@ -28,6 +27,14 @@ _MOST_TRIED: Final = 32
 # torch/_dynamo/guards.py, `get_guard_fail_reason_helper` (2.10 and later): no guard failed, and the options of torch.compile may be others.
 _OTHER_BACKEND: Final = "BACKEND_MATCH failure"
 _FIELDS_NAMED: Final = 3
+
+# torch/_dynamo/guards.py, `get_and_maybe_log_recompilation_reasons`: the compile whose guard failed, the guard, the line
+# of code that it is from.
+_REASON: Final = re.compile(r"(?:!?\d+(?:/\d+)*: )?(?P<guard>.*?)(?: # .*| \(HINT: .*)?", re.DOTALL)
+# The values in it, which differ each time: not what it compares by name, and not the id of an object.
+_VALUE: Final = re.compile(
+    r"(?<= )(?:(==|!=|<=?|>=?) (?!\w+[.[(])[^,]+|(expected|actual) [^,]+)|(, )\d{6,}(?=\))"
+)
 
 _Frame = tuple[int, str, str]
 
@@ -104,6 +111,19 @@ def recompile_of(
         # What torch hints at is not always so.
         f"a guard of compile {compile_id} failed: {guard.partition(' (HINT: ')[0]}",
     )
+
+
+def failed_guard(reason: str) -> str:
+    """The guard in the reason of a recompile, without its values, which differ each time.
+
+    Examples
+    --------
+    >>> failed_guard("0/0: tensor 'x' size mismatch at index 0. expected 4, actual 5")
+    "tensor 'x' size mismatch at index 0. expected …, actual …"
+    """
+    match = _REASON.fullmatch(reason)
+    guard = reason if match is None else match["guard"]
+    return _VALUE.sub(lambda found: f"{found[1] or found[2] or ','} …", guard)
 
 
 def place_of(row: LookupRow) -> str:

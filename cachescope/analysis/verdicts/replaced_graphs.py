@@ -170,8 +170,7 @@ class GraphAligner(Generic[SomeGraph]):
 
     @kept
     def _words_of(self, detail_set: int) -> Counter[str]:
-        gm = self._keys.details.detail(detail_set, "gm")
-        return graph_words(gm.value_text if gm else "")
+        return graph_words(self._keys.details.text(detail_set, "gm") or "")
 
     @kept
     def _inputs_of(self, detail_set: int) -> tuple[int, ...]:

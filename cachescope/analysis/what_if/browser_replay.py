@@ -116,7 +116,7 @@ def _misses(replay: Replay, chosen: Sequence[Cell]) -> MissCodes:
         [place_of_cell.get(replay.cell_of(at), -1) for at in replay.misses],
         [aot.get(at, -1) for at in replay.misses],
         [at in is_open for at in replay.misses],
-        [replay.taken[at] for at in replay.misses],
+        [-1 if (time := replay.taken[at]) is None else time for at in replay.misses],
     )
 
 

@@ -214,7 +214,7 @@ class Cell:
 class Cells:
     """Every key in every directory in which it was looked up or stored."""
 
-    def __init__(self, columns: ReplayColumns, is_symbolic: list[bool]) -> None:
+    def __init__(self, columns: ReplayColumns) -> None:
         self.every: list[Cell] = []
         # The cell of each lookup; None for a lookup that no replay changes.
         self.of_lookup: list[Cell | None] = []
@@ -225,7 +225,7 @@ class Cells:
         self._has_times = any(row.time is not None for row in columns.history.lookups)
         entries = self._numbered()
         for cell in self.every:
-            self._walk(cell, entries.get(cell, []), is_symbolic[cell.key])
+            self._walk(cell, entries.get(cell, []))
 
     def _numbered(self) -> Mapping[Cell, list[EntryRow]]:
         """Make the cells; return the sound entries of those that have any."""
@@ -256,14 +256,15 @@ class Cells:
             for directory in directories.of_root[entry.root]
         )
 
-    def _walk(self, cell: Cell, entries: list[EntryRow], is_symbolic: bool) -> None:
-        columns = self._columns
+    def _walk(self, cell: Cell, entries: list[EntryRow]) -> None:
+        columns, detail_set = self._columns, self._columns.keys[cell.key].detail_set
         before, guards_of = self._entries_before(cell, entries)
         walk = CellWalk(before, guards_of)
         walk.walk((at, columns.history.lookups[at], columns.stored_since[at]) for at in cell.lookups)
         cell.entries = walk.entries
         self.differences += walk.differences
         # Guards that no log shows: unless every entry is known to have none.
+        is_symbolic = detail_set is not None and columns.history.keys.has_symbols(detail_set)
         is_open = is_symbolic and any(entry.guards is None for entry in walk.entries)
         cell.has_guards = walk.has_guards or is_open or any(entry.guards_expr for entry in entries)
         for entry in walk.entries:

@@ -9,12 +9,10 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
 from hashlib import blake2b
 from operator import add, sub
 from typing import Final
 
-from cachescope.analysis.history.timeline import shows_symbol
 from cachescope.analysis.key_distance import KeyDistances
 from cachescope.analysis.what_if.cells import Key
 from cachescope.components import Detail, parse_component
@@ -112,17 +110,6 @@ class KeyTable:
         changed = self._values.without(field, parts)
         return [changed.get(number, number) for number in self.column(field)]
 
-    @cached_property
-    def is_symbolic(self) -> list[bool]:
-        """For each key, whether one of its inputs has a symbolic size."""
-        symbolic = self._values.symbolic
-        of_cache = {cache: not symbolic.isdisjoint(held.values()) for cache, held in self._shared.items()}
-        found = [False] * len(self.keys)
-        columns = [column for column in self._columns.values() if not symbolic.isdisjoint(column)]
-        for place, key in enumerate(self.with_details):
-            found[key] = of_cache[self.keys[key].cache] or any(one[place] in symbolic for one in columns)
-        return found
-
     def joined(self, removed: Removed) -> list[list[int]]:
         """The keys that become equal without what is removed, several at a time."""
         first: dict[int, int] = {}
@@ -207,16 +194,6 @@ class _Values:
         """Every value of a field: its number, and as torch printed it first."""
         code = self.code(field)
         return [(self.number(*pair), self._printed(pair)) for pair in self._first if pair[0] == code]
-
-    @property
-    def symbolic(self) -> frozenset[int]:
-        """The numbers of inputs with a symbolic size."""
-        is_input = [name.startswith("example_inputs") for name in self._details.fields]
-        return frozenset(
-            number
-            for pair, number in self._numbers.items()
-            if is_input[pair[0]] and shows_symbol(self._printed(pair).value_text)
-        )
 
     def without(self, field: str, parts: Iterable[str]) -> Mapping[int, int]:
         """For the number of each value of a field, one that tells values apart by their texts without some parts.

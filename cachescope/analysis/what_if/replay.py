@@ -14,7 +14,7 @@ from functools import cached_property
 from cachescope.analysis.history.directory import HIT, MISS, UNKNOWN, Directory, Event, Found
 from cachescope.analysis.history.history import History
 from cachescope.analysis.history.timeline import NEVER
-from cachescope.analysis.rates import rates
+from cachescope.analysis.rates import known_sum, rates
 from cachescope.analysis.what_if.cells import Cell, Cells, ReplayColumns
 from cachescope.analysis.what_if.keys import KeyTable
 from cachescope.frames.answer_rows import RateRow
@@ -32,7 +32,7 @@ class Replay:
         self.history = history
         self.columns = columns = ReplayColumns(history)
         self.table = KeyTable(history.keys, columns.keys)
-        self.cells = Cells(columns, self.table.is_symbolic)
+        self.cells = Cells(columns)
         self.misses = [at for at, outcome in enumerate(columns.outcome) if outcome == MISS]
         # The misses of graphs whose AOTAutograd lookup missed too, with that lookup.
         self.graphs = {
@@ -44,11 +44,9 @@ class Replay:
         }
         # The misses that may have hit anything: their key has no details.
         self.unknown = self._that_may_have_hit()
-        # The compile time of each lookup, -1 where there is none. Only FX lookups have one: an AOTAutograd hit contains theirs.
+        # The compile time of each lookup. Only FX lookups have one: an AOTAutograd hit contains theirs.
         self.taken = [
-            -1
-            if row.time_taken_ns is None or row.cache != FXGRAPH or row.outcome == "hit"
-            else row.time_taken_ns
+            row.time_taken_ns if row.cache == FXGRAPH and row.outcome != "hit" else None
             for row in history.lookups
         ]
 
@@ -59,8 +57,7 @@ class Replay:
 
     def total(self, chosen: Iterable[int]) -> int | None:
         """The compile time of some lookups; None if none is recorded."""
-        times = [time for at in chosen if (time := self.taken[at]) >= 0]
-        return sum(times) if times else None
+        return known_sum(self.taken[at] for at in chosen)
 
     def cell_of(self, at: int) -> Cell:
         """The cell of a lookup that hit or missed."""

@@ -29,12 +29,12 @@ def with_more_hits(rate: RateRow, more: int, won: int) -> RateRow:
     """The rates if so many misses had hit, which would have spared so much compile time."""
     saved = None if rate.time_saved_ns is None and not won else (rate.time_saved_ns or 0) + won
     lost = None if rate.time_lost_ns is None else rate.time_lost_ns - won
-    known = (saved or 0) + (lost or 0)
+    known, seen = (saved or 0) + (lost or 0), rate.lookups - rate.unknown
     return replace(
         rate,
         hits=rate.hits + more,
         misses=rate.misses - more,
-        hit_rate=_share(rate.hits + more, rate.lookups - rate.unknown),
+        hit_rate=(rate.hits + more) / seen if seen else None,
         time_saved_ns=saved,
         time_lost_ns=lost,
         # What was not recorded before is not known after.
@@ -61,7 +61,7 @@ def changed_lookups(replayed: Replayed) -> dict[int, tuple[str | None, int | Non
     lookups, taken = replayed.replay.history.lookups, replayed.replay.taken
     found: dict[int, tuple[str | None, int | None]] = {}
     for at in replayed.turned():
-        found[lookups[at].lookup] = "hit", taken[at] if taken[at] >= 0 else None
+        found[lookups[at].lookup] = "hit", taken[at]
     found.update((lookups[at].lookup, (None, None)) for at in replayed.undecided())
     return found
 
@@ -96,29 +96,25 @@ def lookup_rows(replayed: Replayed, shown: Mapping[int, LookupRow]) -> list[What
 def run_rows(replayed: Replayed) -> list[WhatIfRun]:
     """What became of the lookups of each run."""
     lookups = replayed.replay.history.lookups
-    count = Counter((row.run, row.outcome) for row in lookups)
     turned = by_key((lookups[at].run, at) for at in replayed.turned())
     undecided = Counter(lookups[at].run for at in replayed.undecided())
     rows = []
-    for run, made in sorted(Counter(row.run for row in lookups).items()):
-        hits, seen, won = count[run, "hit"], made - count[run, "unknown"], turned[run]
+    for run, made in sorted(by_key((row.run, row) for row in lookups).items()):
+        before, won = rates(made), replayed.replay.total(turned[run])
+        then = with_more_hits(before, len(turned[run]), won or 0)
         rows.append(
             WhatIfRun(
                 run=run,
-                lookups=made,
-                hits=hits,
-                hits_after=hits + len(won),
+                lookups=before.lookups,
+                hits=before.hits,
+                hits_after=then.hits,
                 unknown=undecided[run],
-                hit_rate=_share(hits, seen),
-                hit_rate_after=_share(hits + len(won), seen),
-                time_won_ns=replayed.replay.total(won),
+                hit_rate=before.hit_rate,
+                hit_rate_after=then.hit_rate,
+                time_won_ns=won,
             )
         )
     return rows
-
-
-def _share(hits: int, seen: int) -> float | None:
-    return hits / seen if seen else None
 
 
 def difference_rows(replay: Replay, reasons: Mapping[int, str]) -> list[WhatIfDifference]:

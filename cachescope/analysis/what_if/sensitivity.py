@@ -162,7 +162,8 @@ class _Trial:
             staggered.difference_update(known.staggered)
         if not together and not staggered:
             return None
-        costliest = max(result.turned or result.staggered, key=self._replay.taken.__getitem__)
+        taken = self._replay.taken
+        costliest = max(result.turned or result.staggered, key=lambda at: (taken[at] is not None, taken[at]))
         return SensitivityRow(
             fields=tuple(sorted(fields, key=_by_number)),
             misses_alone=len(result.turned),

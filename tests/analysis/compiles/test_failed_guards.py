@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import pytest
 
 import cachescope
-from cachescope.analysis.compiles.failed_guards import (
+from cachescope.analysis.compiles.ranges import Bounds
+from cachescope.analysis.guards import (
     FailedGuards,
     failed_guards,
     failed_in,
@@ -19,7 +20,6 @@ from cachescope.analysis.compiles.failed_guards import (
     only_placeholder,
     placeholders,
 )
-from cachescope.analysis.compiles.ranges import Bounds
 from cachescope.answers.cards import Cards
 from cachescope.frames.compile_rows import SymbolRow
 from cachescope.scope import Scope

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from cachescope.analysis.history.timeline import Timeline, last_line, shows_symbol
+from cachescope.analysis.history.timeline import Timeline, last_line
 from cachescope.frames.recorded_rows import LookupRow
 from tests.analysis.plain_rows import TEMPLATE, history_of, run_row
 
@@ -169,15 +169,6 @@ def test_how_a_process_ended(status: int | None, how: str | None) -> None:
 def test_the_attempt_of_a_compile(compile_id: str, is_later: bool) -> None:
     why = timeline(aot(), aot(1, compile_id=compile_id), LATER).not_stored.get(0)
     assert (why is not None) is is_later
-
-
-@pytest.mark.parametrize(("text", "is_symbolic"), [
-    ("torch.Size([s77, 8])", True), ("torch.Size([8, s77])", True), ("torch.Size([8, 2*u0])", True), ("('s77',)", True),
-    ("('u3', 1)", True), ("torch.Size([8, 8])", False), ("[s77, 8]", False), ("torch.Size([8]), [s1]", False),
-    ("('x77',)", False), ("torch.Size([bs1])", False), ("", False),
-])  # fmt: skip
-def test_a_symbolic_size_in_a_text(text: str, is_symbolic: bool) -> None:
-    assert shows_symbol(text) is is_symbolic
 
 
 @pytest.mark.parametrize(("text", "last"), [("a", "a"), ("a\nb", "b"), ("a\nb \n\n", "b"), ("", "")])

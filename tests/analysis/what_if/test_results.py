@@ -57,7 +57,7 @@ def test_compile_times_are_those_of_fx_misses() -> None:
         )
     )
     replay = scope.replay
-    assert replay.taken == [-1, 0, -1, -1, 3 * SECOND_NS, 2 * SECOND_NS]
+    assert replay.taken == [None, 0, None, None, 3 * SECOND_NS, 2 * SECOND_NS]
     assert [replay.total(some) for some in ([0, 2], [1], [1, 3, 4], [])] == [None, 0, 3 * SECOND_NS, None]
     replayed = Replayed(replay, Removed())
     replayed.after = [HIT, HIT, HIT, HIT, UNKNOWN, OTHER]

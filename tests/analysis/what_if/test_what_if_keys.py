@@ -157,17 +157,6 @@ def test_removing_all_fields_of_a_name_is_removing_each() -> None:
     assert len(set(names(table, "inductor_config[0]"))) == 2
 
 
-@pytest.mark.parametrize(("field", "text", "is_symbolic"), [
-    ("example_inputs[0]", "TensorMetadata(shape=torch.Size([s77, 8]))", True),
-    ("example_inputs[0]", "TensorMetadata(shape=torch.Size([7, 8]))", False),
-    ("gm", "TensorMetadata(shape=torch.Size([s77, 8]))", False),
-])  # fmt: skip
-def test_inputs_of_symbolic_size(field: str, text: str, is_symbolic: bool) -> None:
-    """Whether all keys share it or one alone has it."""
-    assert table_of({field: (1, text)}, {field: (1, text), "x": (1, "1")}).is_symbolic == [is_symbolic] * 2
-    assert table_of({field: (1, text)}, {field: (2, "other")}).is_symbolic == [is_symbolic, False]
-
-
 def test_the_values_of_a_field() -> None:
     table = table_of({"x": (1, ""), "y": (1, "")}, {"x": (2, "")}, {"x": (1, ""), "z": (1, "")})
     first, second, third = table.column("x")
