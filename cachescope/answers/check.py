@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final, Self
 
 from cachescope.analysis.differences import FieldChange
 from cachescope.analysis.rates import rates
-from cachescope.analysis.verdicts.since_baseline import ChangedSince
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.costs import Costs, cost_of_fields
 from cachescope.answers.names import is_named_by_fields, lookups_of_cause
@@ -96,7 +95,9 @@ class Check:
             bars.append(time_lost_bar(max_time_lost_ns, rate, facts.causes))
         if base is not None:
             known = {same_cause(cause, cause.fields) for cause in base.facts.causes}
-            changed = _new_changes(read, base, known)
+            by_fields = {fields for _, fields, kind in known if not kind}
+            every = read.changed_since(base)
+            changed = [since for since in every if tuple(sorted(since.fields)) not in by_fields]
             bars.append(new_cause_bar(facts.causes, known, rate, (since.cause for since in changed)))
             for since in changed:
                 lines[since.cause] += f"; against the base {_changes_text(since.changes)} changed"
@@ -137,11 +138,6 @@ def _why_nothing_was_checked(read: Recording) -> str | None:
             "loaded needs no lookup; what that cost is not known"
         )
     return None
-
-
-def _new_changes(read: Recording, base: Recording, known: Collection[SameCause]) -> list[ChangedSince]:
-    by_fields = {fields for _, fields, kind in known if not kind}
-    return [since for since in read.changed_since(base) if tuple(sorted(since.fields)) not in by_fields]
 
 
 def _changes_text(changes: Iterable[FieldChange]) -> str:

@@ -14,6 +14,7 @@ from cachescope.analysis.rates import outcome_as_if_made
 from cachescope.analysis.verdicts.judging import judged
 from cachescope.analysis.verdicts.misses import Candidate, Miss, changes_of, miss_row
 from cachescope.analysis.verdicts.since_baseline import ChangedSince, changed_since
+from cachescope.answers.facts import Facts
 from cachescope.collector import all_is_kept, no_collections
 from cachescope.components import Detail
 from cachescope.frames.answer_rows import CauseRow, MissRow, RankDifference
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from cachescope.analysis.vllm.factors import Named
     from cachescope.analysis.what_if.replay import Replay
     from cachescope.analysis.what_if.sensitivity import SafetyOfFields
-    from cachescope.answers.facts import Facts
     from cachescope.frames.context_rows import ContextRow
     from cachescope.frames.device_rows import DeviceRow
     from cachescope.frames.replay_rows import CauseSaving, EvidenceRow, SensitivityRow
@@ -409,8 +409,6 @@ class Recording:
     @cached_property
     def facts(self) -> Facts:
         """The rows by their ids."""
-        from cachescope.answers.facts import Facts
-
         return Facts(self.tables, lambda: self.shown, lambda: self.missed, lambda: self.explained)
 
 

@@ -36,8 +36,6 @@ def autotune_margins(autotune: Sequence[TimingRow], *, dark: bool = False) -> Pi
     ----------
     autotune : DataFrame or sequence of its rows
         The frame autotune: entry, op, inputs, precision, choice, time_ms, is_failed, is_chosen, margin, device_name.
-    dark : bool
-        For a dark background.
     """
     if not autotune:
         return empty("Nothing was autotuned: no directory with timings of max-autotune was read.", dark)

@@ -54,8 +54,6 @@ def compiles(compiles: Sequence[CompileRow], runs: Sequence[RunRow], *, dark: bo
         Columns run, compile_id, kind, function, file, line, start_time, time_taken_ns, recompile_reasons, error.
     runs : DataFrame or sequence of its rows
         Columns run, rank, start_time.
-    dark : bool
-        For a dark background.
     """
     if not compiles:
         return empty("No compile was read: they are in the files that TORCH_TRACE writes.", dark)
@@ -199,8 +197,6 @@ def phases(phases: Sequence[PhaseRow], runs: Sequence[RunRow], *, dark: bool = F
         Columns run, phase, self_time_ns.
     runs : DataFrame or sequence of its rows
         Columns run, rank, start_time.
-    dark : bool
-        For a dark background.
     """
     if not phases:
         return empty("No trace with events was read: they are in the files that TORCH_TRACE writes.", dark)

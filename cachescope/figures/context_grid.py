@@ -51,8 +51,6 @@ def context_sharing(
         The frame context_groups: schema, without, group, contexts, isolation_key.
     contexts : DataFrame or sequence of its rows
         The frame contexts: context, source, run, known_from, torch_version, host.
-    dark : bool
-        For a dark background.
     """
     if not context_groups:
         return empty("There are no contexts: none was captured, and no run with hash details was read.", dark)

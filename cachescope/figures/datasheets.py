@@ -27,8 +27,6 @@ def device_rates(devices: Sequence[DeviceRow], *, dark: bool = False) -> Picture
     ----------
     devices : DataFrame or sequence of its rows
         The frame devices; missing columns are not shown.
-    dark : bool
-        For a dark background.
     """
     if not devices:
         return empty("No device was named in what was read.", dark)

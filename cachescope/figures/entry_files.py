@@ -41,8 +41,6 @@ def entry_sizes(entries: Sequence[EntryRow], *, dark: bool = False) -> Picture:
     ----------
     entries : DataFrame or sequence of its rows
         The frame entries: entry, cache, path, root, size_bytes, status, damage, name.
-    dark : bool
-        For a dark background.
     """
     total = size_of(entries)
     if not total:
@@ -167,8 +165,6 @@ def entry_ages(entries: Sequence[EntryRow], *, dark: bool = False) -> Picture:
     ----------
     entries : DataFrame or sequence of its rows
         The frame entries: cache, modified_time, size_bytes.
-    dark : bool
-        For a dark background.
     """
     if not entries:
         return empty(NO_FILES, dark)

@@ -132,8 +132,6 @@ def runs_by_graph(lookups: Sequence[LookupRow], runs: Sequence[RunRow], *, dark:
         Columns lookup, run, order, cache, direction, compile_id, function, file, line, cache_key, outcome, time_taken_ns.
     runs : DataFrame or sequence of its rows
         Columns run, rank, start_time.
-    dark : bool
-        For a dark background.
     """
     if not lookups:
         return empty("No lookup is recorded.", dark)

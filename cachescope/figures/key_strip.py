@@ -56,8 +56,6 @@ def key_difference(
         The frame changes: field, kind, summary.
     fields : DataFrame, or sequence of its rows or of names
         The frame hash_details of the key: field, value_text; or the names of its fields alone.
-    dark : bool
-        For a dark background.
     """
     texts = {
         one if isinstance(one, str) else one.field: "" if isinstance(one, str) else one.value_text or ""

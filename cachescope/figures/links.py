@@ -44,8 +44,6 @@ def link_layers(links: Sequence[LinkRow], entries: Sequence[EntryRow], *, dark: 
         The frame links: parent, parent_kind, child, child_kind, known_by.
     entries : DataFrame or sequence of its rows
         The frame entries: entry, size_bytes.
-    dark : bool
-        For a dark background.
     """
     drawn = [row for row in links if row.parent_kind != LOCK]
     if not drawn:
@@ -86,17 +84,13 @@ class _Pair:
 
 def _roles(rows: list[LinkRow]) -> dict[int, str]:
     """The layer of each file of generated code: the first one that leads to it, from the top down."""
-    roles: dict[int, str] = {}
-    for row in rows:
-        if row.child_kind == CODE and row.child is not None and row.parent_kind in (FXGRAPH, AOTAUTOGRAD):
-            roles[row.child] = _WRAPPER
-    for row in rows:
-        if row.child_kind == CODE and row.known_by == _COMPILED_BY and row.child is not None:
-            roles.setdefault(row.child, _COMPILED)
+    found: dict[str, dict[int, str]] = {_KERNEL: {}, _COMPILED: {}, _WRAPPER: {}}
     for row in rows:
         if row.child_kind == CODE and row.child is not None:
-            roles.setdefault(row.child, _KERNEL)
-    return roles
+            is_graph = row.parent_kind in (FXGRAPH, AOTAUTOGRAD)
+            role = _WRAPPER if is_graph else _COMPILED if row.known_by == _COMPILED_BY else _KERNEL
+            found[role][row.child] = role
+    return found[_KERNEL] | found[_COMPILED] | found[_WRAPPER]
 
 
 def _pairs(rows: list[LinkRow], roles: dict[int, str]) -> dict[tuple[str, str], _Pair]:

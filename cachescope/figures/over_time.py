@@ -58,8 +58,6 @@ def timeline(
     clock : {"first", "wall", "run"}
         The time of day, in UTC; the seconds since each run began; or these seconds, but since the first run began if all
         ran at once.
-    dark : bool
-        For a dark background.
     """
     if not lookups:
         return empty("No lookup is recorded.", dark)

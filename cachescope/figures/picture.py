@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from functools import wraps
 from importlib.resources import files
-from inspect import signature
+from inspect import cleandoc, signature
 from typing import TYPE_CHECKING, Any, Final, get_args, get_type_hints
 
 from cachescope.json_types import JsonObject
@@ -52,7 +52,7 @@ class Picture:
 
 
 def as_plotly(draw: Callable[..., Picture]) -> Callable[..., go.Figure]:
-    """The function that draws the same of frames, for people's own notebooks."""
+    """The function that draws the same of frames, for people's own notebooks, with what its last parameter is."""
 
     @wraps(draw)
     def figure(*args: Any, **kwargs: Any) -> go.Figure:
@@ -65,6 +65,7 @@ def as_plotly(draw: Callable[..., Picture]) -> Callable[..., go.Figure]:
         picture = draw(*given.args, **given.kwargs)
         return go.Figure(picture.data, picture.layout)
 
+    figure.__doc__ = f"{cleandoc(draw.__doc__ or '')}\ndark : bool\n    For a dark background."
     figure.__signature__ = signature(draw).replace(return_annotation="go.Figure")  # type: ignore[attr-defined]
     return figure
 

@@ -58,8 +58,6 @@ def causes(causes: Sequence[CauseRow], *, dark: bool = False) -> Picture:
     ----------
     causes : DataFrame or sequence of its rows
         The frame causes: cause, verdict, misses, runs, time_lost_ns, summary, advice.
-    dark : bool
-        For a dark background.
     """
     if not causes:
         return empty("No miss is recorded: there is no cause to show.", dark)
@@ -93,8 +91,6 @@ def sensitivity(sensitivity: Sequence[SensitivityRow], *, dark: bool = False) ->
     ----------
     sensitivity : DataFrame or sequence of its rows
         The frame sensitivity: fields, misses_alone, time_alone_ns, needs_all, unknown, affects, safety, advice.
-    dark : bool
-        For a dark background.
     """
     rows = [row for row in sensitivity if row.misses_alone]
     if not rows:

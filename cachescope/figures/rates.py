@@ -47,8 +47,6 @@ def outcomes(lookups: Sequence[LookupRow], runs: Sequence[RunRow], *, dark: bool
         Columns run, cache, outcome.
     runs : DataFrame or sequence of its rows
         Columns run, rank, start_time.
-    dark : bool
-        For a dark background.
     """
     if not lookups:
         return empty("No lookup is recorded.", dark)
@@ -108,8 +106,6 @@ def trend(trend: Sequence[TrendRow], *, dark: bool = False) -> Picture:
     ----------
     trend : DataFrame or sequence of its rows
         The frame trend: start_time, label, commit, hit_rate, time_lost_ns, avoidable_ns.
-    dark : bool
-        For a dark background.
     """
     if not trend:
         return empty("No start looked anything up.", dark)
@@ -157,8 +153,6 @@ def what_if_rates(rates: Sequence[WhatIfRate], *, dark: bool = False) -> Picture
     ----------
     rates : DataFrame or sequence of its rows
         The frame what_if_rates: two rows, before and after.
-    dark : bool
-        For a dark background.
     """
     if not any(row.lookups for row in rates):
         return empty("There are no lookups to replay.", dark)

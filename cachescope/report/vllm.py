@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from cachescope.analysis.vllm.folders import fragments, ranks_apart
 from cachescope.answers.recording import Recording
 from cachescope.answers.vllm import Started, starts_of_vllm
-from cachescope.answers.vllm_start import VllmStart
 from cachescope.frames.vllm import FolderRow, RankRow, StartRow
 from cachescope.grouping import by_key
 from cachescope.report.layout import Line, firsts, parted, rest, titled
 from cachescope.wording import duration, listed, plural, short
+
+if TYPE_CHECKING:
+    from cachescope.answers.vllm_start import VllmStart
 
 _OUTCOMES: Final = {
     "loaded": "loaded",

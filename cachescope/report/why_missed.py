@@ -20,6 +20,7 @@ from cachescope.report.cards import card_lines
 from cachescope.report.explanation import explanation_lines
 from cachescope.report.html import answer_html, lines_html, safe
 from cachescope.report.layout import Line, parted, rest, titled
+from cachescope.report.vllm import vllm_lines
 from cachescope.terms import UNREADABLE
 from cachescope.verdict_kinds import KINDS, kind_of
 from cachescope.wording import SHORT_KEY, and_more, duration, harmless_line, listed, plural, rank_names, short
@@ -141,7 +142,7 @@ def answer_lines(read: Recording, runs: Collection[int] | None = None, most: int
     if not read.asked_torch:
         lines += parted([past_lines(read)])
     if runs is None:
-        lines += parted([rank_lines(read.differing_ranks.rows), _vllm_lines(read), _trend_lines(read)])
+        lines += parted([rank_lines(read.differing_ranks.rows), vllm_lines(read), _trend_lines(read)])
     lines += [Line(), Line(footer(read, chosen.causes), style="dim")]
     return [*lines, *problem_lines(read.facts.problems), *false_hit_lines(read.suspected.rows)]
 
@@ -150,14 +151,6 @@ def counts_beside(chosen: Chosen, said: str) -> str:
     """Lookups, hits and misses in one line; nothing where there are none, or that was said already."""
     counts = counts_text(chosen.read, chosen.rows) if len(chosen) else ""
     return "" if counts == said else counts
-
-
-def _vllm_lines(read: Recording) -> list[Line]:
-    if not (read.has_files_of_vllm or len(read.tables.vllm_starts)):
-        return []
-    from cachescope.report.vllm import vllm_lines
-
-    return vllm_lines(read)
 
 
 def _trend_lines(read: Recording) -> list[Line]:

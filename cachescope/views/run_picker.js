@@ -27,9 +27,9 @@ function render({ model, el }) {
 
   const first = (row) => row.runs[0];
   const isJob = (row) => row.runs.length > 1;
+  const pickedOf = (runs, side) => runs.filter((run) => model.get("sides")[side].includes(run)).length;
   const isOpen = (job) => {
-    const picked = (side) => job.filter((run) => model.get("sides")[side].includes(run)).length;
-    const isPart = [0, 1].some((side) => picked(side) > 0 && picked(side) < job.length);
+    const isPart = [0, 1].some((side) => pickedOf(job, side) > 0 && pickedOf(job, side) < job.length);
     return opened.get(job[0]) ?? isPart;
   };
 
@@ -42,13 +42,12 @@ function render({ model, el }) {
     model.save_changes();
   };
 
-  const pickedOf = (row, side) => row.runs.filter((run) => model.get("sides")[side].includes(run)).length;
-  const isPicked = (row) => [0, 1].some((side) => pickedOf(row, side) > 0);
+  const isPicked = (row) => [0, 1].some((side) => pickedOf(row.runs, side) > 0);
   // A is what B is compared with: what is below B in the list began before it.
-  const sideOf = (at) => Number(at <= shown.findIndex((row) => pickedOf(row, 1) === row.runs.length));
+  const sideOf = (at) => Number(at <= shown.findIndex((row) => pickedOf(row.runs, 1) === row.runs.length));
 
   const picker = (row, at, side) => {
-    const count = pickedOf(row, side);
+    const count = pickedOf(row.runs, side);
     const state = count === 0 ? "false" : count === row.runs.length ? "true" : "mixed";
     const button = make("button", { type: "button", class: "cs-pick", "aria-pressed": state,
       "aria-label": `${SIDES[side]}: ${row.cells.join(", ")}` }, SIDES[side]);

@@ -28,8 +28,13 @@ def entries_blocks(scope: Read) -> Iterator[Block]:
     yield Drawing("When the files were written", entry_ages, (entries,))
     yield _kinds(entries)
     yield from section_lines(scope, "the table below has all")
-    yield from _links(scope)
-    yield from _measured(scope)
+    if links := scope.linked.rows:
+        drawing = Drawing("References between files", link_layers, (links, entries))
+        yield Group("links", "What refers to what", (drawing,))
+    if measured := scope.tables.autotune.rows:
+        drawing = Drawing("What max-autotune measured", autotune_margins, (measured,))
+        intro = Line("The choices that max-autotune timed for each operator, beside the fastest.")
+        yield Group("autotune", "What max-autotune measured", (intro, drawing))
     yield Group("files", "Every file", (_every_file(scope),))
 
 
@@ -45,19 +50,6 @@ def _kinds(entries: Sequence[EntryRow]) -> Table:
         Column("What it is", "text", lambda kind: ENTRY_KINDS.get(kind[0])),
     )
     return table("Files by kind, the largest first", columns, kinds, "kinds", "scope.entries")
-
-
-def _links(scope: Read) -> Iterator[Block]:
-    if links := scope.linked.rows:
-        drawing = Drawing("References between files", link_layers, (links, scope.tables.entries.rows))
-        yield Group("links", "What refers to what", (drawing,))
-
-
-def _measured(scope: Read) -> Iterator[Block]:
-    if measured := scope.tables.autotune.rows:
-        drawing = Drawing("What max-autotune measured", autotune_margins, (measured,))
-        intro = Line("The choices that max-autotune timed for each operator, beside the fastest.")
-        yield Group("autotune", "What max-autotune measured", (intro, drawing))
 
 
 def _every_file(scope: Read) -> Table:
