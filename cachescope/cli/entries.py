@@ -100,7 +100,7 @@ def _where(args: argparse.Namespace, key: str, paths: list[str]) -> tuple[Scope,
 def _print_all(args: argparse.Namespace, scope: Scope) -> int:
     from cachescope.readers.directory.lock_state import locks_of
     from cachescope.report.as_json import entries_object
-    from cachescope.report.entry_table import entry_lines
+    from cachescope.report.entries import entry_lines
 
     if args.prune_list:
         if args.redact:
@@ -125,7 +125,7 @@ def _print_paths(paths: list[str]) -> None:
 
 
 def _print_one(args: argparse.Namespace, scope: Scope, paths: list[str], key: str) -> int:
-    from cachescope.report.one_entry_forms import one_entry_lines, one_entry_object, source_title
+    from cachescope.report.entries import one_entry_lines, one_entry_object, source_title
 
     try:
         one = scope.entry(key)

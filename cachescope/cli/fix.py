@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from cachescope.report.fix import fix_lines, fix_object
+    from cachescope.report.preflight import fix_lines, fix_object
     from cachescope.scope.fix import fix
 
     redaction = redaction_of(args)
@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
     found = fix(command, paths, lambda settings: say(_trying(settings), redaction))
     write_answer(args, lambda: fix_object(found), lambda: list(fix_lines(found)))
     if args.write is not None:
-        from cachescope.report.fix import env_file
+        from cachescope.report.preflight import env_file
 
         write_file(args.write, env_file(found))
     return NOT_MET if found.after.counts["would_hit"] < found.after.lookups else 0
@@ -78,7 +78,7 @@ def _split(args: argparse.Namespace) -> tuple[list[str], list[str]]:
 
 
 def _check_is_ours(path: Path) -> None:
-    from cachescope.report.fix import ENV_FILE_BEGINS
+    from cachescope.report.preflight import ENV_FILE_BEGINS
 
     try:
         is_other = path.exists() and not path.read_text(encoding="utf-8", errors="replace").startswith(

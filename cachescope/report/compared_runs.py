@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from cachescope.answers.aligned_lookups import Aligned, Change
-from cachescope.answers.compared_runs import ComparedRuns, ComparedSide, ComparedTimes, SideTime
+from cachescope.answers.comparison import ComparedRuns, ComparedSide, ComparedTimes, SideTime
 from cachescope.frames.answer_rows import RateRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.report.blocks import Block, Group, Head, Numbers, Table

@@ -15,8 +15,8 @@ from cachescope.answers.read import Read
 from cachescope.capture.preflight_command import preflight
 from cachescope.errors import CachescopeError, SourceError
 from cachescope.readers.directory.place_of import looks_like_cache_dir
-from cachescope.report.fix import fix_lines
 from cachescope.report.html import Reprs
+from cachescope.report.preflight import fix_lines
 from cachescope.scope.preflight import read_preflight
 
 

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from cachescope.keys.key_schema import KeySchema
     from cachescope.report.check_forms import Check
     from cachescope.report.devices import DeviceCard
+    from cachescope.report.entries import OneEntry
     from cachescope.report.explanation import Explanation
-    from cachescope.report.one_entry_forms import OneEntry
     from cachescope.report.what_if_forms import WhatIf
     from cachescope.views.compare import Compare
     from cachescope.views.explorer import Explorer
@@ -92,7 +92,7 @@ class Scope(Read):
         >>> scope.entry("ft4g52pb").frame["status"].tolist()
         ['ok', 'damaged']
         """
-        from cachescope.report.one_entry_forms import OneEntry
+        from cachescope.report.entries import OneEntry
 
         return OneEntry.of(self, which)
 

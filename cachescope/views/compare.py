@@ -11,7 +11,7 @@ from traitlets.utils.bunch import Bunch
 
 from cachescope.answers.aligned_lookups import Aligned, Change
 from cachescope.answers.chosen import Chosen
-from cachescope.answers.compared_runs import ComparedRuns, ComparedTimes
+from cachescope.answers.comparison import ComparedRuns, ComparedTimes
 from cachescope.answers.names import cache_name, short_fields
 from cachescope.answers.read import Read
 from cachescope.answers.starts import OneRun, Sides, Start, first_sides, starts_of

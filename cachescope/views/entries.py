@@ -23,10 +23,9 @@ from cachescope.figures.picture import Picture
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.json_types import JsonObject
 from cachescope.report.blocks import Column, Numbers, sized, timed, written
-from cachescope.report.entry_table import entry_numbers, no_entry
+from cachescope.report.entries import entry_numbers, no_entry, one_entry_lines
 from cachescope.report.html import blocks_html, safe
 from cachescope.report.layout import Line, rest
-from cachescope.report.one_entry_forms import one_entry_lines
 from cachescope.views.controls import Pane, Shows, choice, columns, heading, markup, row, sentence
 from cachescope.views.plot import Plot, Tabled, first_number
 from cachescope.views.state import State

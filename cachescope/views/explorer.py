@@ -16,7 +16,6 @@ from cachescope.report.html import lines_html, safe
 from cachescope.report.layout import Line
 from cachescope.report.why_missed import summary_html
 from cachescope.views.controls import Pane, Shows, button, close_all, markup, row, sentence
-from cachescope.views.restored_selection import carried
 from cachescope.views.state import (
     COMPARE,
     ENTRIES,
@@ -29,6 +28,7 @@ from cachescope.views.state import (
     WHAT_IF,
     WHY,
     State,
+    carried,
 )
 from cachescope.views.watching import Watching
 from cachescope.views.widget_base import Style

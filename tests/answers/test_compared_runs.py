@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import cachescope
-from cachescope.answers.compared_runs import ComparedRuns, ComparedTimes
+from cachescope.answers.comparison import ComparedRuns, ComparedTimes
 from cachescope.answers.starts import first_sides, sides_below, starts_of
 from cachescope.errors import CachescopeError, NotFoundError
 from cachescope.scope import Scope

@@ -4,7 +4,7 @@ from collections import Counter
 from pathlib import Path
 
 import cachescope
-from cachescope.report.entry_table import entry_lines
+from cachescope.report.entries import entry_lines
 from cachescope.terms import CACHES
 from cachescope.wording import file_size
 

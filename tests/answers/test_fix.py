@@ -10,7 +10,7 @@ from cachescope.analysis.fixes import HASH_SEED_WAY, Setting
 from cachescope.answers import fix as module
 from cachescope.answers.fix import Fix, find_fix
 from cachescope.answers.read import Read
-from cachescope.report.fix import fix_lines, fix_object
+from cachescope.report.preflight import fix_lines, fix_object
 from tests.conftest import Archive
 
 THREADS = "export OMP_NUM_THREADS=2"

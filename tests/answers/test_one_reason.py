@@ -9,7 +9,7 @@ import pytest
 import cachescope
 from cachescope.answers.cards import Cards
 from cachescope.answers.check import Check
-from cachescope.answers.compared_runs import ComparedRuns
+from cachescope.answers.comparison import ComparedRuns
 from cachescope.answers.difference import Difference, difference, side_of_runs
 from cachescope.answers.explanation import Explanation
 from cachescope.answers.summary import counts_text

@@ -13,7 +13,7 @@ import pytest
 from cachescope.analysis.fixes import Setting
 from cachescope.answers.fix import Fix, Remaining
 from cachescope.answers.preflight import OUTCOMES, PreflightAnswer
-from cachescope.report.fix import env_file, fix_lines, fix_object
+from cachescope.report.preflight import env_file, fix_lines, fix_object
 from tests.cli.conftest import Run, command, environment
 
 VARIABLE = Setting("variable", "OMP_NUM_THREADS", "2")

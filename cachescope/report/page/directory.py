@@ -12,7 +12,7 @@ from cachescope.figures.links import link_layers
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.grouping import by_key
 from cachescope.report.blocks import Block, Column, Drawing, Group, Table, sized, table, timed, written
-from cachescope.report.entry_table import entry_numbers, no_entry, section_lines
+from cachescope.report.entries import entry_numbers, no_entry, section_lines
 from cachescope.report.layout import Line
 from cachescope.terms import ENTRY_KINDS
 
