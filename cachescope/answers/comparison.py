@@ -185,19 +185,21 @@ class SideTime:
 class ComparedTimes:
     """Phases side by side."""
 
-    before: SideTime | None  # the sides; None where no run of one has events
-    after: SideTime | None
-    # How much longer each phase took after than before, the largest first; empty unless both sides have
-    # events.
-    longer: dict[str, int]
+    before: SideTime | None = None  # the sides; None where no run of one has events
+    after: SideTime | None = None
+
+    @property
+    def longer(self) -> dict[str, int]:
+        """How much longer each phase took after than before, the largest first; empty unless both sides have events."""
+        if self.before is None or self.after is None:
+            return {}
+        return phase_differences(self.before.phases, self.after.phases)
 
     @classmethod
     def of(cls, read: Recording, before: Sequence[int], after: Sequence[int]) -> Self:
         """Of some runs and others."""
         phases = read.phases_read[0].rows
-        one, other = (SideTime.of(phases, runs) for runs in (before, after))
-        longer = {} if one is None or other is None else phase_differences(one.phases, other.phases)
-        return cls(one, other, longer)
+        return cls(*(SideTime.of(phases, runs) for runs in (before, after)))
 
 
 @dataclass(frozen=True, slots=True)

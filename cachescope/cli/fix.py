@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from cachescope.report.preflight import fix_lines, fix_object
+    from cachescope.report.preflight import env_file, fix_lines, fix_object
     from cachescope.scope.fix import fix
 
     redaction = redaction_of(args)
@@ -54,8 +54,6 @@ def run(args: argparse.Namespace) -> int:
     found = fix(command, paths, lambda settings: say(_trying(settings), redaction))
     write_answer(args, lambda: fix_object(found), lambda: list(fix_lines(found)))
     if args.write is not None:
-        from cachescope.report.preflight import env_file
-
         write_file(args.write, env_file(found))
     return NOT_MET if found.after.counts["would_hit"] < found.after.lookups else 0
 

@@ -64,7 +64,7 @@ def _sides(found: ComparedRuns) -> tuple[str, str]:
 
 def run_lines(found: ComparedRuns) -> Iterator[Line]:
     """How the lookups of both sides went, in short."""
-    for label, moved, of in headline(found, ComparedTimes(None, None, {})).cells:
+    for label, moved, of in headline(found, ComparedTimes()).cells:
         yield Line(f"{label}: {moved}{of and f' ({of})'}", style="bold")
     words = _SAID if found.is_ordered else _SAID_BESIDE
     counts = [f"{count:,} {words[change]}" for change, count in found.counts.items() if count]
@@ -193,11 +193,12 @@ def _times(times: ComparedTimes) -> Iterator[tuple[str, ...]]:
     said = ("not recorded" if ns is None else duration(ns) for ns in totals)
     yield (f"Time in events{mean and f', {mean}'}", *said, _apart(*totals))
     phases = sorted({**(one.phases if one else {}), **(other.phases if other else {})})
-    phases.sort(key=lambda phase: -abs(times.longer.get(phase, 0)))
+    longer = times.longer
+    phases.sort(key=lambda phase: -abs(longer.get(phase, 0)))
     for phase in phases:
         if {_phase(one, phase), _phase(other, phase)} <= {duration(0), _NO_PHASE}:
             continue
-        apart = _difference(times.longer[phase]) if times.longer else ""
+        apart = _difference(longer[phase]) if longer else ""
         yield f"– {phase}", _phase(one, phase), _phase(other, phase), apart
 
 

@@ -83,7 +83,7 @@ class CardsView(Pane):
 class OverTime(Pane):
     """The timeline, with its clock."""
 
-    def __init__(self, scope: Read, state: State) -> None:
+    def __init__(self, scope: Read, state: State, on_click: Callable[[JsonObject], None]) -> None:
         self._scope, self._state, self._chosen = scope, state, Chosen(scope)
         guarded = state.guarded
         self.clock = toggle_buttons("Clock", options=_CLOCKS, value=_first_clock(scope.lookups))
@@ -92,7 +92,7 @@ class OverTime(Pane):
                 scope.shown.rows, scope.tables.runs.rows, clock=self.clock.value, dark=dark
             ),
             "lookups over time",
-            self._clicked,
+            on_click,
             guarded,
         )
         self.every = button("Zoom out", self._show_all, "Show all times again, here and in every pane")
@@ -138,11 +138,6 @@ class OverTime(Pane):
     def _say(self) -> None:
         self.every.disabled = self._state.span is None and not self.plot.zoomed
 
-    def _clicked(self, clicked: JsonObject) -> None:
-        lookup = clicked.get("data")
-        if isinstance(lookup, int) and lookup in self._scope.facts.lookups:
-            self._state.show_why(lookup)
-
 
 def _first_clock(lookups: pd.DataFrame) -> str:
     """The time of day where runs fill it: ranks that started together. Runs of a whole day would be dots on it."""
@@ -170,7 +165,7 @@ class Overview(Shows):
         draw = partial(self._drawn, outcomes)
         self.outcomes_plot = Plot(draw, "outcomes by cache and run", self._clicked_outcome, guarded)
         self.outcomes = Tabled(self.outcomes_plot, self._rates)
-        self.over_time = OverTime(scope, state)
+        self.over_time = OverTime(scope, state, self._clicked_lookup)
         draw = partial(self._drawn, runs_by_graph)
         self.graphs_plot = Plot(draw, "runs by graphs", self._clicked_lookup, guarded)
         self.graphs = Tabled(self.graphs_plot, lambda: self._chosen.lookups[_GRAPHS])

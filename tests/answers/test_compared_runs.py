@@ -156,7 +156,7 @@ def test_phases_are_those_of_the_runs(tour: Scope) -> None:
 
 def test_no_events_are_no_times() -> None:
     scope = scope_of(run(fx("fone", at=0)), run(fx("fone", at=9)))
-    assert ComparedTimes.of(scope, [0], [1]) == ComparedTimes(None, None, {})
+    assert ComparedTimes.of(scope, [0], [1]) == ComparedTimes()
 
 
 @pytest.mark.slow
