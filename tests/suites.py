@@ -34,7 +34,7 @@ SUITES = (
             "cachescope/answers/preflight.py", "cachescope/capture", "cachescope/cli/capture.py",
             "cachescope/cli/fix.py", "cachescope/cli/needed.py", "cachescope/cli/preflight.py",
             "cachescope/cli/record.py", "cachescope/keys", "cachescope/notebook_cells.py",
-            "cachescope/readers", "cachescope/report/fix.py", "cachescope/report/preflight.py",
+            "cachescope/readers", "cachescope/report/preflight.py",
             "cachescope/scope", "tests/capture",
         ),
     ),

@@ -212,7 +212,7 @@ def _cell(head: Head, cell: Cell, longest: int) -> str:
     return f"<td class='{head.kind}'{order}>{shown}</td>"
 
 
-def _value_html(text: str, most: int, short: int = _LONG_CELL) -> str:
+def _value_html(text: str, most: int) -> str:
     """A value; if it is long, its beginning and size, which open to as much as is kept.
 
     Examples
@@ -220,9 +220,9 @@ def _value_html(text: str, most: int, short: int = _LONG_CELL) -> str:
     >>> _value_html("a < b", 100)
     '<code>a &lt; b</code>'
     """
-    if len(text) <= short and "\n" not in text:
+    if len(text) <= _LONG_CELL and "\n" not in text:
         return f"<code>{safe(text)}</code>"
-    beginning = " ".join(text[: 4 * short].split())[:short]
+    beginning = " ".join(text[: 4 * _LONG_CELL].split())[:_LONG_CELL]
     beyond = "" if len(text) <= most else f"\n… {len(text) - most:,} more characters"
     size = file_size(len(text.encode("utf-8", "replace"))).replace(" ", "\u00a0")
     return (
