@@ -12,7 +12,6 @@ from cachescope.figures import (
     entry_files,
     graph_grid,
     key_strip,
-    links,
     over_time,
     ranking,
     rates,
@@ -32,7 +31,7 @@ device_rates = as_plotly(datasheets.device_rates)
 entry_ages = as_plotly(entry_files.entry_ages)
 entry_sizes = as_plotly(entry_files.entry_sizes)
 key_difference = as_plotly(key_strip.key_difference)
-link_layers = as_plotly(links.link_layers)
+link_layers = as_plotly(entry_files.link_layers)
 outcomes = as_plotly(rates.outcomes)
 phases = as_plotly(compile_time.phases)
 runs_by_graph = as_plotly(graph_grid.runs_by_graph)

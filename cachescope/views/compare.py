@@ -134,7 +134,7 @@ def _listed(starts: Sequence[Start]) -> tuple[list[str], list[JsonObject]]:
     optional = {"Rank": has_ranks, "Program": bool(programs), "Folder": len(folders) > 1}
     names = [name for name in _OF_RUNS if optional.get(name, True)]
 
-    def row(of: OneRun | Start, one: OneRun, job: list[int] | None = None, **more: str) -> JsonObject:
+    def line(of: OneRun | Start, one: OneRun, job: list[int] | None = None, **more: str) -> JsonObject:
         start_time = of.start_time if isinstance(of, Start) else one.row.start_time
         cells = {
             "Run": f"run {one.row.run}",
@@ -152,9 +152,9 @@ def _listed(starts: Sequence[Start]) -> tuple[list[str], list[JsonObject]]:
     for start in reversed(starts):
         first, *others = start.members
         if others:
-            rows.append(row(start, first, Run=plural(len(start.members), "rank"), Rank="all"))
+            rows.append(line(start, first, Run=plural(len(start.members), "rank"), Rank="all"))
         job = list(start.runs) if others else None
-        rows += [row(one, one, job) for one in start.members]
+        rows += [line(one, one, job) for one in start.members]
     return names, rows
 
 

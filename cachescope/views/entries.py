@@ -17,8 +17,7 @@ from cachescope.answers.chosen import Chosen, Span, is_within
 from cachescope.answers.one_entry import OneEntry
 from cachescope.answers.read import Read
 from cachescope.figures.autotuning import autotune_margins
-from cachescope.figures.entry_files import entry_ages, entry_sizes
-from cachescope.figures.links import link_layers
+from cachescope.figures.entry_files import entry_ages, entry_sizes, link_layers
 from cachescope.figures.picture import Picture
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.json_types import JsonObject

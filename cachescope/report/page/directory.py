@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from cachescope.answers.directory import newest_first, size_of
 from cachescope.answers.read import Read
 from cachescope.figures.autotuning import autotune_margins
-from cachescope.figures.entry_files import entry_ages, entry_sizes
-from cachescope.figures.links import link_layers
+from cachescope.figures.entry_files import entry_ages, entry_sizes, link_layers
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.grouping import by_key
 from cachescope.report.blocks import Block, Column, Drawing, Group, Table, sized, table, timed, written
