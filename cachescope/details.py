@@ -11,7 +11,7 @@ import re
 from array import array
 from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
-from typing import Final
+from typing import Any, Final
 
 from cachescope.component_sets import ComponentSets
 from cachescope.components import Detail, join_components, parse_component
@@ -53,10 +53,10 @@ class HashDetails:
         """Store the components of one key."""
         texts = list(components)
         rejected: list[str] = []
-        known = self.add_components(texts)
-        if None in known:
-            rejected = [text for text, code in zip(texts, known, strict=True) if code is None]
-        codes = [code for code in known if code is not None]
+        codes: list[Any] = self.add_components(texts)
+        if None in codes:
+            rejected = [text for text, code in zip(texts, codes, strict=True) if code is None]
+            codes = [code for code in codes if code is not None]
         return self.add_codes(array("i", codes).tobytes()) if codes else None, rejected
 
     def add_or_join(self, components: list[str]) -> tuple[int | None, list[str]]:

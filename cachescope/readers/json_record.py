@@ -28,13 +28,14 @@ _MOST_OF_A_VERSION: Final = 200
 Kind = TypeVar("Kind")
 
 
-def _none(data: bytes | bytearray) -> Any:
+def _none(data: bytes | bytearray | memoryview) -> Any:
     raise ValueError("no other parser is there")
 
 
-_strict_json: Callable[[bytes | bytearray], Any] = _none
+strict_json: Callable[[bytes | bytearray | memoryview], Any] = _none
+"""Parses nearly all JSON, and raises ValueError of the rest, which `load_json` reads."""
 with contextlib.suppress(ImportError):  # in a browser there is none
-    from orjson import loads as _strict_json
+    from orjson import loads as strict_json
 
 
 def load_json(data: bytes | bytearray) -> Any:
@@ -44,7 +45,7 @@ def load_json(data: bytes | bytearray) -> Any:
     float, one of hundreds of digits infinity.
     """
     try:
-        return _strict_json(data)
+        return strict_json(data)
     except ValueError:
         pass
     try:

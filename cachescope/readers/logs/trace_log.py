@@ -45,6 +45,7 @@ from cachescope.readers.logs.trace_records import (
     Records,
     Span,
     Stray,
+    json_in,
     payload_hash,
     payload_in,
     read_records,
@@ -294,7 +295,7 @@ class TraceReader:
         if envelope is None:
             return
         at = span.prefix.start()
-        payload = self._json_payload(at, name, self._payload(span), envelope)
+        payload = self._json_payload(name, span, envelope)
         if payload is None:
             return
         if name == VERSION_ARTIFACT:
@@ -316,7 +317,7 @@ class TraceReader:
         envelope = self._envelope(span)
         if envelope is None:
             return
-        read = self._json_payload(span.prefix.start(), name, self._payload(span), envelope)
+        read = self._json_payload(name, span, envelope)
         if read is None:
             return
         at = self._line_sum(span), self._clock_us(span.prefix)
@@ -343,7 +344,7 @@ class TraceReader:
             self._note_lookup_event(FXGRAPH, span)
             return
         try:
-            event = Record(load_json(self._payload(span)))
+            event = Record(json_in(memoryview(self._block)[: span.end], span.line_end))
         except ValueError as error:
             self._problem(span.prefix.start(), "not_json", f"{span.kind}: {error}")
             return
@@ -377,12 +378,12 @@ class TraceReader:
     def _line_sum(self, span: Span) -> int:
         return zlib.crc32(memoryview(self._block)[span.prefix.start() : span.line_end])
 
-    def _json_payload(self, at: int, name: str, payload: bytes, envelope: Record) -> Record | None:
+    def _json_payload(self, name: str, span: Span, envelope: Record) -> Record | None:
+        at = span.prefix.start()
         try:
-            loaded = load_json(payload)
+            loaded = json_in(memoryview(self._block)[: span.end], span.line_end)
         except ValueError as error:
-            digest = payload_hash(payload)
-            cut = digest != envelope.text("has_payload")
+            cut = payload_hash(self._payload(span)) != envelope.text("has_payload")
             message = "the payload is cut" if cut else f"the payload is no JSON: {error}"
             self._problem(at, "truncated" if cut else "not_json", f"{name}: {message}")
             return None

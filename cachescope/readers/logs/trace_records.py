@@ -12,8 +12,9 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
+from cachescope.readers.json_record import load_json, strict_json
 from cachescope.readers.logs.byte_source import Pieces, open_bytes
 from cachescope.readers.logs.log_prefix import PREFIX
 from cachescope.readers.logs.trace_artifacts import (
@@ -141,6 +142,14 @@ class TracePass:
 def payload_in(record: bytes | memoryview, line_end: int) -> bytes:
     """What follows the first line of a record: each of its lines begins with one tab, which is not part of it."""
     return bytes(record[line_end + 2 :]).removesuffix(b"\n").replace(b"\n\t", b"\n")
+
+
+def json_in(record: memoryview, line_end: int) -> Any:
+    """The JSON in a payload; nearly always it is read where it stands, for tabs between values are no part of them."""
+    try:
+        return strict_json(record[line_end + 2 :])
+    except ValueError:
+        return load_json(payload_in(record, line_end))
 
 
 def payload_hash(payload: bytes) -> str:
