@@ -16,14 +16,14 @@ import pandas as pd
 from cachescope.auditing.contents import LEFT, audit_content, audit_value, is_code, is_remote_cache
 from cachescope.auditing.findings import File, Finding, shown
 from cachescope.auditing.permissions import audit_above, audit_rights, is_stranger, user_name
-from cachescope.auditing.tree import MOST_BYTES, Archive, Disk, Item, Tree, place_here
+from cachescope.auditing.tree import MOST_BYTES, Archive, Disk, Item, Tree
 from cachescope.columns import frame_of
 from cachescope.errors import SourceError
 from cachescope.frames.audit_rules import AUDIT_RULES
 from cachescope.frames.checks import AuditRow
 from cachescope.locking.lock_text import read_lock
 from cachescope.readers.archives import is_archive
-from cachescope.readers.directory.place_of import place_of_file
+from cachescope.readers.directory.place_of import place_of, place_of_file
 from cachescope.readers.directory.places import FX_PREFIX, UNKNOWN, Place
 from cachescope.readers.kinds import HEAD_BYTES, check_is_stored, shipped_kind
 from cachescope.readers.reading import Reading
@@ -152,12 +152,11 @@ class _Run:
             if item is None:
                 raise SourceError(self.path, "a link that leads nowhere", "missing")
         self._rights(item)
-        if item.is_folder:
+        if item.is_dir():
             if not os.access(item.path, os.R_OK | os.X_OK):
                 raise SourceError(self.path, "cannot be read: no permission")
-            named = replace(item, name=os.path.basename(os.path.abspath(item.path)))
-            key = named.name if FX_KEY.fullmatch(named.name) else None
-            self._folder(item, place_here(self.tree, named) or UNKNOWN, key, 0)
+            name = os.path.basename(os.path.abspath(item.path))
+            self._folder(item, self._place_of(item), name if FX_KEY.fullmatch(name) else None, 0)
         elif stat.S_ISREG(item.found.st_mode):
             self._single(item)
         else:
@@ -213,7 +212,7 @@ class _Run:
         writable = {(one.rule, group) for one in found if one.rule in _CAN_WRITE}
         told = self._writable.get(above, frozenset())
         self._keep(one for one in found if (one.rule, group) not in told)
-        if item.is_folder and not item.found.st_mode & stat.S_ISVTX:
+        if item.is_dir() and not item.found.st_mode & stat.S_ISVTX:
             self._writable[item.path] = frozenset(writable)
 
     def _single(self, item: Item) -> None:
@@ -227,7 +226,7 @@ class _Run:
             for name in archive.twice:
                 self._add("pickle-odd-program", item, f"the archive holds several files called {shown(name)}")
             top = Item(item.path, "", os.stat_result((stat.S_IFDIR | 0o755, 0, 0, 1, 0, 0, 0, 0, 0, 0)))
-            self._folder(top, place_here(archive, top) or UNKNOWN, None, 0)
+            self._folder(top, self._place_of(top), None, 0)
             return
         placed = place_of_file(item.path)
         kind = OTHER if placed is None else placed[1].kind
@@ -244,16 +243,19 @@ class _Run:
             self._add("entry-not-read", folder, f"a folder that cannot be listed: {error.strerror or error}")
             return
         for item in items:
-            if item.target is not None or not (item.is_folder or stat.S_ISREG(item.found.st_mode)):
+            if item.is_symlink() or not (item.is_dir() or stat.S_ISREG(item.found.st_mode)):
                 self._thing(item)
                 continue
             self._rights(item)
-            if item.is_folder:
+            if item.is_dir():
                 self._inner(item, place, key, depth)
             else:
                 rule = place.file_rule(item.name)
                 kind = OTHER if rule is None else rule.kind
                 self._file(item, kind, key, is_odd=rule is None and place is not UNKNOWN)
+
+    def _place_of(self, folder: Item) -> Place:
+        return place_of(folder.path, self.tree.items) or UNKNOWN
 
     def _inner(self, item: Item, around: Place, key: str | None, depth: int) -> None:
         _, rule = around.folder_rule(item.name)
@@ -265,7 +267,7 @@ class _Run:
         elif around.is_deep or (around.kind == CODE and _BESIDE_CODE.fullmatch(item.name)):
             place = around
         else:
-            place = place_here(self.tree, item) or UNKNOWN
+            place = self._place_of(item)
             if place is UNKNOWN and around is not UNKNOWN and not LEFT.fullmatch(item.name):
                 message = f"a folder called {shown(item.name)}, which torch does not make"
                 self._add("unknown-file", item, message)

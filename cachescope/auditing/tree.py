@@ -1,41 +1,20 @@
-"""Lists the files of a cache on disk or in an archive, and determines by names alone which place of a cache a folder is.
-
-Nothing is opened for the list, and no link is followed.
-"""
+"""Lists the files of a cache on disk or in an archive. Nothing is opened for the list, and nothing behind a link is in it."""
 
 from __future__ import annotations
 
 import os
-import re
 import stat
 import tarfile
 import zipfile
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import IO, Final
 
 from cachescope.auditing.permissions import me
 from cachescope.errors import SourceError
-from cachescope.keys.vllm import RANK_FOLDER
 from cachescope.readers.archives import BROKEN, members
 from cachescope.readers.cache_file import read_steady
-from cachescope.readers.directory.place_of import DISTINCTIVE_FILES, DISTINCTIVE_FOLDERS, KEY_FOLDERS
-from cachescope.readers.directory.places import (
-    AOT_GRAPHS,
-    BEST_CONFIG_FILE,
-    CODE_FOLDER,
-    DYNAMO,
-    FX_GRAPHS,
-    PRECOMPILE_FOLDER,
-    ROOT,
-    SYSTEM_CACHE,
-    TRITON_DEVICES,
-    TRITON_FOLDER,
-    Place,
-)
-from cachescope.readers.directory.vllm_places import PART, are_of_a_part
-from cachescope.terms import FX_KEY
 
 MOST_BYTES: Final = 256 << 20
 _MOST_MEMBERS: Final = 1_000_000
@@ -51,10 +30,13 @@ class Item:
     found: os.stat_result
     target: str | None = None
 
-    @property
-    def is_folder(self) -> bool:
-        """Whether it is a folder, not a link to one."""
-        return stat.S_ISDIR(self.found.st_mode)
+    def is_dir(self, *, follow_symlinks: bool = True) -> bool:
+        """Whether it is a folder, or a link that may lead to one."""
+        return stat.S_ISDIR(self.found.st_mode) or (follow_symlinks and self.is_symlink())
+
+    def is_symlink(self) -> bool:
+        """Whether it is a link."""
+        return self.target is not None
 
 
 class Disk:
@@ -149,64 +131,3 @@ Tree = Disk | Archive
 
 def _made(mode: int, group: int, size: int) -> os.stat_result:
     return os.stat_result((mode, 0, 0, 1, me(), group, size, 0, 0, 0))
-
-
-def below(tree: Tree, item: Item) -> Iterator[Item]:
-    """The items directly in a folder; none if it is no folder, or no longer exists."""
-    try:
-        yield from tree.items(item.path)
-    except OSError:
-        return
-
-
-_PAIR: Final = re.compile("[a-z2-7]{2}")
-_BY_FILES: Final = (*DISTINCTIVE_FILES, (re.compile(BEST_CONFIG_FILE.pattern), CODE_FOLDER))
-_BY_NAME: Final = {
-    "fxgraph": FX_GRAPHS,
-    "aotautograd": AOT_GRAPHS,
-    "triton": TRITON_DEVICES,
-    "dynamo": DYNAMO,
-}
-
-
-def place_here(tree: Tree, folder: Item) -> Place | None:
-    """The place that a folder is; None if neither its name nor the names in it identify one."""
-    items = list(below(tree, folder))
-    folders = [item for item in items if item.is_folder or item.target is not None]
-    inner = {item.name for item in folders}
-    if are_of_a_part(item.name for item in items):
-        return PART
-    if folder.name == "torch_aot_compile" or any(RANK_FOLDER.fullmatch(name) for name in inner):
-        # vLLM's folders, whose names look like keys of Triton: torch's caches lie below.
-        return None
-    for pattern, place in KEY_FOLDERS:
-        if pattern.fullmatch(folder.name):
-            is_package = place is TRITON_FOLDER and [item.name for item in items] == ["entry"]
-            return PRECOMPILE_FOLDER if is_package else place
-    if inner & _BY_NAME.keys():
-        return ROOT
-    # Before the names within it: Dynamo's packages have names that look like keys of Triton.
-    if folder.name in _BY_NAME:
-        return _BY_NAME[folder.name]
-    files = [item.name for item in items if not item.is_folder]
-    return _by_names(DISTINCTIVE_FOLDERS, inner) or _by_names(_BY_FILES, files) or _by_folders(tree, folders)
-
-
-def _by_names(table: Iterable[tuple[re.Pattern[str], Place]], names: Collection[str]) -> Place | None:
-    return next((place for pattern, place in table if any(map(pattern.fullmatch, names))), None)
-
-
-def _by_folders(tree: Tree, folders: list[Item]) -> Place | None:
-    for item in folders:
-        is_pair = _PAIR.fullmatch(item.name) is not None
-        if not (item.is_folder and (is_pair or item.name == "cache")):
-            continue
-        names = [one.name for one in below(tree, item)]
-        if is_pair:
-            if any(map(FX_KEY.fullmatch, names)):
-                return FX_GRAPHS
-            if _by_names(_BY_FILES, names) is CODE_FOLDER:
-                return ROOT
-        elif SYSTEM_CACHE in (_by_names(DISTINCTIVE_FOLDERS, names), _by_names(_BY_FILES, names)):
-            return ROOT
-    return None

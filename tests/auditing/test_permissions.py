@@ -159,13 +159,13 @@ def when_listed(monkeypatch: pytest.MonkeyPatch, act: Callable[[tree.Item], obje
 
 def test_a_cache_that_vanishes_while_it_is_read(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every file and folder is gone by the time it is opened, and the answer is an answer."""
-    when_listed(monkeypatch, lambda item: item.is_folder or os.unlink(item.path))
+    when_listed(monkeypatch, lambda item: item.is_dir() or os.unlink(item.path))
     assert rules(cache) == set()
 
 
 def test_a_file_that_becomes_a_pipe_or_link_when_read(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def change(item: tree.Item) -> None:
-        if not item.is_folder:
+        if not item.is_dir():
             os.unlink(item.path)
             os.mkfifo(item.path)
 

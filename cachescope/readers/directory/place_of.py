@@ -7,11 +7,11 @@ only folders in the table are walked. No place contains itself, so the walk ends
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator
-from itertools import islice
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from cachescope.readers.directory.places import (
@@ -34,30 +34,33 @@ from cachescope.readers.directory.places import (
     TRITON_KEYS,
     FileRule,
     FolderRule,
+    List,
+    Listed,
     Place,
     Rule,
+    first_items,
 )
 from cachescope.readers.directory.vllm_places import vllm_place_of, vllm_place_of_file
 from cachescope.terms import AOT_KEY, AOTAUTOGRAD, FX_KEY, FXGRAPH, HASH
 
-_LOOK_AT: Final = 1_000
 _PACKAGE: Final = "entry"
 _LEVELS: Final = 4
 
-KEY_FOLDERS: Final = (
+_KEY_FOLDERS: Final = (
     (FX_KEY, FX_KEY_FOLDER),
     (AOT_KEY, AOT_KEY_FOLDER),
     (re.compile(TRITON_KEY), TRITON_FOLDER),
 )
 
 # A single such name identifies the folder around it.
-DISTINCTIVE_FOLDERS: Final = (
+_DISTINCTIVE_FOLDERS: Final = (
     (FX_KEY, FX_GRAPHS),
     (AOT_KEY, AOT_GRAPHS),
     (re.compile(TRITON_KEY), TRITON_KEYS),
     (re.compile("(?:inductor_)?on_disk_cache|dcache_dump|should_pad"), SYSTEM_CACHE),
+    (re.compile("code_state_.*", re.DOTALL), DYNAMO),  # of a job whose id has a "/", up to 2.6
 )
-DISTINCTIVE_FILES: Final = (
+_DISTINCTIVE_FILES: Final = (
     (re.compile(rf"c{HASH}\.[^.].*(?<!\.lock)", re.DOTALL), CODE_FOLDER),
     (re.compile(rf"c{HASH}\.lock"), LOCKS),
     (re.compile("[0-9a-f]{64}"), SYSTEM_CACHE),
@@ -96,17 +99,16 @@ def looks_like_cache_dir(path: str) -> bool:
     return os.path.isfile(path) and place_of_file(path) is not None
 
 
-def place_of(path: str, levels: int = _LEVELS) -> Place | None:
+def place_of(path: str, items: List = first_items) -> Place | None:
     """The place that a folder is; None if nothing in it identifies one."""
-    name = os.path.basename(os.path.abspath(path))
-    for pattern, place in KEY_FOLDERS:
-        if pattern.fullmatch(name):
-            return PRECOMPILE_FOLDER if place is TRITON_FOLDER and _is_package(path) else place
-    # vLLM's first: a single check is enough, even for a thousand folders.
-    of_vllm = vllm_place_of(path)
-    if of_vllm is not None:
+    # vLLM's first: a single check is enough, even for a thousand folders, and some have names that could be Triton's.
+    if (of_vllm := vllm_place_of(path, items)) is not None:
         return of_vllm
-    return next((place for place in _places_of(path, levels) if place is not _SHUT), None)
+    name = os.path.basename(os.path.abspath(path))
+    for pattern, place in _KEY_FOLDERS:
+        if pattern.fullmatch(name):
+            return PRECOMPILE_FOLDER if place is TRITON_FOLDER and _is_package(path, items) else place
+    return next((place for place in _places_of(path, _LEVELS, items) if place is not _SHUT), None)
 
 
 def place_of_file(path: str) -> tuple[Place, FileRule] | None:
@@ -114,7 +116,7 @@ def place_of_file(path: str) -> tuple[Place, FileRule] | None:
     absolute = os.path.abspath(path)
     name, folder = os.path.basename(absolute), os.path.dirname(absolute)
     parent, above = os.path.basename(folder), os.path.basename(os.path.dirname(folder))
-    for pattern, place in KEY_FOLDERS:
+    for pattern, place in _KEY_FOLDERS:
         if pattern.fullmatch(parent):
             is_package = place is TRITON_FOLDER and name == _PACKAGE
             return _ruled(PRECOMPILE_FOLDER if is_package else place, name)
@@ -138,15 +140,17 @@ def _ruled(place: Place, name: str) -> tuple[Place, FileRule] | None:
     return None if rule is None else (place, rule)
 
 
-def _is_package(path: str) -> bool:
+def _is_package(path: str, items: List) -> bool:
     """Whether a folder that Triton could have named so is one of Dynamo's: ``DiskDynamoStore`` of torch/_dynamo/package.py."""
-    return os.path.isfile(os.path.join(path, _PACKAGE))
+    with contextlib.suppress(OSError):
+        return any(item.name == _PACKAGE and not item.is_dir() for item in items(path))
+    return False
 
 
 def is_linked_root(path: str) -> bool:
     """Whether a link leads to a cache root; only the folders of graphs are checked, since it may lead anywhere."""
     return any(
-        next(_places_of(os.path.join(path, name), 2, is_linked=True), None) is place
+        next(_places_of(os.path.join(path, name), 2, first_items, is_linked=True), None) is place
         for name, place in ((FXGRAPH, FX_GRAPHS), (AOTAUTOGRAD, AOT_GRAPHS))
     )
 
@@ -154,17 +158,14 @@ def is_linked_root(path: str) -> bool:
 def holds_file_of(path: str, place: Place) -> bool:
     """Whether a folder contains a file that the rules of a place read."""
     read = [rule for rule in place.files if rule.content is not None]
-    try:
-        with os.scandir(path) as found:
-            return any(rule.fits(item.name) for item in islice(found, _LOOK_AT) for rule in read)
-    except OSError:
-        return False
+    with contextlib.suppress(OSError):
+        return any(rule.fits(item.name) for item in first_items(path) for rule in read)
+    return False
 
 
-def _places_of(path: str, levels: int, is_linked: bool = False) -> Iterator[Place]:
+def _places_of(path: str, levels: int, items_in: List, is_linked: bool = False) -> Iterator[Place]:
     try:
-        with os.scandir(path) as found:
-            items = list(islice(found, _LOOK_AT))
+        items = items_in(path)
     except PermissionError:
         yield _SHUT
         return
@@ -173,9 +174,9 @@ def _places_of(path: str, levels: int, is_linked: bool = False) -> Iterator[Plac
     folders = []
     for item in items:
         is_folder = _is_folder(item)
-        for pattern, place in DISTINCTIVE_FOLDERS if is_folder else DISTINCTIVE_FILES:
+        for pattern, place in _DISTINCTIVE_FOLDERS if is_folder else _DISTINCTIVE_FILES:
             if pattern.fullmatch(item.name):
-                yield DYNAMO if place is TRITON_KEYS and _is_package(item.path) else place
+                yield DYNAMO if place is TRITON_KEYS and _is_package(item.path, items_in) else place
         if is_folder:
             folders.append(item)
     is_shut = False
@@ -185,7 +186,7 @@ def _places_of(path: str, levels: int, is_linked: bool = False) -> Iterator[Plac
         matching = [rule for rule in distinctive if rule[0].fullmatch(item.name)]
         if beyond and not matching:
             continue
-        inner = next(_places_of(item.path, levels - 1, beyond), None)
+        inner = next(_places_of(item.path, levels - 1, items_in, beyond), None)
         if inner is _SHUT:
             is_shut = True
             if item.name in (FXGRAPH, AOTAUTOGRAD):
@@ -200,12 +201,12 @@ def _places_of(path: str, levels: int, is_linked: bool = False) -> Iterator[Plac
         yield _SHUT
 
 
-def _is_folder(item: os.DirEntry[str]) -> bool:
+def _is_folder(item: Listed) -> bool:
     """Whether an item is a folder, or a link to a folder with the name of one of torch's places."""
     try:
         if item.is_symlink():
             named = any(
-                rule[0].fullmatch(item.name) for rule in (*DISTINCTIVE_FOLDERS, *_DISTINCTIVE_PLACES[:-1])
+                rule[0].fullmatch(item.name) for rule in (*_DISTINCTIVE_FOLDERS, *_DISTINCTIVE_PLACES[:-1])
             )
             return named and item.is_dir()
         return item.is_dir(follow_symlinks=False)
@@ -213,7 +214,7 @@ def _is_folder(item: os.DirEntry[str]) -> bool:
         return False
 
 
-def _is_root_but_for_cache(items: list[os.DirEntry[str]]) -> bool:
+def _is_root_but_for_cache(items: Sequence[Listed]) -> bool:
     """Whether all names fit a cache root: `OnDiskCache` also writes a ``cache`` into ``/tmp`` itself."""
     known: list[Rule] = [*ROOT.files, *ROOT.folders]
     return all(any(rule.fits(item.name) for rule in known) for item in items)

@@ -7,11 +7,13 @@ below it) and Triton 3.1 to 3.9; the first rule that matches a name wins.
 from __future__ import annotations
 
 import base64
+import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Final
+from itertools import islice
+from typing import Final, Protocol
 
 from cachescope.terms import (
     AOTAUTOGRAD,
@@ -42,6 +44,35 @@ _TO_BASE32HEX: Final = bytes.maketrans(
     b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", b"0123456789ABCDEFGHIJKLMNOPQRSTUV"
 )
 _BASE64_LENGTH: Final = 43
+_LOOK_AT: Final = 1_000
+
+
+class Listed(Protocol):
+    """Something in a folder: an `os.DirEntry`, or what stands for one in an archive."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def path(self) -> str:
+        """Its path."""
+
+    def is_dir(self, *, follow_symlinks: bool = True) -> bool:
+        """Whether it is a folder, or a link that may lead to one."""
+
+    def is_symlink(self) -> bool:
+        """Whether it is a link."""
+
+
+List = Callable[[str], Sequence[Listed]]
+"""Lists a folder; raises OSError if it may not be listed."""
+
+
+def first_items(path: str) -> Sequence[Listed]:
+    """What lies in a folder on the disk: the first thousand are enough to know it."""
+    with os.scandir(path) as found:
+        return list(islice(found, _LOOK_AT))
 
 
 @dataclass(frozen=True, slots=True)

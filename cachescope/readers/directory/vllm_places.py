@@ -29,12 +29,19 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
-from itertools import islice
+from collections.abc import Iterable
 from typing import Final
 
 from cachescope.keys.vllm import FOLDER_NAME, RANK_FOLDER
-from cachescope.readers.directory.places import ROOT, TRITON_DEVICES, FileRule, FolderRule, Place
+from cachescope.readers.directory.places import (
+    ROOT,
+    TRITON_DEVICES,
+    FileRule,
+    FolderRule,
+    List,
+    Place,
+    first_items,
+)
 from cachescope.terms import VLLM_AOT, VLLM_ARTIFACT, VLLM_FACTORS, VLLM_GRAPH, VLLM_HANDLES
 
 _ARTIFACT: Final = (
@@ -42,7 +49,6 @@ _ARTIFACT: Final = (
 )
 ARTIFACT: Final = re.compile(_ARTIFACT.format("(", "("))
 
-_LOOK_AT: Final = 1_000
 _FACTORS, _HANDLES = "cache_key_factors.json", "vllm_compile_cache.py"
 _SGLANG_HANDLES: Final = "sglang_compile_cache.py"
 _SGLANG_GRAPH: Final = re.compile(r"computation_graph_\d{1,12}\.\d{1,12}\.py")
@@ -80,33 +86,33 @@ TREE: Final = Place(
 )
 
 
-def vllm_place_of(path: str) -> Place | None:
+def vllm_place_of(path: str, items: List = first_items) -> Place | None:
     """The place of vLLM that a folder is; None if nothing in it identifies one."""
     name = os.path.basename(os.path.abspath(path))
-    names = list(islice(_names(path), _LOOK_AT))
-    if are_of_a_part(names):
+    names = _names(path, items)
+    if _are_of_a_part(names):
         return RANK if RANK_FOLDER.fullmatch(name) else PART
     inner = [(one, os.path.join(path, one)) for one in names]
     if RANK_FOLDER.fullmatch(name):
         if _AOT_KEY.fullmatch(os.path.basename(os.path.dirname(os.path.abspath(path)))) and "model" in names:
             return AOT_RANK
-        return RANK if any(are_of_a_part(islice(_names(below), _LOOK_AT)) for _, below in inner) else None
+        return RANK if any(_are_of_a_part(_names(below, items)) for _, below in inner) else None
     ranks = [below for one, below in inner if RANK_FOLDER.fullmatch(one)]
     if ranks and not any(FOLDER_NAME.fullmatch(one) for one in names):
-        if _AOT_KEY.fullmatch(name) and any("model" in _names(below) for below in ranks):
+        if _AOT_KEY.fullmatch(name) and any("model" in _names(below, items) for below in ranks):
             return AOT_FOLDER
-        return FOLDER if any(vllm_place_of(below) is RANK for below in ranks) else None
-    if any(_AOT_KEY.fullmatch(one) and vllm_place_of(below) is AOT_FOLDER for one, below in inner):
+        return FOLDER if any(vllm_place_of(below, items) is RANK for below in ranks) else None
+    if any(_AOT_KEY.fullmatch(one) and vllm_place_of(below, items) is AOT_FOLDER for one, below in inner):
         return AOT
     is_tree = any(
-        (FOLDER_NAME.fullmatch(one) and vllm_place_of(below) is FOLDER)
-        or (one == _AOT_NAME and vllm_place_of(below) is AOT)
+        (FOLDER_NAME.fullmatch(one) and vllm_place_of(below, items) is FOLDER)
+        or (one == _AOT_NAME and vllm_place_of(below, items) is AOT)
         for one, below in inner
     )
     return TREE if is_tree else None
 
 
-def are_of_a_part(names: Iterable[str]) -> bool:
+def _are_of_a_part(names: Iterable[str]) -> bool:
     """Whether these names are in the folder of a part of a model."""
     return any(name in (_FACTORS, _HANDLES) or is_of_sglang(name) for name in names)
 
@@ -127,10 +133,8 @@ def vllm_place_of_file(path: str) -> tuple[Place, FileRule] | None:
     return None
 
 
-def _names(path: str) -> Iterator[str]:
+def _names(path: str, items: List) -> list[str]:
     try:
-        with os.scandir(path) as found:
-            for item in found:
-                yield item.name
+        return [item.name for item in items(path)]
     except OSError:
-        return
+        return []
