@@ -72,13 +72,18 @@ Name = tuple[bytes, int | None]
 """The name of a stream of lines, and the rank if torch printed one."""
 
 
-def clock_us(month: bytes, day: bytes, time: bytes) -> int:
-    """The time of a prefix in microseconds since the start of a leap year: a clock that both logs of a process share."""
+def clock_of(prefix: re.Match[bytes]) -> int | None:
+    """The clock of a prefix; None if its time is none."""
+    return clock_us(prefix["month"], prefix["day"], prefix["time"])
+
+
+def clock_us(month: bytes, day: bytes, time: bytes) -> int | None:
+    """A time in microseconds since the start of a leap year: a clock that both logs of a process share; None if it is none."""
     number, of_month = int(month), int(day)
     hours, minutes, seconds = int(time[:2]), int(time[3:5]), int(time[6:8])
     # A leap second is printed as second 60.
     if not (1 <= number <= 12 and 1 <= of_month <= 31 and hours < 24 and minutes < 60 and seconds <= 60):
-        raise ValueError(f"no moment of a year: {(month + day + b' ' + time).decode()}")
+        return None
     days = _DAYS_BEFORE[number - 1] + of_month - 1
     return ((days * 24 + hours) * 3600 + minutes * 60 + seconds) * 1_000_000 + int(time[9:15])
 

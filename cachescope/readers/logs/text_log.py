@@ -21,7 +21,7 @@ from cachescope.readers.json_record import well_formed
 from cachescope.readers.logs.byte_source import Pieces
 from cachescope.readers.logs.log_events import GoesOnError, Handle, LogKind
 from cachescope.readers.logs.log_lines import Lines
-from cachescope.readers.logs.log_prefix import LauncherPrefixes, clock_us, pid_of, tells_no_rank, without_tail
+from cachescope.readers.logs.log_prefix import LauncherPrefixes, clock_of, pid_of, tells_no_rank, without_tail
 from cachescope.readers.logs.text_lookups import TextProcesses
 from cachescope.readers.logs.text_messages import DETAILS, Head, Message, Stream, begins_message, may_be_known
 from cachescope.readers.reading import Reading, not_a_hash_detail
@@ -335,12 +335,9 @@ def _message(number: int, line: bytes, prefix: re.Match[bytes], leads: LauncherP
     lead = line[: prefix.start()]
     name, rank = leads.name(lead)
     compile_id = prefix["compile_id"]
-    clock, wrong = None, "no process has the rank before its prefix" if tells_no_rank(lead) else None
-    try:
-        clock = clock_us(prefix["month"], prefix["day"], prefix["time"])
-    except ValueError:
-        wrong = "the time of its prefix is none"
-    pid = pid_of(prefix)
+    clock, pid = clock_of(prefix), pid_of(prefix)
+    wrong = "no process has the rank before its prefix" if tells_no_rank(lead) else None
+    wrong = "the time of its prefix is none" if clock is None else wrong
     return Message(
         number,
         prefix["level"].decode(),

@@ -9,9 +9,10 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import zlib
 from bisect import bisect_right
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 from typing import IO, Final
 
 from cachescope.errors import SourceError
@@ -19,7 +20,7 @@ from cachescope.readers.json_record import Record, load_json
 from cachescope.readers.kinds import looks_like_trace_log
 from cachescope.readers.logs.byte_source import Pieces, open_bytes
 from cachescope.readers.logs.log_events import EventList, GoesOnError, Handle, LogKind
-from cachescope.readers.logs.log_prefix import LogClock, clock_us, pid_of
+from cachescope.readers.logs.log_prefix import LogClock, clock_of, pid_of
 from cachescope.readers.logs.remote import is_address
 from cachescope.readers.logs.trace_artifacts import (
     KERNELS_ARTIFACT,
@@ -45,7 +46,6 @@ from cachescope.readers.logs.trace_records import (
     Records,
     Span,
     Stray,
-    json_in,
     payload_hash,
     payload_in,
     read_records,
@@ -53,8 +53,6 @@ from cachescope.readers.logs.trace_records import (
 from cachescope.readers.reading import Problems, Reading, not_a_hash_detail
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH, PREFLIGHT_ARTIFACT
 
-# The metadata come first in the JSON object.
-_ARTIFACT_NAME: Final = re.compile(rb'\{"artifact": \{"name": "(\w+)"')
 _PAYLOAD_HASH: Final = re.compile(rb'"has_payload": "([0-9a-f]{32})"\}$')
 _VERSIONS: Final = {
     "python_version": re.compile(rb'"python_version": "([^" \\]{1,200})'),
@@ -141,7 +139,7 @@ class TraceReader:
                 if more:
                     self._problem(span.start, "not_a_record", self._quoted(span.start, span.end), more)
             else:
-                self._read_span(span)
+                _READ[span.kind](self, span)
         self._is_cut = records.end == records.size and self._ends_cut(records)
         if self._is_cut and records.is_cut:
             at = self._block.rfind(b"\n", 0, records.size) + 1
@@ -170,27 +168,6 @@ class TraceReader:
         block = memoryview(self._block)[: records.size]
         return payload_hash(payload_in(block, line_end)) != recorded[1].decode()
 
-    def _read_span(self, span: Span) -> None:
-        match span.kind:
-            case "artifact":
-                self._read_artifact(span)
-            case "inductor_compile":
-                self._read_event(span)
-            case "backend_compile":
-                self._note_lookup_event(AOTAUTOGRAD, span)
-            case "dynamo_start":
-                self._read_dynamo_start(span)
-            case "compilation_metrics" | "bwd_compilation_metrics":
-                self._read_metrics(span)
-            case "str":
-                if (string := interned_string(self._line(span))) is not None:
-                    self._emit("string", *string)
-            case "inductor_output_code":
-                self._note_cache_dir(span)
-            case "graph_dump":
-                if self._block.startswith(_AOT_CODE, span.prefix.end()):
-                    self._emit("aot_code", self._clock_us(span.prefix))
-
     def _note_prefixes(self, records: Records) -> None:
         """Note the pid, and the first and last time of the log."""
         if not self._has_prefix:
@@ -198,10 +175,10 @@ class TraceReader:
             for start in records.starts:
                 if match := records.prefix(start):
                     self._has_prefix = True
-                    self._emit("first", self._offset + start, pid_of(match), self._clock_us(match))
+                    self._emit("first", self._offset + start, pid_of(match), clock_of(match))
                     break
         for start in reversed(records.starts):
-            if (match := records.prefix(start)) and (last_us := self._clock_us(match)) is not None:
+            if (match := records.prefix(start)) and (last_us := clock_of(match)) is not None:
                 self._last_us = last_us
                 break
         if not self._has_clock:
@@ -216,12 +193,20 @@ class TraceReader:
             following = records.starts[later] if later < len(records.starts) else records.end
             end = min(at + _MOST_BEFORE_STAMP, following)
             stamp = _STAMP.search(self._block, at, end) if match else None
-            if match and stamp and (clock_us := self._clock_us(match)) is not None:
+            if match and stamp and (clock_us := clock_of(match)) is not None:
                 with contextlib.suppress(ValueError):  # dots alone
                     if (clock := LogClock.from_event(clock_us, float(stamp[1]))) is not None:
                         self._has_clock = True
                         self._emit("clock", clock.year, clock.offset_us, clock.known_us)
             at = self._block.find(_EVENT, end, records.end)
+
+    def _read_string(self, span: Span) -> None:
+        if (string := interned_string(span.line)) is not None:
+            self._emit("string", *string)
+
+    def _note_aot_code(self, span: Span) -> None:
+        if self._block.startswith(_AOT_CODE, span.prefix.end()):
+            self._emit("aot_code", span.clock_us)
 
     def _note_cache_dir(self, span: Span) -> None:
         match = _OUTPUT_CODE.match(self._block, span.prefix.end(), span.line_end)
@@ -229,12 +214,6 @@ class TraceReader:
         folder = os.path.dirname(os.path.dirname(code_path))
         if folder and (envelope := self._envelope(span)) is not None:
             self._emit("folder", compile_id_of(envelope), folder)
-
-    def _clock_us(self, prefix: re.Match[bytes]) -> int | None:
-        try:
-            return clock_us(prefix["month"], prefix["day"], prefix["time"])
-        except ValueError:
-            return None
 
     def _problem(self, at: int, kind: str, message: str, count: int = 1) -> None:
         """Tell of the first of like problems at once, and of the others when all are counted."""
@@ -244,9 +223,9 @@ class TraceReader:
 
     def _envelope(self, span: Span) -> Record | None:
         try:
-            envelope = Record(load_json(self._block[span.prefix.end() : span.line_end]))
+            envelope = Record(load_json(span.line))
         except ValueError as error:
-            self._problem(span.prefix.start(), "not_json", str(error))
+            self._problem(span.start, "not_json", str(error))
             return None
         self._tell("rank", envelope.whole("rank"))
         return envelope
@@ -260,11 +239,8 @@ class TraceReader:
     def _emit_wrong(self, span: Span, *records: Record) -> None:
         """Report wrong values of a record, if any, as a problem."""
         wrong = [one for record in records for one in record.wrong]
-        if message := wrong_values(wrong, self._clock_us(span.prefix)):
-            self._problem(span.prefix.start(), "bad_value", message)
-
-    def _payload(self, span: Span) -> bytes:
-        return payload_in(memoryview(self._block)[: span.end], span.line_end)
+        if message := wrong_values(wrong, span.clock_us):
+            self._problem(span.start, "bad_value", message)
 
     def _read_dynamo_start(self, span: Span) -> None:
         envelope = self._envelope(span)
@@ -274,58 +250,62 @@ class TraceReader:
         if start is None:
             self._emit_wrong(span, envelope)
             return
-        compile_id = compile_id_of(envelope)
-        frames = start.objects("stack")
-        at, clock = self._offset + span.prefix.start(), self._clock_us(span.prefix)
-        self._emit("compile_began", at, self._line_sum(span), clock, compile_id, frames, envelope.wrong)
+        compile_id, frames = compile_id_of(envelope), start.objects("stack")
+        self._emit("compile_began", self._offset + span.start, *span.same, compile_id, frames, envelope.wrong)
 
-    def _read_artifact(self, span: Span) -> None:
-        match = _ARTIFACT_NAME.match(self._block, span.prefix.end(), span.line_end)
-        name = match[1].decode() if match else ""
-        if name in (PREFLIGHT_ARTIFACT, KERNELS_ARTIFACT):
-            self._read_object(name, span)
-        elif name == RECOMPILE_ARTIFACT and (envelope := self._envelope(span)) is not None:
-            self._emit("recompiles", compile_id_of(envelope), recompile_reasons(self._payload(span)))
+    def _read_recompiles(self, span: Span) -> None:
+        if (envelope := self._envelope(span)) is not None:
+            self._emit("recompiles", compile_id_of(envelope), recompile_reasons(span.payload))
             self._emit_wrong(span, envelope)
-        elif name == RUNNABLE_ARTIFACT and "gpus" not in self._told:
+
+    def _read_gpus(self, span: Span) -> None:
+        if "gpus" not in self._told:
             self._tell("gpus", gpus_in(bytes(memoryview(self._block)[span.line_end : span.end])))
-        if name not in LOOKUP_ARTIFACTS and name != VERSION_ARTIFACT:
-            return
-        envelope = self._envelope(span)
-        if envelope is None:
-            return
-        at = span.prefix.start()
-        payload = self._json_payload(name, span, envelope)
-        if payload is None:
-            return
-        if name == VERSION_ARTIFACT:
+
+    def _read_version(self, span: Span) -> None:
+        if (objects := self._objects(span)) is not None:
+            envelope, payload = objects
             version = payload.version("pytorch_version")
             self._told |= set() if version is None else {"torch_version"}
             self._emit("torch_version", version)
             self._emit_wrong(span, envelope, payload)
-            return
-        lookup = lookup_from_artifact(name, payload)
-        self._is_recorded.add(lookup.cache)
-        lookup.compile_id = compile_id_of(envelope) or lookup.compile_id
-        lookup.detail_set = self._add_details(at, payload)
-        is_over = _AFTER_COMPILE in span.prefix["place"]
-        self._emit("lookup", lookup, self._line_sum(span), self._clock_us(span.prefix), is_over)
-        self._emit_wrong(span, envelope, payload)
 
-    def _read_object(self, name: str, span: Span) -> None:
-        """Read an artifact whose payload is one object: a note of a pre-flight, or what autotuning found."""
+    def _read_lookup(self, span: Span) -> None:
+        if (objects := self._objects(span)) is not None:
+            envelope, payload = objects
+            lookup = lookup_from_artifact(span.kind, payload)
+            self._is_recorded.add(lookup.cache)
+            lookup.compile_id = compile_id_of(envelope) or lookup.compile_id
+            lookup.detail_set = self._add_details(span.start, payload)
+            self._emit("lookup", lookup, *span.same, _AFTER_COMPILE in span.prefix["place"])
+            self._emit_wrong(span, envelope, payload)
+
+    def _read_preflight(self, span: Span) -> None:
+        if (objects := self._objects(span)) is not None:
+            self._emit("preflight", objects[1].values, *span.same)
+
+    def _read_kernels(self, span: Span) -> None:
+        if (objects := self._objects(span)) is not None:
+            envelope, found = objects
+            self._emit("kernels", kernel_lookups(compile_id_of(envelope), found), *span.same)
+            self._emit_wrong(span, envelope, found)
+
+    def _objects(self, span: Span) -> tuple[Record, Record] | None:
+        """The object in the line of a record, and the one in its payload; None if either cannot be read."""
         envelope = self._envelope(span)
         if envelope is None:
-            return
-        read = self._json_payload(name, span, envelope)
-        if read is None:
-            return
-        at = self._line_sum(span), self._clock_us(span.prefix)
-        if name == PREFLIGHT_ARTIFACT:
-            self._emit("preflight", read.values, *at)
-        else:
-            self._emit("kernels", kernel_lookups(compile_id_of(envelope), read), *at)
-            self._emit_wrong(span, envelope, read)
+            return None
+        try:
+            loaded = span.read_payload()
+        except ValueError as error:
+            cut = payload_hash(span.payload) != envelope.text("has_payload")
+            message = "the payload is cut" if cut else f"the payload is no JSON: {error}"
+            self._problem(span.start, "truncated" if cut else "not_json", f"{span.kind}: {message}")
+            return None
+        if isinstance(loaded, dict):
+            return envelope, Record(loaded)
+        self._problem(span.start, "not_json", "the payload is no JSON object")
+        return None
 
     def _add_details(self, at: int, payload: Record) -> int | None:
         components = payload.values.get("components") or []
@@ -341,57 +321,52 @@ class TraceReader:
         """Read the event that ends a compile; skip lookups whose artifact contains the same."""
         state = _CACHE_STATE.search(self._block, span.line_end, span.end)
         if state is None or state[1] not in _UNCACHED:
-            self._note_lookup_event(FXGRAPH, span)
+            self._note_lookup_event(span, FXGRAPH)
             return
         try:
-            event = Record(json_in(memoryview(self._block)[: span.end], span.line_end))
+            event = Record(span.read_payload())
         except ValueError as error:
-            self._problem(span.prefix.start(), "not_json", f"{span.kind}: {error}")
+            self._problem(span.start, "not_json", f"{span.kind}: {error}")
             return
         lookup = lookup_from_event(event)
         if lookup is not None:
-            self._emit("uncached", lookup, self._line_sum(span), self._clock_us(span.prefix))
+            self._emit("uncached", lookup, *span.same)
         self._emit_wrong(span, event)
 
-    def _note_lookup_event(self, cache: str, span: Span) -> None:
+    def _note_lookup_event(self, span: Span, cache: str) -> None:
         """Note that the event which ends a compile says that a cache was asked, unless a record of a lookup was read."""
         if cache in self._is_recorded:
             return
         state = _CACHE_STATE.search(self._block, span.line_end, span.end)
         if state is not None and state[1] in _LOOKED_UP:
             self._is_recorded.add(cache)
-            self._emit("asked", self._offset + span.prefix.start(), cache)
+            self._emit("asked", self._offset + span.start, cache)
 
     def _read_metrics(self, span: Span) -> None:
-        line = self._line(span)
-        clock, compile_id = self._clock_us(span.prefix), id_of_metrics(line)
-        self._emit("compile_ended", self._line_sum(span), clock, compile_id, error_of_metrics(line))
+        line = span.line
+        self._emit("compile_ended", *span.same, id_of_metrics(line), error_of_metrics(line))
         # Metrics are large, and all contain the same versions.
         for name, pattern in _VERSIONS.items():
             if name not in self._told and (match := pattern.search(line)):
                 self._tell(name, match[1].decode("utf-8", "replace"))
 
-    def _line(self, span: Span) -> bytes:
-        """The JSON object of a record as bytes."""
-        return bytes(memoryview(self._block)[span.prefix.end() : span.line_end])
 
-    def _line_sum(self, span: Span) -> int:
-        return zlib.crc32(memoryview(self._block)[span.prefix.start() : span.line_end])
-
-    def _json_payload(self, name: str, span: Span, envelope: Record) -> Record | None:
-        at = span.prefix.start()
-        try:
-            loaded = json_in(memoryview(self._block)[: span.end], span.line_end)
-        except ValueError as error:
-            cut = payload_hash(self._payload(span)) != envelope.text("has_payload")
-            message = "the payload is cut" if cut else f"the payload is no JSON: {error}"
-            self._problem(at, "truncated" if cut else "not_json", f"{name}: {message}")
-            return None
-        if not isinstance(loaded, dict):
-            self._problem(at, "not_json", "the payload is no JSON object")
-            return None
-        return Record(loaded)
-
+_READ: Final[dict[str, Callable[[TraceReader, Span], None]]] = {
+    "inductor_compile": TraceReader._read_event,
+    "backend_compile": partial(TraceReader._note_lookup_event, cache=AOTAUTOGRAD),
+    "dynamo_start": TraceReader._read_dynamo_start,
+    **dict.fromkeys(("compilation_metrics", "bwd_compilation_metrics"), TraceReader._read_metrics),
+    "str": TraceReader._read_string,
+    "inductor_output_code": TraceReader._note_cache_dir,
+    "graph_dump": TraceReader._note_aot_code,
+    **dict.fromkeys(LOOKUP_ARTIFACTS, TraceReader._read_lookup),
+    VERSION_ARTIFACT: TraceReader._read_version,
+    RECOMPILE_ARTIFACT: TraceReader._read_recompiles,
+    RUNNABLE_ARTIFACT: TraceReader._read_gpus,
+    KERNELS_ARTIFACT: TraceReader._read_kernels,
+    PREFLIGHT_ARTIFACT: TraceReader._read_preflight,
+}
+"""What reads each kind of record."""
 
 TRACE: Final = LogKind("trace", TraceReader, TraceProcess)
 

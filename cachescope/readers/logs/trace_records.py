@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 import hashlib
 import re
+import zlib
 from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import pairwise
@@ -16,7 +17,7 @@ from typing import Any, Final, NamedTuple
 
 from cachescope.readers.json_record import load_json, strict_json
 from cachescope.readers.logs.byte_source import Pieces, open_bytes
-from cachescope.readers.logs.log_prefix import PREFIX
+from cachescope.readers.logs.log_prefix import PREFIX, clock_of
 from cachescope.readers.logs.trace_artifacts import (
     KERNELS_ARTIFACT,
     LOOKUP_ARTIFACTS,
@@ -53,7 +54,7 @@ _NAMES: Final = "|".join(
 # How the object of a record begins that is looked at. Most records are events, whose name comes first in their payload.
 _WANTED: Final = (
     rb'(?P<kind>dynamo_start|(?:bwd_)?compilation_metrics(?=": \{)|inductor_output_code|graph_dump|str)"'
-    rb'|(?P<artifact>artifact)": \{"name": "(?:%b)"'
+    rb'|artifact": \{"name": "(?P<artifact>%b)"'
     rb'|chromium_event"[^\n]*\n\t\{\n\t"name": "(?P<event>%b|backend_compile)"'
 ) % (_NAMES.encode(), COMPILE_EVENT.encode())
 _OBJECT: Final = re.compile(rb'\{"(?:%b)' % _WANTED)
@@ -64,12 +65,45 @@ _IS_WANTED: Final = re.compile(
 
 
 class Span(NamedTuple):
-    """One record: its prefix, the end of its line, and the end of its payload."""
+    """One record of a block: its prefix, the end of its line, and the end of its payload."""
 
     kind: str
+    """The name of its object; of an artifact and of an event, its own name."""
     prefix: re.Match[bytes]
     line_end: int
     end: int
+
+    @property
+    def start(self) -> int:
+        """Where it begins."""
+        return self.prefix.start()
+
+    @property
+    def clock_us(self) -> int | None:
+        """The clock of its prefix."""
+        return clock_of(self.prefix)
+
+    @property
+    def same(self) -> tuple[int, int | None]:
+        """What is equal only if it is the same record, written twice: a checksum of its line, and its clock."""
+        return zlib.crc32(memoryview(self.prefix.string)[self.start : self.line_end]), self.clock_us
+
+    @property
+    def line(self) -> bytes:
+        """The JSON object in its line."""
+        return bytes(memoryview(self.prefix.string)[self.prefix.end() : self.line_end])
+
+    @property
+    def payload(self) -> bytes:
+        """Its payload."""
+        return payload_in(memoryview(self.prefix.string)[: self.end], self.line_end)
+
+    def read_payload(self) -> Any:
+        """The JSON in its payload; nearly always it is read where it stands, for tabs between values are no part of them."""
+        try:
+            return strict_json(memoryview(self.prefix.string)[self.line_end + 2 : self.end])
+        except ValueError:
+            return load_json(self.payload)
 
 
 class Stray(NamedTuple):
@@ -142,14 +176,6 @@ class TracePass:
 def payload_in(record: bytes | memoryview, line_end: int) -> bytes:
     """What follows the first line of a record: each of its lines begins with one tab, which is not part of it."""
     return bytes(record[line_end + 2 :]).removesuffix(b"\n").replace(b"\n\t", b"\n")
-
-
-def json_in(record: memoryview, line_end: int) -> Any:
-    """The JSON in a payload; nearly always it is read where it stands, for tabs between values are no part of them."""
-    try:
-        return strict_json(record[line_end + 2 :])
-    except ValueError:
-        return load_json(payload_in(record, line_end))
 
 
 def payload_hash(payload: bytes) -> str:

@@ -264,7 +264,7 @@ def _clock_us(said: Said) -> int | None:
     month, _, day = day.partition("-")
     try:
         return clock_us(month.encode(), day.encode(), f"{time}.000000".encode())
-    except ValueError:
+    except ValueError:  # words for numbers
         return None
 
 

@@ -61,8 +61,7 @@ def test_the_time_of_a_file_tells_the_year(moment: datetime, later: int) -> None
 )  # fmt: skip
 def test_what_is_no_moment_of_a_year(text: str) -> None:
     month, day, at = text.encode().split()
-    with pytest.raises(ValueError, match="no moment of a year"):
-        clock_us(month, day, at + b".000000")
+    assert clock_us(month, day, at + b".000000") is None
     # But a leap second is one.
     assert clock_us(b"12", b"31", b"23:59:60.999999") == 365 * 86_400 * 10**6 + 86_400 * 10**6 + 999_999
 

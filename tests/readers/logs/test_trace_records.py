@@ -109,7 +109,8 @@ def told_by_lines(data: bytes) -> Told:
         for kind in _KINDS:
             # Eight letters after the brace and the quote are what a record is told by.
             if rest[2:10] == kind[:8] and not is_other_artifact(rest[2:]):
-                found.append((kind.decode(), start, end, text))
+                name = rest.split(b'"')[5] if kind == b"artifact" else kind
+                found.append((name.decode(), start, end, text))
         if rest[2:10] == b"chromium" and text.startswith(b'\n\t{\n\t"name": "inductor_compile"'):
             found.append((COMPILE_EVENT, start, end, text))
     return found
