@@ -7,23 +7,18 @@ from __future__ import annotations
 
 import hashlib
 import os
-import stat
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from io import FileIO
 from typing import Final
 
 from cachescope.errors import SourceError
+from cachescope.readers.cache_file import opened
 from cachescope.wording import readable
 
 FILE: Final = "file"
 LINK: Final = "link"
 OTHER: Final = "other"
-# A file may be replaced by a pipe or a link after it was listed: opening must neither wait nor follow.
-_FLAGS: Final = sum(
-    getattr(os, name, 0) for name in ("O_RDONLY", "O_NONBLOCK", "O_NOFOLLOW", "O_CLOEXEC", "O_BINARY")
-)
 _FILES_AT_ONCE: Final = 64
 _MOST_THREADS: Final = 8
 
@@ -119,15 +114,14 @@ def contents(files: Iterable[Found], sizes: Mapping[str, int] | None = None) -> 
 
 def _content(file: Found, sizes: Mapping[str, int] | None) -> Content:
     try:
-        with FileIO(os.open(file.path, _FLAGS)) as opened:
-            found = os.fstat(opened.fileno())
-            if not stat.S_ISREG(found.st_mode):
-                return Content(0, problem="no file any more")
+        with opened(file.path) as (stream, found):
             if sizes is not None and sizes.get(file.name) != found.st_size:
                 return Content(found.st_size)
-            digest = hashlib.file_digest(opened, "sha256")
-            if opened.tell() != found.st_size:
-                return Content(opened.tell(), problem="changed while it was read")
+            digest = hashlib.file_digest(stream, "sha256")
+            if stream.tell() != found.st_size:
+                return Content(stream.tell(), problem="changed while it was read")
             return Content(found.st_size, digest.hexdigest())
+    except FileNotFoundError:
+        return Content(0, problem="no file any more")
     except OSError as error:
         return Content(0, problem=f"cannot be read: {error.strerror or error}")

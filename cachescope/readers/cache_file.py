@@ -33,21 +33,23 @@ Fill = Callable[[EntryRow, str, bytes, Reading], None]
 def read_steady(path: str, most: int) -> tuple[bytes, os.stat_result]:
     """Read a file, and read it again if it changed meanwhile; return its bytes, and its size and time at that moment."""
     for _ in range(_ATTEMPTS):
-        data, before, after = _read(path, most)
+        with opened(path) as (file, before):
+            # Not `most` at once: Python would allocate that much before it reads a byte.
+            data, after = _bytes_of(file, min(before.st_size + 1, most)), os.fstat(file.fileno())
         if (before.st_size, before.st_mtime_ns) == (after.st_size, after.st_mtime_ns):
             break
     return data, after
 
 
-def _read(path: str, most: int) -> tuple[bytes, os.stat_result, os.stat_result]:
+@contextlib.contextmanager
+def opened(path: str) -> Iterator[tuple[FileIO, os.stat_result]]:
+    """Open a regular file, and say what it is by then; raises FileNotFoundError if something else has its place, such as a link."""
     try:
         with open(path, "rb", buffering=0, opener=lambda name, flags: os.open(name, flags | _FLAGS)) as file:
-            before = os.fstat(file.fileno())
-            if not stat.S_ISREG(before.st_mode):
+            found = os.fstat(file.fileno())
+            if not stat.S_ISREG(found.st_mode):
                 raise FileNotFoundError(errno.ENOENT, "is no file any more", path)
-            # Not `most` at once: Python would allocate that much before it reads a byte.
-            data = _bytes_of(file, min(before.st_size + 1, most))
-            return data, before, os.fstat(file.fileno())
+            yield file, found
     except (IsADirectoryError, NotADirectoryError) as error:
         raise FileNotFoundError(errno.ENOENT, "is no file any more", path) from error
     except OSError as error:

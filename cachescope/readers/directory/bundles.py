@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 
 from cachescope.errors import SourceError
 from cachescope.frames.directory_rows import EntryRow
-from cachescope.readers.cache_file import DamagedContent, read_steady
+from cachescope.readers.cache_file import DamagedContent, marked, read_steady
 from cachescope.readers.directory.dynamo_packages import key_in_name
 from cachescope.readers.directory.graph_entries import check_aotautograd, check_fxgraph, take_bundled
 from cachescope.readers.kinds import (
@@ -36,7 +36,7 @@ from cachescope.readers.kinds import (
     looks_like_standalone,
     mega_cache_start,
 )
-from cachescope.readers.pickles.inert_pickle import Limits, NotRead, UnreadablePickle, loads_harmless
+from cachescope.readers.pickles.inert_pickle import Limits, NotRead, loads_harmless
 from cachescope.readers.reading import Reading
 from cachescope.terms import AOTAUTOGRAD, BEST_CONFIG, FXGRAPH, MEGA_CACHE, PGO, PRECOMPILE, UNREADABLE
 
@@ -152,12 +152,9 @@ def _entry_in(path: str, root: str, kind: str, key: str, content: bytes, reading
     """An entry that is in a bundle, and whether it is whole."""
     cache, check = CHECKS[kind]
     inner = EntryRow(cache=cache, path=path, root=root, cache_key=key)
-    try:
+    # What is wrong with it is said of the bundle.
+    with marked(inner, Reading()):
         check(inner, content, reading)
-    except NotRead as error:
-        inner.status, inner.damage = UNREADABLE, error.what
-    except (DamagedContent, UnreadablePickle) as error:
-        inner.status, inner.damage = "damaged", error.what
     return inner
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import os
-import stat
 from dataclasses import dataclass
 from typing import Final
 
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.keys.paths import is_in_remote_cache
-from cachescope.readers.cache_file import read_steady
+from cachescope.readers.cache_file import opened, read_steady
 from cachescope.readers.directory.graph_entries import read_aotautograd_entry, read_fxgraph_entry
 from cachescope.readers.reading import Reading
 from cachescope.terms import (
@@ -34,7 +33,6 @@ _LANGUAGES: Final = {
 _MOST_BYTES_OF_CODE: Final = 16 << 20
 
 _MOST_BYTES_HASHED: Final = 256 << 20
-_AT_A_TIME: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,15 +93,8 @@ def _gone(path: str) -> str:
 def content_hash(path: str) -> str | None:
     """sha256 of a file; None if it is missing, no regular file, not readable, or bigger than 256 MB."""
     try:
-        # Without blocking: the path may have become a pipe since it was listed.
-        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW), "rb") as file:
-            found = os.fstat(file.fileno())
-            if not stat.S_ISREG(found.st_mode) or found.st_size > _MOST_BYTES_HASHED:
-                return None
-            made, left = hashlib.sha256(), _MOST_BYTES_HASHED
-            while left > 0 and (part := file.read(min(_AT_A_TIME, left))):
-                made.update(part)
-                left -= len(part)
+        with opened(path) as (file, found):
+            is_small = found.st_size <= _MOST_BYTES_HASHED
+            return hashlib.file_digest(file, "sha256").hexdigest() if is_small else None
     except OSError:
         return None
-    return made.hexdigest()

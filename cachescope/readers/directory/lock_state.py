@@ -6,18 +6,13 @@ truncates it, which changes its time. Caches are never written, so the same call
 
 from __future__ import annotations
 
-import os
-import stat
 import sys
 from collections.abc import Iterable
-from typing import Final
 
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.linked_rows import LockRow
+from cachescope.readers.cache_file import opened
 from cachescope.terms import LOCK
-
-# A lock may meanwhile be replaced by a link, or by a pipe, whose opening would block.
-_FLAGS: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
 
 
 def locks_of(entries: Iterable[EntryRow]) -> list[LockRow]:
@@ -39,18 +34,11 @@ def is_lock_held(path: str) -> bool | None:
     import fcntl
 
     try:
-        descriptor = os.open(path, _FLAGS)
-    except (OSError, ValueError):
-        return None
-    try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return None
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        fcntl.flock(descriptor, fcntl.LOCK_UN)
+        with opened(path) as (file, _):
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            fcntl.flock(file, fcntl.LOCK_UN)
     except BlockingIOError:
         return True
-    except OSError:  # a file system without locks
+    except (OSError, ValueError):  # no longer there, or a file system without locks
         return None
-    finally:
-        os.close(descriptor)
     return False

@@ -7,8 +7,9 @@ import shlex
 from collections.abc import Iterator, Sequence
 from functools import cache, partial
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Final
 
+from cachescope.json_types import JsonObject
 from cachescope.readers.json_record import Record, load_json, moment_ns
 from cachescope.readers.logs.remote import is_address
 from cachescope.readers.reading import Process, Reading
@@ -25,16 +26,9 @@ def tell_of_runs(reading: Reading) -> None:
     """
     known = cache(partial(_note, reading))
     for process in reading.processes:
-        if is_address(process.source):
-            continue
-        note = known(os.path.join(os.path.dirname(process.source), RUN_NOTE))
-        process.command = process.command if note.command is None else note.command
-        process.environment, process.commit, process.label = note.environment, note.commit, note.label
-        process.exit_status = process.exit_status if note.exit_status is None else note.exit_status
-        # A process that was not reached compiled for real, and into a cache of its own.
-        process.is_preflight = process.is_preflight or note.is_preflight
-        if note.start_ns is not None:
-            process.command_start_ns, process.command_end_ns = note.start_ns, note.end_ns
+        if not is_address(process.source):
+            for name, value in known(os.path.join(os.path.dirname(process.source), RUN_NOTE)).items():
+                setattr(process, name, value)
 
 
 def labels_of(runs: Sequence[Process]) -> list[str | None]:
@@ -56,44 +50,40 @@ def _own(words: Sequence[str], shared: set[str]) -> Iterator[str]:
             yield word
 
 
-class _Note(NamedTuple):
-    command: str | None = None
-    exit_status: int | None = None
-    start_ns: int | None = None
-    end_ns: int | None = None
-    is_preflight: bool = False
-    environment: tuple[str, ...] = ()
-    commit: str | None = None
-    label: str | None = None
-
-
-def _note(reading: Reading, path: str) -> _Note:
-    """What a note says; nothing if the file is not a note of `cachescope record`."""
+def _note(reading: Reading, path: str) -> JsonObject:
+    """What a note says, by the names that a process has for it; nothing if the file is not a note of `cachescope record`."""
     try:
         with open(path, "rb") as file:
             data = file.read(_MAX_BYTES)
         values = load_json(data)
     except OSError:
-        return _Note()
+        return {}
     except ValueError as error:
         if _OURS in data:
             reading.problem(path, "", "not_json", str(error))
-        return _Note()
+        return {}
     if not isinstance(values, dict) or _OURS.decode() not in values:
-        return _Note()
+        return {}
     note = Record(values)
     words, status = note.texts("command"), note.whole("exit_status", least=-(1 << 31))
     start, end = _moment(note, "start_time"), _moment(note, "end_time")
-    is_preflight = bool(note.flag("preflight"))
+    # A process that was not reached compiled for real, and into a cache of its own.
+    is_preflight = note.flag("preflight") or None
     variables = note.record("environment")
     set_to = () if variables is None else ((name, variables.text(name)) for name in variables.values)
-    environment = tuple(f"{name}={value}" for name, value in set_to if value is not None)
-    told = (environment, note.text("commit"), note.text("label"))
+    told: JsonObject = {
+        "command": None if words is None else shlex.join(words),
+        "environment": tuple(f"{name}={value}" for name, value in set_to if value is not None),
+        "commit": note.text("commit"),
+        "label": note.text("label"),
+        "exit_status": status,
+        "is_preflight": is_preflight,
+        "command_start_ns": start,
+        "command_end_ns": None if start is None or (end or 0) < start else end,
+    }
     if note.wrong:
         reading.problem(path, "", "bad_value", "; ".join(note.wrong))
-    command = None if words is None else shlex.join(words)
-    ended = None if start is None or (end or 0) < start else end
-    return _Note(command, status, start, ended, is_preflight, *told)
+    return {name: value for name, value in told.items() if value is not None}
 
 
 def _moment(note: Record, name: str) -> int | None:
