@@ -56,29 +56,24 @@ def audit_above(path: str) -> Iterator[Finding]:
             continue
         others = found.st_mode & stat.S_IWOTH
         of_group = found.st_mode & stat.S_IWGRP and not is_own_group(found.st_gid, found.st_uid)
+        name, mode = os.path.basename(below), f"{above} has mode {_octal(found.st_mode)}"
         if is_stranger(found.st_uid):
-            message = (
-                f"{above} belongs to {user_name(found.st_uid)}, who can exchange {os.path.basename(below)}"
-            )
+            message = f"{above} belongs to {user_name(found.st_uid)}, who can exchange {name}"
             yield Finding("root-replaceable", path, message)
         elif others and not _is_sticky(found):
-            message = (
-                f"{above} has mode {_octal(found.st_mode)}: others can exchange {os.path.basename(below)}"
-            )
-            yield Finding("root-replaceable", path, message)
+            yield Finding("root-replaceable", path, f"{mode}: others can exchange {name}")
         elif of_group and not _is_sticky(found):
-            who = f"the group {group_name(found.st_gid)}"
-            message = (
-                f"{above} has mode {_octal(found.st_mode)}: {who} can exchange {os.path.basename(below)}"
-            )
+            message = f"{mode}: the group {group_name(found.st_gid)} can exchange {name}"
             yield Finding("group-can-write", path, message)
         elif others and is_stranger(inner.st_uid):
             message = f"{below} belongs to {user_name(inner.st_uid)}, in {above}, where all can make folders"
             yield Finding("root-replaceable", path, message)
-        elif others and below == os.path.abspath(path):
-            name = os.path.basename(below)
-            if name.startswith("torchinductor_") or above in ("/tmp", "/var/tmp", "/dev/shm"):  # noqa: S108
-                yield Finding("predictable-name", path, f"{name} in {above}, where all can make folders")
+        elif others and below == os.path.abspath(path) and _is_predictable(above, name):
+            yield Finding("predictable-name", path, f"{name} in {above}, where all can make folders")
+
+
+def _is_predictable(above: str, name: str) -> bool:
+    return name.startswith("torchinductor_") or above in ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108
 
 
 def _steps(path: str) -> Iterator[tuple[str, str]]:

@@ -78,7 +78,7 @@ def read_lock(path: str | os.PathLike[str]) -> CacheLock:
 def parse(data: bytes) -> CacheLock:
     """The lock in some bytes; raises `LockFormatError`."""
     try:
-        value = json.loads(data.decode("utf-8-sig"), object_pairs_hook=_object, parse_constant=_no_number)
+        value = json.loads(data.decode("utf-8-sig"), object_pairs_hook=_object)
     except LockFormatError:
         raise
     except (ValueError, RecursionError, MemoryError) as error:
@@ -106,10 +106,6 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) != len(pairs):
         raise LockFormatError("not a lock: a name occurs twice in one object")
     return found
-
-
-def _no_number(text: str) -> float:
-    raise LockFormatError(f"no lock: {text} is no number of JSON")
 
 
 def _whole_characters(value: object) -> None:

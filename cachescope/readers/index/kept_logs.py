@@ -11,7 +11,6 @@ import contextlib
 import hashlib
 import json
 import os
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
@@ -23,6 +22,7 @@ import orjson
 from cachescope.readers.directory.default_root import default_root
 from cachescope.readers.index.log_state import LogState, has_grown, is_quiet, log_state
 from cachescope.readers.logs.byte_source import zstd
+from cachescope.whole_file import write_whole
 
 if TYPE_CHECKING:
     from cachescope.readers.index.log_tables import LogTables
@@ -32,7 +32,6 @@ LIMIT_BYTES: Final = 2 << 30
 _MAGIC: Final = b"cachescope index\n"
 _CHECKED: Final[dict[int, int]] = {zstd.CompressionParameter.checksum_flag: 1}
 _SUFFIX: Final = ".log_index"
-_UNFINISHED: Final = ".unfinished"
 _LOCK_SECONDS: Final = 10
 _STALE_SECONDS: Final = 3600
 
@@ -110,7 +109,7 @@ class Index:
         return sorted(self.folder.glob(f"*{_SUFFIX}"))
 
     def _unfinished(self) -> list[Path]:
-        return sorted(self.folder.glob(f"*{_UNFINISHED}"))
+        return sorted(self.folder.glob(f".*{_SUFFIX}.*.tmp"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +177,7 @@ class Kept:
             head = json.dumps(asdict(state)).encode() + b"\n"
             self.index.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             with _locked(self.index.folder):
-                _write(self.file, [_MAGIC, head, zstd.compress(head + line, options=_CHECKED)])
+                write_whole(self.file, _MAGIC + head + zstd.compress(head + line, options=_CHECKED))
         except (OSError, NotImplementedError):
             return
 
@@ -215,15 +214,3 @@ def _locked(folder: Path) -> Iterator[None]:
         return
     with FileLock(folder / "lock", timeout=_LOCK_SECONDS):
         yield
-
-
-def _write(file: Path, pieces: list[bytes | memoryview]) -> None:
-    """Write a temporary file and rename it: nobody reads half a file, and an interrupt leaves nothing behind."""
-    descriptor, name = tempfile.mkstemp(suffix=_UNFINISHED, dir=file.parent)
-    try:
-        with open(descriptor, "wb") as stream:
-            stream.writelines(pieces)
-        os.replace(name, file)
-    except BaseException:
-        os.unlink(name)
-        raise

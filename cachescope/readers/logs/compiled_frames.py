@@ -84,11 +84,10 @@ class Symbols:
     rows: list[Symbol] = field(default_factory=list)
     attempt: int = 0
 
-    def create(self, envelope: Record, stacks: Stacks) -> None:
+    def create(self, record: Record, envelope: Record, stacks: Stacks) -> None:
         """Read ``create_symbol``, or ``create_unbacked_symbol``: of a number that the program computes, which has no source."""
-        record = envelope.record("create_symbol") or envelope.record("create_unbacked_symbol")
-        name = None if record is None else record.text("symbol")
-        if record is None or name is None:
+        name = record.text("symbol")
+        if name is None:
             return
         stack = record.objects("user_stack")
         of_program = _of_program(stack, stacks)
@@ -98,14 +97,10 @@ class Symbols:
         values = (record.text("val"), record.text("source"), record.text("vr"))
         self.rows.append(Symbol(name, *values, stacks.place_of(of_program or stack, envelope.wrong)))
 
-    def guard(self, envelope: Record, stacks: Stacks) -> None:
+    def guard(self, record: Record, envelope: Record, stacks: Stacks) -> None:
         """Read ``guard_added_fast``: torch evaluated a condition on symbols, and relies on its outcome."""
-        record = envelope.record("guard_added_fast")
-        expr = None if record is None else record.text("expr")
-        if record is None or expr is None:
-            return
-        stack = _of_program(record.objects("user_stack"), stacks)
-        if not stack:
+        expr = record.text("expr")
+        if expr is None or not (stack := _of_program(record.objects("user_stack"), stacks)):
             return
         self._begin(envelope)
         place, code = stacks.place_of(stack, envelope.wrong), stacks.code_of(stack, envelope.wrong)
@@ -114,10 +109,9 @@ class Symbols:
             if symbol.name in names:
                 symbol.guards.append(ShapeGuard(expr, place, code))
 
-    def specialize(self, envelope: Record, stacks: Stacks) -> None:
+    def specialize(self, record: Record, envelope: Record, stacks: Stacks) -> None:
         """Read ``symbolic_shape_specialization``."""
-        record = envelope.record("symbolic_shape_specialization")
-        if record is None or (value := record.text("value")) is None:
+        if (value := record.text("value")) is None:
             return
         place = stacks.place_of(_of_program(record.objects("user_stack"), stacks), envelope.wrong)
         self._begin(envelope)
@@ -141,12 +135,12 @@ def _of_program(stack: list[JsonObject], stacks: Stacks) -> list[JsonObject]:
     return stack[: own[-1] + 1] if own else stack
 
 
-_ReadSymbol = Callable[[Symbols, Record, Stacks], None]
-_SYMBOLS: Final[dict[bytes, _ReadSymbol]] = {
-    b"create_symbol": Symbols.create,
-    b"create_unbacked_symbol": Symbols.create,
-    b"guard_added_fast": Symbols.guard,
-    b"symbolic_shape_specialization": Symbols.specialize,
+_ReadSymbol = Callable[[Symbols, Record, Record, Stacks], None]
+_SYMBOLS: Final[dict[str, _ReadSymbol]] = {
+    "create_symbol": Symbols.create,
+    "create_unbacked_symbol": Symbols.create,
+    "guard_added_fast": Symbols.guard,
+    "symbolic_shape_specialization": Symbols.specialize,
 }
 
 
@@ -203,7 +197,7 @@ class CompiledFrames(TracePass):
         self._collectives_since: dict[str, tuple[str, ...]] = {}
         self._read: dict[bytes, Callable[[Record, str, bytes], None]] = {
             b"dynamo_start": self._start,
-            **{kind: partial(self._symbol, read) for kind, read in _SYMBOLS.items()},
+            **{kind.encode(): partial(self._symbol, kind) for kind in _SYMBOLS},
             b"recompile_reasons": self._recompile,
             b"dynamo_graph_break_reason": self._break,
             b"inductor_collective_schedule": self._schedule,
@@ -255,9 +249,10 @@ class CompiledFrames(TracePass):
         """Torch writes the reasons before it begins."""
         self._reasons[compile_id] = recompile_reasons(payload)
 
-    def _symbol(self, read: _ReadSymbol, envelope: Record, compile_id: str, _: bytes) -> None:
-        if (one := self._open(compile_id)) is not None:
-            read(one.symbols, envelope, self._stacks)
+    def _symbol(self, kind: str, envelope: Record, compile_id: str, _: bytes) -> None:
+        one = self._open(compile_id)
+        if one is not None and (record := envelope.record(kind)) is not None:
+            _SYMBOLS[kind](one.symbols, record, envelope, self._stacks)
 
     def _break(self, envelope: Record, compile_id: str, payload: bytes) -> None:
         one = self._open(compile_id)

@@ -51,6 +51,8 @@ class TraceProcess(Fold):
         self._has_records = False
         self._clock: LogClock | None = None
         self._compiles = TraceCompiles()
+        self._on_string = self._compiles.note_string
+        self._on_recompiles = self._compiles.note_reasons
         self._lookups: list[tuple[LookupRow, int | None]] = []
         self._compiled = False
         self._aot_code_us: int | None = None
@@ -118,12 +120,6 @@ class TraceProcess(Fold):
 
     def _on_torch_version(self, version: str | None) -> None:
         self._process.torch_version = version
-
-    def _on_string(self, number: str, text: str) -> None:
-        self._compiles.note_string(number, text)
-
-    def _on_recompiles(self, compile_id: str | None, reasons: Sequence[str]) -> None:
-        self._compiles.note_reasons(compile_id, reasons)
 
     def _on_told(self, name: str, value: Any) -> None:
         """A fact of the process, used if nothing before has told it."""

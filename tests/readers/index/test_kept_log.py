@@ -283,17 +283,17 @@ def test_the_index_is_kept_within_its_limit(limit: int, wanted: set[str], tmp_pa
 def test_what_a_process_left_unfinished_goes_after_an_hour(tmp_path: Path) -> None:
     now = time.time()
     for name, age in (("old", 3_700), ("young", 3_500), ("ahead", -3_700)):
-        (tmp_path / f"{name}.unfinished").write_bytes(b"x")
-        os.utime(tmp_path / f"{name}.unfinished", (now - age, now - age))
+        (tmp_path / f".{name}.log_index.7.tmp").write_bytes(b"x")
+        os.utime(tmp_path / f".{name}.log_index.7.tmp", (now - age, now - age))
     Index(tmp_path).trim()
-    assert left(Index(tmp_path)) == {"young.unfinished", "ahead.unfinished"}
+    assert left(Index(tmp_path)) == {".young.log_index.7.tmp", ".ahead.log_index.7.tmp"}
 
 
 def test_a_file_of_the_index_that_another_process_removed_is_no_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nor does clearing remove what is not of the index."""
-    for name in ("there.log_index", "there.unfinished", "notes.txt"):
+    for name in ("there.log_index", ".there.log_index.7.tmp", "notes.txt"):
         (tmp_path / name).write_bytes(b"xx")
     of_index, unlink = Index._files, Path.unlink
 
@@ -306,7 +306,7 @@ def test_a_file_of_the_index_that_another_process_removed_is_no_error(
     index = Index(tmp_path)
     assert index.logs() == []
     index.trim(1)
-    assert left(index) == {"there.unfinished", "notes.txt"}
+    assert left(index) == {".there.log_index.7.tmp", "notes.txt"}
     (tmp_path / "there.log_index").write_bytes(b"xx")
     monkeypatch.setattr(Index, "_files", of_index)
     for _ in range(2):

@@ -164,7 +164,7 @@ def test_a_process_killed_while_it_writes_leaves_nothing_that_is_read(own_index:
     """
     done = subprocess.run(program(code, log), cwd=ROOT, check=False)
     assert done.returncode == -signal.SIGKILL
-    (left,) = own_index.glob("*.unfinished")
+    (left,) = own_index.glob(".*.tmp")
     assert kept(own_index) == []
     assert_same_scopes(cachescope.read(log), truth(log))
     assert len(kept(own_index)) == 1
