@@ -7,7 +7,8 @@ from collections.abc import Collection, Iterator
 from typing import Final
 
 from cachescope.answers.recording import Recording
-from cachescope.capture.recording import LOG_NAME, Recorded
+from cachescope.capture.preflight.notes import LOG_NAME
+from cachescope.capture.recording import Recorded
 from cachescope.readers.directory.default_root import default_root
 from cachescope.wording import plural
 

@@ -21,13 +21,13 @@ from types import FrameType
 from typing import Any, Final
 
 from cachescope.capture.preflight.children import with_site
+from cachescope.capture.preflight.notes import LOG_NAME, logging_to
 from cachescope.capture.stderr_filter import StderrPump
 from cachescope.errors import CachescopeError
 from cachescope.json_types import JsonObject
 from cachescope.readers.directory.default_root import default_root, unnamed_root
-from cachescope.terms import CACHES, LOGGERS, RUN_NOTE
+from cachescope.terms import CACHES, RUN_NOTE
 
-LOG_NAME: Final = "torch.log"
 # torch/_logging/_internal.py, `LazyTraceHandler`.
 TRACE_PREFIX: Final = "dedicated_log_torch_trace_"
 _STDERR: Final = 2
@@ -119,15 +119,8 @@ def record(
 
 def child_environment(base: Mapping[str, str], run_folder: Path) -> dict[str, str]:
     """The environment of the command: `base`, plus the variables that make torch write everything into `run_folder`, and our `sitecustomize`."""
-    changed = {
-        **with_site(base),
-        "TORCH_TRACE": str(run_folder),
-        "TORCH_LOGS": ",".join(part for part in (base.get("TORCH_LOGS", ""), LOGGERS) if part.strip()),
-        "TORCH_LOGS_OUT": str(run_folder / LOG_NAME),
-    }
-    # In another format the lines of a record look like those of the program.
-    changed.pop("TORCH_LOGS_FORMAT", None)
-    return changed
+    changed = {**with_site(base), **logging_to(str(run_folder), base)}
+    return {name: value for name, value in changed.items() if value is not None}
 
 
 def _new_folder(folder: Path) -> Path:

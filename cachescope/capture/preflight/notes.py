@@ -15,7 +15,7 @@ import pickle
 import platform
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, Final
 
@@ -30,6 +30,7 @@ _CACHES: Final = {"FxGraphCache": "fxgraph", "AOTAutogradCache": "aotautograd"}
 _PROCESSES: Final = "processes"
 
 TRACE_DIR: Final = "TORCH_TRACE"
+LOG_NAME: Final = "torch.log"
 
 _noted_processes: set[int] = set()
 # The processes that had ended by then; a forked one says what the process did that it was forked from.
@@ -84,19 +85,24 @@ def patch_codecache(module: Any, replace: Any) -> None:
     replace(module.FxGraphCache, "_save_graph", staticmethod(save_graph))
 
 
+def logging_to(folder: str, environment: Mapping[str, str]) -> dict[str, str | None]:
+    """The variables with which torch writes everything about its caches into a folder, beside what it is to log anyway; None is to be unset."""
+    wanted = (environment.get("TORCH_LOGS", ""), LOGGERS)
+    return {
+        TRACE_DIR: folder,
+        "TORCH_LOGS": ",".join(part for part in wanted if part.strip()),
+        "TORCH_LOGS_OUT": os.path.join(folder, LOG_NAME),
+        # In another format the lines of a record look like those of the program.
+        "TORCH_LOGS_FORMAT": None,
+    }
+
+
 def patch_logging(module: Any, replace: Any) -> None:
     """Let torch write trace and log where the pre-flight wants them, and nowhere else (torch/_logging/_internal.py, `_init_logs`)."""
     begun_by_torch = module._init_logs
 
     def _init_logs(*args: Any, **kwargs: Any) -> None:
-        folder = ours[TRACE_DIR]
-        wanted = {
-            TRACE_DIR: folder,
-            "TORCH_LOGS": ",".join(filter(None, (os.environ.get("TORCH_LOGS"), LOGGERS))),
-            "TORCH_LOGS_OUT": os.path.join(folder, "torch.log"),
-            # In another format the lines of a record look like those of the program.
-            "TORCH_LOGS_FORMAT": None,
-        }
+        wanted = logging_to(ours[TRACE_DIR], os.environ)
         before = {name: os.environ.get(name) for name in wanted}
         for name, value in wanted.items():
             show(name, value)

@@ -58,10 +58,8 @@ class Stacks:
 
     def __init__(self) -> None:
         self.strings: dict[str, str] = {}
-
-    def note_string(self, number: str, text: str) -> None:
-        """Store a text that stacks refer to by its number."""
-        self.strings[number] = text
+        """Texts that stacks refer to, by their numbers."""
+        self.note_string = self.strings.__setitem__
 
     def place_of(self, stack: list[JsonObject], wrong: list[str]) -> Place:
         """The code that is compiled: the last frame of a stack.
