@@ -141,7 +141,7 @@ def _caveats(found: answer.WhatIf) -> Iterator[str]:
         yield f"not replayed but taken as it came: {name}, {row.outcome}: {row.reason}"
     if of_vllm := sum(row.cache == VLLM for row in found.read.facts.lookups.values()):
         yield f"{plural(of_vllm, 'lookup')} of vLLM's own cannot be replayed, and stay as they are"
-    if not found.read.replay.columns.run_directories.are_all_known:
+    if not found.read.replay.cells.directories.are_all_known:
         yield "not every run says which cache directory it had: those are taken to share one"
     if found.removed and all(entry.code_key is None for entry in found.read.facts.entries.values()):
         yield "generated code was not compared: no cache directory was read"

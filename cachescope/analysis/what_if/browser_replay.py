@@ -80,10 +80,10 @@ class ReplayCodes:
     @classmethod
     def of(cls, replay: Replay) -> ReplayCodes:
         """Take them from what all replays of a scope share."""
-        table, keys = replay.table, replay.columns.keys
+        table, keys = replay.table, replay.cells.keys
         chosen = [cell for cell in replay.cells.every if cell.key in table.can_join]
         homes = list(dict.fromkeys(key.home for key in keys))
-        directories = replay.columns.run_directories.count
+        directories = replay.cells.directories.count
         of_cell = [homes.index(keys[cell.key].home) * directories + cell.directory for cell in chosen]
         number = {home: at for at, home in enumerate(sorted(set(of_cell)))}
         home = [number[one] for one in of_cell]

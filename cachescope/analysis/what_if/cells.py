@@ -7,9 +7,8 @@ explains.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from heapq import heapify, heappop, heappush
 from typing import Final, Literal, NamedTuple
 
@@ -38,36 +37,6 @@ class Key(NamedTuple):
     def home(self) -> tuple[str, str | None]:
         """Keys of different homes never become equal."""
         return self.cache, self.direction
-
-
-class ReplayColumns:
-    """The lookups in time order."""
-
-    def __init__(self, history: History) -> None:
-        self.history = history
-        self.key = history.key
-        # The keys of lookups, then those of entries alone; and the index of each in them.
-        self.keys, self.key_of_entry = _keys(history)
-        self.outcome = [
-            OTHER
-            if key is None or row.cache == VLLM
-            else HIT
-            if row.outcome == "hit"
-            else MISS
-            if is_miss(row)
-            else OTHER
-            for row, key in zip(history.lookups, self.key, strict=True)
-        ]
-        # From which position the result of each lookup exists; `NEVER` if it stored none, as far as is known.
-        self.stored_since = [
-            NEVER if outcome != MISS or at in history.timeline.not_stored else history.timeline.until[at]
-            for at, outcome in enumerate(self.outcome)
-        ]
-
-    @cached_property
-    def run_directories(self) -> RunDirectories:
-        """Which cache directory each run had."""
-        return RunDirectories(self)
 
 
 def _keys(history: History) -> tuple[list[Key], list[int]]:
@@ -99,8 +68,7 @@ class RunDirectories:
     keys it contains.
     """
 
-    def __init__(self, columns: ReplayColumns) -> None:
-        history = columns.history
+    def __init__(self, history: History, key_of_entry: Sequence[int]) -> None:
         known = {run.run: run.cache_dir for run in history.runs if run.cache_dir is not None}
         names = dict.fromkeys([*known.values(), *filter(None, history.folders)])
         code = {name: at for at, name in enumerate(names)}
@@ -111,7 +79,7 @@ class RunDirectories:
         )
         of_run = {run: code[name] for run, name in known.items()}
         if of_run and not self.are_all_known:
-            _find_by_hits(of_run, columns)
+            _find_by_hits(of_run, history)
         # All runs that nothing is known of share one directory: the only one, or one more.
         shared = 0 if len(code) == 1 else len(code)
         self.count = shared + 1
@@ -123,17 +91,17 @@ class RunDirectories:
         used = {one for one, is_one in zip(self.of_lookup, of_torch, strict=True) if is_one}
         # The numbers of the directories that each directory read may be, by its path; and the paths of which nothing shows that a run used them.
         self.guessed: set[str] = set()
-        self.of_root = self._roots(columns, code, sorted(used) or [0])
+        self.of_root = self._roots(history, key_of_entry, code, sorted(used) or [0])
 
     def _roots(
-        self, columns: ReplayColumns, code: Mapping[str, int], used: list[int]
+        self, history: History, key_of_entry: Sequence[int], code: Mapping[str, int], used: list[int]
     ) -> dict[str, list[int]]:
         where: dict[int, set[int]] = defaultdict(set)
-        for key, directory in zip(columns.key, self.of_lookup, strict=True):
+        for key, directory in zip(history.key, self.of_lookup, strict=True):
             if key is not None:
                 where[key].add(directory)
         votes: dict[str, Counter[int]] = defaultdict(Counter)
-        for entry, key in zip(columns.history.entries, columns.key_of_entry, strict=True):
+        for entry, key in zip(history.entries, key_of_entry, strict=True):
             votes[entry.root].update(sorted(where.get(key, ())))
         found = {}
         for root, count in votes.items():
@@ -148,16 +116,16 @@ class RunDirectories:
         return found
 
 
-def _find_by_hits(of_run: dict[int, int], columns: ReplayColumns) -> None:
+def _find_by_hits(of_run: dict[int, int], history: History) -> None:
     """Add the runs that found what only one directory contained."""
-    lookups, not_stored = columns.history.lookups, columns.history.timeline.not_stored
+    lookups, not_stored = history.lookups, history.timeline.not_stored
     wanted = {
         key
-        for row, key in zip(lookups, columns.key, strict=True)
+        for row, key in zip(lookups, history.key, strict=True)
         if key is not None and row.outcome == "hit" and row.run not in of_run
     }
     directory_of: dict[int, int] = {}
-    for at, (row, key) in enumerate(zip(lookups, columns.key, strict=True)):
+    for at, (row, key) in enumerate(zip(lookups, history.key, strict=True)):
         if key is None or key not in wanted:
             continue
         if row.outcome == "hit":
@@ -214,22 +182,40 @@ class Cell:
 class Cells:
     """Every key in every directory in which it was looked up or stored."""
 
-    def __init__(self, columns: ReplayColumns) -> None:
+    def __init__(self, history: History) -> None:
+        self._history = history
+        # The keys of lookups, then those of entries alone; and the index of each in them.
+        self.keys, self.key_of_entry = _keys(history)
+        self.outcome = [
+            OTHER
+            if key is None or row.cache == VLLM
+            else HIT
+            if row.outcome == "hit"
+            else MISS
+            if is_miss(row)
+            else OTHER
+            for row, key in zip(history.lookups, history.key, strict=True)
+        ]
+        # From which position the result of each lookup exists; `NEVER` if it stored none, as far as is known.
+        self.stored_since = [
+            NEVER if outcome != MISS or at in history.timeline.not_stored else history.timeline.until[at]
+            for at, outcome in enumerate(self.outcome)
+        ]
+        self.directories = RunDirectories(history, self.key_of_entry)
         self.every: list[Cell] = []
         # The cell of each lookup; None for a lookup that no replay changes.
         self.of_lookup: list[Cell | None] = []
         self.of_key: dict[int, list[Cell]] = {}
         self.differences: list[Difference] = []
-        self._columns = columns
-        self._times = EntryTimes(columns.history)
-        self._has_times = any(row.time is not None for row in columns.history.lookups)
+        self._times = EntryTimes(history)
+        self._has_times = any(row.time is not None for row in history.lookups)
         entries = self._numbered()
         for cell in self.every:
             self._walk(cell, entries.get(cell, []))
 
     def _numbered(self) -> Mapping[Cell, list[EntryRow]]:
         """Make the cells; return the sound entries of those that have any."""
-        columns, directories = self._columns, self._columns.run_directories
+        history, directories = self._history, self.directories
         known: dict[tuple[int, int], Cell] = {}
 
         def cell_of(key: int, directory: int) -> Cell:
@@ -240,7 +226,7 @@ class Cells:
                 self.of_key.setdefault(key, []).append(cell)
             return cell
 
-        for at, (key, outcome) in enumerate(zip(columns.key, columns.outcome, strict=True)):
+        for at, (key, outcome) in enumerate(zip(history.key, self.outcome, strict=True)):
             if key is None or outcome not in (HIT, MISS):
                 self.of_lookup.append(None)
                 continue
@@ -251,25 +237,25 @@ class Cells:
                 cell.misses.append(at)
         return by_key(
             (cell_of(key, directory), entry)
-            for entry, key in zip(columns.history.entries, columns.key_of_entry, strict=True)
+            for entry, key in zip(history.entries, self.key_of_entry, strict=True)
             if entry.status == "ok"
             for directory in directories.of_root[entry.root]
         )
 
     def _walk(self, cell: Cell, entries: list[EntryRow]) -> None:
-        columns, detail_set = self._columns, self._columns.keys[cell.key].detail_set
+        history, detail_set = self._history, self.keys[cell.key].detail_set
         before, guards_of = self._entries_before(cell, entries)
         walk = CellWalk(before, guards_of)
-        walk.walk((at, columns.history.lookups[at], columns.stored_since[at]) for at in cell.lookups)
+        walk.walk((at, history.lookups[at], self.stored_since[at]) for at in cell.lookups)
         cell.entries = walk.entries
         self.differences += walk.differences
         # Guards that no log shows: unless every entry is known to have none.
-        is_symbolic = detail_set is not None and columns.history.keys.has_symbols(detail_set)
+        is_symbolic = detail_set is not None and history.keys.has_symbols(detail_set)
         is_open = is_symbolic and any(entry.guards is None for entry in walk.entries)
         cell.has_guards = walk.has_guards or is_open or any(entry.guards_expr for entry in entries)
         for entry in walk.entries:
             if entry.source >= 0:
-                columns.stored_since[entry.source] = entry.since
+                self.stored_since[entry.source] = entry.since
             if entry.guards is None and not cell.has_guards:
                 entry.guards = ""
             cell.events += entry.events(cell.key)
@@ -278,16 +264,16 @@ class Cells:
         """The entries that no recorded miss stored, and the guards of those that one did, by its position."""
         if not entries:
             return [], {}
-        columns, position_of = self._columns, self._columns.history.timeline.position_of
+        position_of = self._history.timeline.position_of
         timed = sorted((*self._times.interval(one), one.guards_expr or "", one.root) for one in entries)
-        if storing := [at for at in cell.lookups if columns.stored_since[at] < NEVER]:
+        if storing := [at for at in cell.lookups if self.stored_since[at] < NEVER]:
             # The same number, in a known order: each is the result of one miss.
             is_each = len(storing) == len({begin for begin, *_ in timed}) == len(timed)
             return [], dict(zip(storing, (shown for _, _, shown, _ in timed), strict=True)) if is_each else {}
         found = []
         for begin, end, shown, root in timed:
             since, sure = (position_of(begin - 1), position_of(end - 1)) if self._has_times else (0, NEVER)
-            sure = NEVER if root in columns.run_directories.guessed else sure
+            sure = NEVER if root in self.directories.guessed else sure
             found.append(Stored(since, -1, NEVER, shown, sure - 1))
         return found, {}
 

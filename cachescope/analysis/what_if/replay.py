@@ -15,7 +15,7 @@ from cachescope.analysis.history.directory import HIT, MISS, UNKNOWN, Directory,
 from cachescope.analysis.history.history import History
 from cachescope.analysis.history.timeline import NEVER
 from cachescope.analysis.rates import known_sum, rates
-from cachescope.analysis.what_if.cells import Cell, Cells, ReplayColumns
+from cachescope.analysis.what_if.cells import Cell, Cells
 from cachescope.analysis.what_if.keys import KeyTable
 from cachescope.frames.answer_rows import RateRow
 from cachescope.grouping import by_key
@@ -30,16 +30,15 @@ class Replay:
 
     def __init__(self, history: History) -> None:
         self.history = history
-        self.columns = columns = ReplayColumns(history)
-        self.table = KeyTable(history.keys, columns.keys)
-        self.cells = Cells(columns)
-        self.misses = [at for at, outcome in enumerate(columns.outcome) if outcome == MISS]
+        self.cells = Cells(history)
+        self.table = KeyTable(history.keys, self.cells.keys)
+        self.misses = [at for at, outcome in enumerate(self.cells.outcome) if outcome == MISS]
         # The misses of graphs whose AOTAutograd lookup missed too, with that lookup.
         self.graphs = {
             at: above
             for at in self.misses
             if (above := history.aot[at]) is not None
-            and columns.outcome[above] == MISS
+            and self.cells.outcome[above] == MISS
             and history.lookups[at].cache != AOTAUTOGRAD
         }
         # The misses that may have hit anything: their key has no details.
@@ -67,11 +66,11 @@ class Replay:
 
     def is_aot(self, cell: Cell) -> bool:
         """Whether a cell is of AOTAutograd."""
-        return self.columns.keys[cell.key].cache == AOTAUTOGRAD
+        return self.cells.keys[cell.key].cache == AOTAUTOGRAD
 
     def _that_may_have_hit(self) -> list[int]:
         """The misses whose key has no details: under other keys, they may have found any entry that existed."""
-        keys = self.columns.keys
+        keys = self.cells.keys
         first: dict[tuple[str, int], int] = {}
         for cell in self.cells.every:
             home = keys[cell.key].cache, cell.directory
@@ -108,7 +107,7 @@ class Replayed:
     @cached_property
     def after(self) -> Outcomes:
         """The outcome of every lookup, in time order."""
-        after = self.replay.columns.outcome.copy()
+        after = self.replay.cells.outcome.copy()
         # Recorded hits stay hits: only misses are decided, those of AOTAutograd first.
         for group in self.groups:
             if self.replay.is_aot(group[0]):
@@ -128,7 +127,7 @@ class Replayed:
 
     def turned(self, among: Iterable[int] | None = None) -> list[int]:
         """The misses that became hits, of all lookups or of some."""
-        before, after = self.replay.columns.outcome, self.after
+        before, after = self.replay.cells.outcome, self.after
         some = self.replay.misses if among is None else among
         return [at for at in some if after[at] == HIT and before[at] == MISS]
 
@@ -160,7 +159,7 @@ def first_entry(cells: Iterable[Cell], after: Outcomes) -> int:
 
 def still_missed(replayed: Replayed, group: Sequence[Cell]) -> Iterator[tuple[int, Found, bool]]:
     """Each miss of some cells that stays one, why, and whether another run was compiling its very key."""
-    after, stored_since = replayed.after, replayed.replay.columns.stored_since
+    after, stored_since = replayed.after, replayed.replay.cells.stored_since
     misses = {at: cell.key for cell in group for at in cell.misses}
     missed = {at: replayed.replay.history.lookups[at].run for at in sorted(misses) if after[at] == MISS}
     events = [event for cell in group for event in cell.events]

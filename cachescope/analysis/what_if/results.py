@@ -144,7 +144,7 @@ def warning_rows(
     replay, equal = replayed.replay, replayed.equal
     stored: dict[int, EntryRow] = {}
     first_of: dict[int, int] = {}
-    for entry, key in zip(replay.history.entries, replay.columns.key_of_entry, strict=True):
+    for entry, key in zip(replay.history.entries, replay.cells.key_of_entry, strict=True):
         if entry.cache == FXGRAPH and entry.code_key is not None and entry.status == "ok":
             stored[entry.entry], first_of[entry.entry] = entry, equal.get(key, [key])[0]
     groups = by_key((first_of[number], entry) for number, entry in stored.items())

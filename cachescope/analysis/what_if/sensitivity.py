@@ -206,7 +206,7 @@ def field_sets(replay: Replay, largest: int) -> list[Fields]:
     """Sets of at least two fields that separate keys of one graph, the most frequent first."""
     table = replay.table
     names = table.varying
-    missing = {replay.columns.key[at] for at in replay.misses}
+    missing = {replay.history.key[at] for at in replay.misses}
     values = list(zip(*map(table.column, names), strict=True)) or [()] * len(table.with_details)
     graph_of = table.column("gm") if "gm" in names else [0] * len(values)
     graphs = by_key(
