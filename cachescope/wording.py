@@ -122,6 +122,11 @@ def shortened(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[:most]}…"
 
 
+def minor_version(version: str) -> str:
+    """``2.13`` of ``2.13.0``."""
+    return ".".join(version.split(".")[:2])
+
+
 def duration(ns: int | None) -> str:
     """Format nanoseconds for people, from a minute on in whole seconds; a dash if not known.
 

@@ -11,6 +11,7 @@ from cachescope.frames.device_rows import DeviceRow
 from cachescope.frames.directory_rows import TimingRow
 from cachescope.grouping import by_key
 from cachescope.keys.cutlass import TORCH_FILE_HASHES, cutlass_requests
+from cachescope.wording import minor_version
 
 # torch/_inductor/config.py: in the section `cuda`, or later `cutlass`.
 _LEVEL: Final = "cutlass_instantiation_level"
@@ -32,7 +33,7 @@ def cutlass_machine(
     # `maybe_fetch_ops` takes major and minor.
     versions = sorted(
         {
-            ".".join(row.runtime_version.split(".")[:2])
+            minor_version(row.runtime_version)
             for row in recorded
             if (row.runtime or "").lower() == "cuda" and row.runtime_version is not None
         }

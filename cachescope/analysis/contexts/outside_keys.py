@@ -15,7 +15,7 @@ from cachescope.frames.context_rows import ContextRow
 from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.grouping import by_key
 from cachescope.terms import COMPILE_FORMS
-from cachescope.wording import shortened
+from cachescope.wording import minor_version, shortened
 
 Key = tuple[str, str]
 """A cache, and a key in it."""
@@ -109,7 +109,9 @@ def _facts(runs: Sequence[RunRow], captured: Mapping[int, ContextRow]) -> Iterat
     """Facts that are constant in a process and may decide the code it generates."""
     yield _fact("different_versions", "torch_version", {row.run: row.torch_version for row in runs}, str)
     # Torch's keys do not contain Python's version; patch releases do not change the language.
-    yield _fact("different_versions", "python_version", {row.run: row.python_version for row in runs}, _minor)
+    yield _fact(
+        "different_versions", "python_version", {row.run: row.python_version for row in runs}, minor_version
+    )
     for form in COMPILE_FORMS:
         values = {run: getattr(row, form) for run, row in captured.items()}
         if form == _DEVICE:
@@ -145,10 +147,6 @@ def device_model(properties: str) -> str:
     name, found, _ = properties.partition("name='")[2].partition("', major=")
     parts = [f"{part}={value}" for part, value in _MODEL_PART.findall(properties)]
     return " ".join([name, *parts]) if found else properties
-
-
-def _minor(version: str) -> str:
-    return ".".join(version.split(".")[:2])
 
 
 def _doubt(kind: str, key: Key, name: str, sides: Mapping[str, Sequence[int]]) -> Doubt:

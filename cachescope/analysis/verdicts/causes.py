@@ -24,6 +24,7 @@ from cachescope.frames.recorded_rows import LookupRow
 from cachescope.grouping import by_key
 from cachescope.terms import FXGRAPH, VLLM
 from cachescope.verdict_kinds import UPGRADE, Verdict, kind_of
+from cachescope.wording import minor_version
 
 _MOST_SENTENCES: Final = 4
 _MOST_OPTIONS: Final = 3
@@ -248,7 +249,7 @@ def bypass_advice(reason: str | None, cache: str, exception: str | None = None) 
     facts = bypass_facts(reason or "", cache)
     if facts is None:
         return (
-            f"Not known: the caches of torch {_minor(versions()[0])} to {_minor(versions()[-1])} give no such reason of their own. It "
+            f"Not known: the caches of torch {minor_version(versions()[0])} to {minor_version(versions()[-1])} give no such reason of their own. It "
             "may be the text of an error that ended the lookup."
         )
     if reason is not None and "pickl" in facts.message and reason.strip() != facts.message:
@@ -274,9 +275,5 @@ def _operator_advice(operator: str, function: str) -> str:
 def _about(operator: str) -> str:
     since = cacheable_since(operator)
     if since is None:
-        return f"No torch up to {_minor(versions()[-1])} caches graphs with {operator} by itself."
-    return f"Torch {_minor(since)} and later cache graphs with {operator}."
-
-
-def _minor(version: str) -> str:
-    return ".".join(version.split(".")[:2])
+        return f"No torch up to {minor_version(versions()[-1])} caches graphs with {operator} by itself."
+    return f"Torch {minor_version(since)} and later cache graphs with {operator}."

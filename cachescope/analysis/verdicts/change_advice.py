@@ -273,21 +273,21 @@ def dynamism_advice(changes: Iterable[FieldChange]) -> str | None:
     Each symbol is an input of its own, so all others change places and are not compared.
     """
     inputs = [change for change in changes if is_input(change.field)]
-    sides = [change.before or "" for change in inputs], [change.after or "" for change in inputs]
-    before, after = map(symbols_in, sides)
-    if len(before) == len(after):
+    sides = [[change.before or "" for change in inputs], [change.after or "" for change in inputs]]
+    became = sizes_became(*sides)
+    if not became:
         return None
-    is_fixed = len(after) < len(before)
     # A symbol that is in no tensor's sizes is an integer of the program.
-    in_tensors = [symbols_in(text for text in texts if "TensorMetadata(" in text) for texts in sides]
-    if len(in_tensors[0]) == len(in_tensors[1]):
-        return _INTEGER_FIXED_NOW if is_fixed else _INTEGER_SYMBOLIC_NOW
-    return _FIXED_NOW if is_fixed else _SYMBOLIC_NOW
+    in_tensors = [[text for text in texts if "TensorMetadata(" in text] for texts in sides]
+    if not sizes_became(*in_tensors):
+        return _INTEGER_FIXED_NOW if became == "fixed" else _INTEGER_SYMBOLIC_NOW
+    return _FIXED_NOW if became == "fixed" else _SYMBOLIC_NOW
 
 
-def symbols_in(texts: Iterable[str]) -> set[str]:
-    """The symbols in the printed inputs of a graph."""
-    return {symbol for text in texts for symbol in _SYMBOL.findall(text)}
+def sizes_became(before: Iterable[str], after: Iterable[str]) -> str:
+    """``symbolic`` where printed inputs have more symbols than before, ``fixed`` where they have fewer; else empty."""
+    old, new = ({symbol for text in texts for symbol in _SYMBOL.findall(text)} for texts in (before, after))
+    return "symbolic" if len(new) > len(old) else "fixed" if len(new) < len(old) else ""
 
 
 def _sentences(parts: dict[str, tuple[str, str]], change: FieldChange) -> Iterator[str]:

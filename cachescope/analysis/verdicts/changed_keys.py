@@ -17,7 +17,7 @@ from cachescope.analysis.graphs import graph_diff
 from cachescope.analysis.history.history import History
 from cachescope.analysis.key_distance import Change
 from cachescope.analysis.verdicts.baselines import Baseline, Baselines
-from cachescope.analysis.verdicts.change_advice import symbols_in
+from cachescope.analysis.verdicts.change_advice import sizes_became
 from cachescope.analysis.verdicts.misses import Candidate, Why
 from cachescope.analysis.verdicts.recompiles import is_recompiled, place_of, recompile_of
 from cachescope.details import ChangedField, HashDetails
@@ -45,11 +45,11 @@ class ChangedKeys:
         self._edit_of = cache(partial(_edit_of, history.details))
         self._summary_of = cache(partial(_summary_of, history.details))
 
-    def why(self, at: int, baseline: Baseline, found: Candidate, change: Change, apart: int) -> Why:
-        """Why a lookup missed whose key is another one than that of its baseline, which was found at some place."""
+    def why(self, at: int, baseline: Baseline, change: Change, apart: int) -> Why:
+        """Why a lookup missed whose key is another one than that of its baseline."""
         if not change.names:
             return _NO_DETAIL_DIFFERS
-        row = self._history.lookups[at]
+        row, found = self._history.lookups[at], self._history.row_of(baseline)
         is_one_run = isinstance(found, LookupRow) and found.run == row.run
         # The evidence that the key of the baseline has changed into this one.
         if isinstance(found, LookupRow) and is_one_run and is_recompiled(found, row):
@@ -74,7 +74,7 @@ class ChangedKeys:
     def _why(
         self, row: LookupRow, found: Candidate, change: Change, apart: int, known: tuple[Evidence, str]
     ) -> Why:
-        changed = change.names
+        changed, details = change.names, self._history.details
         if change.is_of_torch:
             before = self._history.run_of.get(found.run) if isinstance(found, LookupRow) else None
             after = self._history.run_of.get(row.run)
@@ -85,12 +85,12 @@ class ChangedKeys:
             )
             upgrade = _upgrade(before, after)
             kind, reason = f"{UPGRADE}{upgrade}", f"{upgrade}; {follow}"
-            if besides := changed_besides(
-                self._history.details, change.components, _torch_of(before), _torch_of(after)
-            ):
+            if besides := changed_besides(details, change.components, _torch_of(before), _torch_of(after)):
                 reason += f"; also changed: {_listed(besides)}"
         else:
-            became = self._sizes_became(change)
+            inputs = [sides for field, *sides in change.components if is_input(field)]
+            texts = ([details.value_text(sides[at]) or "" for sides in inputs] for at in (0, 1))
+            became = sizes_became(*texts)
             kind = f"{SIZES}{became}: {place_of(row)}" if became else self._edit(change)
             reason = self._what_changed(row, found, change)
         if len(changed) < apart:
@@ -110,14 +110,6 @@ class ChangedKeys:
     def _edit(self, change: Change) -> str:
         """What was edited in the graph, as a digest; empty if the fields describe it completely."""
         return next((self._edit_of(*sides) for field, *sides in change.components if field == "gm"), "")
-
-    def _sizes_became(self, change: Change) -> str:
-        """``symbolic`` where the inputs of a graph have more symbols than before, ``fixed`` where they have fewer; else empty."""
-        inputs = [sides for field, *sides in change.components if is_input(field)]
-        before, after = (
-            symbols_in(self._history.details.value_text(sides[at]) or "" for sides in inputs) for at in (0, 1)
-        )
-        return "symbolic" if len(after) > len(before) else "fixed" if len(after) < len(before) else ""
 
 
 GUARD_FAILED: Final[tuple[Evidence, str]] = ("recorded", "torch recorded which guard failed")

@@ -105,13 +105,11 @@ class NewKeys:
             nearer = self._baselines.nearer(at, baseline)
         if nearer is None and change.are_inputs:
             nearer = self._baselines.nearer_in_parts(at, found)
-        compared = change
         if nearer is not None:
-            baseline = nearer
-            found, compared = self._lookups[nearer], self._history.change(nearer, at)
-        if compared.names:
+            baseline, change = nearer, self._history.change(nearer, at)
+        if change.names:
             self._changed_from[at] = baseline if isinstance(baseline, int) else None
-        why = self._changed_keys.why(at, baseline, found, compared, 0 if nearer is None else apart)
+        why = self._changed_keys.why(at, baseline, change, 0 if nearer is None else apart)
         self._found.record(at, why, baseline)
 
     def _upgraded_above(self, at: int) -> int | None:
