@@ -67,14 +67,14 @@ class StoredCandidates:
 
     def __init__(self, history: History) -> None:
         self._history = history
-        times = EntryTimes(history)
+        self.times = EntryTimes(history)
         self._of_kind: dict[tuple[str, str | None], list[_Stored]] = defaultdict(list)
         self._of_graph: dict[tuple[str, str | None, int | None], list[_Stored]] = defaultdict(list)
         for entry in history.entries:
             if entry.detail_set is not None:
                 until = -1 if history.is_of_a_miss(entry) else next(iter(history.lookups_of(entry)), NEVER)
                 kind = entry.cache, history.details.direction(entry.detail_set)
-                stored = _Stored(entry, *times.interval(entry), until)
+                stored = _Stored(entry, *self.times.interval(entry), until)
                 self._of_kind[kind].append(stored)
                 self._of_graph[*kind, history.keys.graph(entry.detail_set)].append(stored)
 

@@ -19,6 +19,7 @@ from cachescope.details import HashDetails
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.grouping import by_key
+from cachescope.keys.paths import is_in_remote_cache
 from cachescope.terms import CACHES, MISSED, VLLM
 
 
@@ -76,6 +77,11 @@ class History:
         return by_key((key, at) for at, key in enumerate(self.key) if key is not None)
 
     @cached_property
+    def described(self) -> list[tuple[int, LookupRow]]:
+        """The lookups with hash details."""
+        return [(at, row) for at, row in enumerate(self.lookups) if row.detail_set is not None]
+
+    @cached_property
     def of_run(self) -> Mapping[int, list[int]]:
         """The lookups of each run."""
         return by_key((row.run, at) for at, row in enumerate(self.lookups))
@@ -114,6 +120,10 @@ class History:
     def entries_of(self, row: LookupRow) -> Sequence[EntryRow]:
         """The entries under the key of a lookup."""
         return self._entries_of_key.get((row.cache, row.cache_key), ())
+
+    def local_entries_of(self, row: LookupRow) -> list[EntryRow]:
+        """Those that lie in a directory: whether a process asked a remote cache is not recorded."""
+        return [entry for entry in self.entries_of(row) if not is_in_remote_cache(entry.path)]
 
     @cached_property
     def _entries_of_key(self) -> Mapping[tuple[str, str | None], list[EntryRow]]:

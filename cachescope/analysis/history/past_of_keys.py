@@ -21,7 +21,6 @@ from cachescope.details import HashDetails
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.grouping import by_key
-from cachescope.keys.paths import is_in_remote_cache
 
 
 class Past(NamedTuple):
@@ -130,7 +129,7 @@ def _inferred_guard_misses(history: History) -> list[int]:
         if row.cache_key is None or row.load_error is not None:
             continue
         # In a remote cache an entry with other guards replaces the one before, so the number of entries says nothing.
-        stored = [entry for entry in history.entries_of(row) if not is_in_remote_cache(entry.path)]
+        stored = history.local_entries_of(row)
         if at not in was_stored and not stored:
             continue
         # The FX graph of an AOTAutograd guard miss has the same guards, with or without details.

@@ -17,7 +17,7 @@ from cachescope.analysis.verdicts.misses import VerdictsSoFar, Why
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.keys.key_fields import is_of_the_program
 from cachescope.terms import AOTAUTOGRAD
-from cachescope.verdict_kinds import EXPLAINED_BY_GRAPHS, NOT_KNOWN, kind_of
+from cachescope.verdict_kinds import EXPLAINED_BY_GRAPHS, NOT_KNOWN
 from cachescope.wording import listed
 
 _Graph = tuple[str, str | None]
@@ -25,15 +25,17 @@ _Graph = tuple[str, str | None]
 _NO_DETAILS: Final = "AOTAutograd entries in the directory store no hash details of their keys"
 
 
-def judge_by_graphs(history: History, found: VerdictsSoFar, autograd: Sequence[int]) -> None:
+def judge_by_graphs(
+    history: History, found: VerdictsSoFar, times: EntryTimes, autograd: Sequence[int]
+) -> None:
     """Judge AOTAutograd misses that are compared with no lookup of another process, once the graphs below them are judged."""
     if not history.entries:
         return
-    above = _EntriesAbove(history, found)
+    above = _EntriesAbove(history, found, times)
     for at in autograd:
         why = found.why[at]
         assert why is not None
-        is_first, baseline = kind_of(why).may_be_first, found.baseline[at]
+        is_first, baseline = why.what.may_be_first, found.baseline[at]
         if is_first or (
             isinstance(baseline, int) and history.lookups[baseline].run == history.lookups[at].run
         ):
@@ -46,10 +48,9 @@ def judge_by_graphs(history: History, found: VerdictsSoFar, autograd: Sequence[i
 class _EntriesAbove:
     """The AOTAutograd entries that no recorded miss wrote, and the graphs that they point to."""
 
-    def __init__(self, history: History, found: VerdictsSoFar) -> None:
+    def __init__(self, history: History, found: VerdictsSoFar, times: EntryTimes) -> None:
         self._history = history
         self._found = found
-        times = EntryTimes(history)
         self._pointing_to: dict[_Graph, dict[int, int]] = defaultdict(dict)
         described = {(row.root, row.cache_key) for row in history.entries if row.detail_set is not None}
         self._first = self._first_undescribed = NEVER

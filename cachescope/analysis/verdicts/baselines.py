@@ -231,17 +231,14 @@ class Baselines:
     def _of_chosen_key(self) -> list[int]:
         """The lookups with hash details of the key that the user asked to compare with."""
         key = self._choice.cache_key
-        return [
-            at for at, row in enumerate(self._lookups) if row.cache_key == key and row.detail_set is not None
-        ]
+        return [at for at, row in self._history.described if row.cache_key == key]
 
     # Lookups of the same graph.
 
     @cached_property
     def _of_kind(self) -> dict[_Kind, list[int]]:
         """The lookups with hash details by cache and direction."""
-        described = ((at, row) for at, row in enumerate(self._lookups) if row.detail_set is not None)
-        return by_key((_kind_of(row), at) for at, row in described)
+        return by_key((_kind_of(row), at) for at, row in self._history.described)
 
     def _index(self, until: int | None) -> None:
         """Find the lookups of each graph, and for each miss those in the run before."""

@@ -7,7 +7,7 @@ precedence of verdicts: what torch says itself, then what had happened to the ke
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
@@ -23,7 +23,6 @@ from cachescope.catalogue.bypasses import function_of, operator_of
 from cachescope.frames.answer_rows import CauseRow
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow
-from cachescope.keys.paths import is_in_remote_cache
 from cachescope.terms import AOTAUTOGRAD, MISSED, VLLM, Evidence
 from cachescope.verdict_kinds import AOT_INDUCTOR, BELOW_A_LOOKUP, NOT_KNOWN, NOT_RECORDED
 
@@ -150,7 +149,7 @@ def judge_predicted(history: History, found: VerdictsSoFar) -> None:
             continue
         if row.status_detailed == "hit":
             kind = "graph entry"
-        elif any(entry.status == "damaged" and entry.is_refused for entry in history.entries_of(row)):
+        elif _refused(history.entries_of(row)):
             kind = "damaged"
         else:
             continue
@@ -260,7 +259,7 @@ class _UnavailableEntries:
             return _unavailable("graph entry", reason, "recorded", why, earlier)
         if row.load_error is None:
             return None
-        damaged = self._damaged_entries(row)
+        damaged = _refused(self._history.local_entries_of(row))
         reason = f"the same key had been stored, but it could not be loaded: {last_line(row.load_error)}"
         kind = "damaged" if damaged else "load error"
         return _unavailable(kind, reason, "recorded", "torch wrote the error", earlier)
@@ -283,8 +282,8 @@ class _UnavailableEntries:
 
     def _damaged(self, row: LookupRow, past: Past) -> _Judged | None:
         """A damaged entry next to a sound one: torch leaves the first in place and writes the second."""
-        damaged = self._damaged_entries(row)
-        if not damaged or len(damaged) == len(self._of_key(row)):
+        damaged = _refused(self._history.local_entries_of(row))
+        if not damaged or len(damaged) == len(self._history.local_entries_of(row)):
             return None
         reason = f"the same key had been stored, but it is damaged: {damaged[0].damage}"
         why = "a damaged entry lies under the key, and a sound one that was written since"
@@ -303,7 +302,7 @@ class _UnavailableEntries:
         open_: str | None = None
         if row.time is None and before.run != row.run:
             open_ = "the logs have no times, so nothing says which of them was first"
-        elif any(entry.status == "unreadable" for entry in self._of_key(row)):
+        elif any(entry.status == "unreadable" for entry in self._history.local_entries_of(row)):
             open_ = "there is an entry under the key that cannot be read here"
         elif row.status_detailed is None and row.detail_set is None:
             open_ = "it was not found, or its guards did not hold (a trace shows which)"
@@ -322,13 +321,10 @@ class _UnavailableEntries:
         why = f"run {before.run} compiled it to the end, where torch stores it, and its text log shows no failure"
         return _unavailable("deleted", reason, "inferred", why, earlier)
 
-    def _damaged_entries(self, row: LookupRow) -> list[EntryRow]:
-        """Entries under the key that torch refuses; torch does not notice other damage, such as a different name."""
-        return [entry for entry in self._of_key(row) if entry.status == "damaged" and entry.is_refused]
 
-    def _of_key(self, row: LookupRow) -> list[EntryRow]:
-        # Whether a process asked a remote cache is not recorded.
-        return [entry for entry in self._history.entries_of(row) if not is_in_remote_cache(entry.path)]
+def _refused(entries: Iterable[EntryRow]) -> list[EntryRow]:
+    """Damaged entries that torch refuses; torch does not notice other damage, such as a different name."""
+    return [entry for entry in entries if entry.status == "damaged" and entry.is_refused]
 
 
 def _unavailable(kind: str, reason: str, evidence: Evidence, because: str, baseline: int | None) -> _Judged:

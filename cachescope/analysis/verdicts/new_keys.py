@@ -80,7 +80,7 @@ class NewKeys:
             above = self._upgraded_above(at)
             if above is not None:
                 self._compare(at, above)
-        judge_by_graphs(self._history, self._found, autograd)
+        judge_by_graphs(self._history, self._found, self._baselines.stored.times, autograd)
 
     def _judge(self, at: int) -> None:
         baseline = self._baselines.find(at)

@@ -68,7 +68,7 @@ class Recompiles:
     @cached_property
     def _of_frame(self) -> dict[_Frame | None, list[int]]:
         """The lookups with hash details of each frame."""
-        described = ((at, row) for at, row in enumerate(self._history.lookups) if row.detail_set is not None)
+        described = self._history.described
         return by_key((frame, at) for at, row in described if (frame := _frame_of(row)) is not None)
 
 

@@ -31,7 +31,7 @@ from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.vllm import FactorsRow, StartRow
 from cachescope.grouping import by_key
 from cachescope.terms import VLLM, Evidence
-from cachescope.verdict_kinds import NOT_KNOWN, kind_of
+from cachescope.verdict_kinds import NOT_KNOWN
 from cachescope.wording import duration
 
 # `_verify_source_unchanged` of vllm/compilation/decorators.py (0.13.0 and 0.33.0).
@@ -322,7 +322,7 @@ def _changed(start: Started, others: Sequence[Started], parts: Parts) -> Judged 
 
 def vllm_changed_since(misses: Iterable[Miss], mine: VllmMisses, before: VllmMisses) -> list[ChangedSince]:
     """What changed for first starts among `misses` whose part `before` has in other folders only."""
-    firsts = [miss for miss in misses if miss.row.cache == VLLM and kind_of(miss.why).is_first]
+    firsts = [miss for miss in misses if miss.row.cache == VLLM and miss.why.what.is_first]
     found = []
     for miss in firsts:
         row = mine.starts[miss.row.lookup]
