@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from cachescope.frames.context_rows import ContextRow
 from cachescope.frames.recorded_rows import LookupRow, RunRow
@@ -78,12 +78,12 @@ class Doubt:
     entries: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Fact:
+class _Fact(NamedTuple):
     kind: str
     name: str
-    of_run: Mapping[int, str]
-    is_of_cpu_code: bool
+    of_run: Mapping[int, str | None]
+    shown: Callable[[str], str] = str  # what of it may decide the code
+    is_of_cpu_code: bool = False
 
 
 def different_circumstances(
@@ -94,45 +94,35 @@ def different_circumstances(
 ) -> Iterator[Doubt]:
     """The keys that were looked up under different circumstances."""
     for fact in _facts(runs, {row.run: row for row in snapshots if row.run is not None}):
-        if len(set(fact.of_run.values())) < 2:
+        of_run = {run: fact.shown(value) for run, value in fact.of_run.items() if value is not None}
+        if len(set(of_run.values())) < 2:
             continue
         for key, lookups in of_key.items():
             if fact.is_of_cpu_code and key not in cpu_keys:
                 continue
-            mine = {row.run for row in lookups} & fact.of_run.keys()
-            sides = by_key((fact.of_run[run], run) for run in sorted(mine))
+            mine = {row.run for row in lookups} & of_run.keys()
+            sides = by_key((of_run[run], run) for run in sorted(mine))
             if len(sides) > 1:
                 yield _doubt(fact.kind, key, fact.name, sides)
 
 
 def _facts(runs: Sequence[RunRow], captured: Mapping[int, ContextRow]) -> Iterator[_Fact]:
     """Facts that are constant in a process and may decide the code it generates."""
-    yield _fact("different_versions", "torch_version", {row.run: row.torch_version for row in runs}, str)
+    yield _Fact("different_versions", "torch_version", {row.run: row.torch_version for row in runs})
     # Torch's keys do not contain Python's version; patch releases do not change the language.
-    yield _fact(
+    yield _Fact(
         "different_versions", "python_version", {row.run: row.python_version for row in runs}, minor_version
     )
     for form in COMPILE_FORMS:
         values = {run: getattr(row, form) for run, row in captured.items()}
         if form == _DEVICE:
-            yield _fact("different_devices", form, values, device_model)
+            yield _Fact("different_devices", form, values, device_model)
         else:
-            yield _fact("different_versions", form, values, str)
+            yield _Fact("different_versions", form, values)
     settings = {run: json.loads(row.settings) for run, row in captured.items() if row.settings}
     for fact in OUTSIDE_KEYS:
         known = {run: found.get(fact.name) for run, found in settings.items()}
-        yield _fact("different_settings", fact.name, known, str, fact.is_of_cpu_code)
-
-
-def _fact(
-    kind: str,
-    name: str,
-    of_run: Mapping[int, str | None],
-    shown: Callable[[str], str],
-    is_of_cpu_code: bool = False,
-) -> _Fact:
-    known = {run: shown(value) for run, value in of_run.items() if value is not None}
-    return _Fact(kind, name, known, is_of_cpu_code)
+        yield _Fact("different_settings", fact.name, known, str, fact.is_of_cpu_code)
 
 
 def device_model(properties: str) -> str:

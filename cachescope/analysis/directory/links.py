@@ -58,6 +58,10 @@ class Files:
         """The files of a kind under a key of a directory."""
         return self._of_key.get((root, kind, key), [])
 
+    def links(self, parent: EntryRow, kind: str, key: str, known_by: str) -> Iterator[LinkRow]:
+        """The links from a file to those under a key that it names."""
+        return _links(parent, kind, key, known_by, self.of_key(parent.root, kind, key))
+
     def kernels(self, root: str, key: str) -> list[EntryRow]:
         """The files of a wrapper's kernel: the Python file of that key, the C++ files of that text."""
         python = [row for row in self.of_key(root, CODE, key) if is_python(row)]
@@ -223,9 +227,7 @@ def code_links(files: Files) -> Iterator[LinkRow]:
                 yield from _kernel(files, row, key)
         elif is_cpp(row):
             if row.code_key is not None:
-                yield from _links(
-                    row, CODE, row.code_key, INCLUDE, files.of_key(row.root, CODE, row.code_key)
-                )
+                yield from files.links(row, CODE, row.code_key, INCLUDE)
             compiled = [other for other in files.of_key(row.root, CODE, row.cache_key) if other is not row]
             if compiled:
                 yield from _links(row, CODE, row.cache_key, SAME_NAME, compiled)
@@ -304,20 +306,15 @@ def _lock_links(rows: list[EntryRow], files: Files) -> Iterator[LinkRow]:
 def _entry_links(rows: list[EntryRow], files: Files) -> Iterator[LinkRow]:
     for row in rows:
         # torch may still load files called damaged or temporary; a file that was not read at all names nothing.
-        root, code_key = row.root, row.code_key
         match row.cache:
-            case "aotautograd" if code_key is not None:
+            case "aotautograd" if row.code_key is not None:
                 # Its graphs are in the entry itself: torch._functorch.config.bundled_autograd_cache.
-                known_by = "cache_key of the graph bundled in the entry"
-                yield from _links(row, CODE, code_key, known_by, files.of_key(root, CODE, code_key))
+                yield from files.links(row, CODE, row.code_key, "cache_key of the graph bundled in the entry")
             case "aotautograd":
                 for key in row.fx_keys:
-                    found = files.of_key(root, FXGRAPH, key)
-                    yield from _links(row, FXGRAPH, key, "fx_graph_cache_info in the entry", found)
-            case "fxgraph" if code_key is not None:
-                yield from _links(
-                    row, CODE, code_key, "cache_key in the entry", files.of_key(root, CODE, code_key)
-                )
+                    yield from files.links(row, FXGRAPH, key, "fx_graph_cache_info in the entry")
+            case "fxgraph" if row.code_key is not None:
+                yield from files.links(row, CODE, row.code_key, "cache_key in the entry")
 
 
 def _cache_key_tags(entries: list[EntryRow], details: HashDetails) -> list[str]:
