@@ -212,6 +212,16 @@ def loaded(text: str | bytes, what: str) -> Any:
         raise SchemaError(f"{what} is a JSON object: {error}") from error
 
 
+def schema_without(forms: Iterable[str], schema: IsolationSchema = IsolationSchema()) -> IsolationSchema:
+    """The schema that chooses what another does, every form by default, but for these."""
+    left_out = set(forms)
+    runtime, compile_ = (
+        {form: form in schema.forms(section) and form not in left_out for form in names}
+        for section, names in CONTEXT_FORMS.items()
+    )
+    return IsolationSchema(runtime, compile_)
+
+
 def listed(names: Iterable[object]) -> str:
     """Return names as an error message lists them."""
     return ", ".join(map(str, names)) or "none"

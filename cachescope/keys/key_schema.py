@@ -19,7 +19,7 @@ from typing import Any, Final
 from cachescope.errors import NotFoundError, SchemaError
 from cachescope.json_types import JsonObject
 from cachescope.keys.device_text import arguments
-from cachescope.keys.isolation import CONTEXT_FORMS, IsolationSchema, kind_name, loaded
+from cachescope.keys.isolation import CONTEXT_FORMS, IsolationSchema, kind_name, loaded, schema_without
 from cachescope.keys.printed_values import literal_value
 
 # torch/_inductor/runtime/caching/context.py (2.10 to 2.15), compared with `FxGraphHashDetails.__init__` of
@@ -101,7 +101,7 @@ class KeySchema:
             odd = next(name for name in wanted if name not in named)
             what = "the empty one" if odd == "" else f"{kind_name(odd)} {odd!r}"
             raise SchemaError(f"a field that does not count is named by a text, not {what}")
-        object.__setattr__(self, "isolation", _without_forms(self.isolation, named))
+        object.__setattr__(self, "isolation", schema_without(named, self.isolation))
         forms = {form for names in CONTEXT_FORMS.values() for form in names}
         object.__setattr__(self, "without", tuple(sorted(set(named) - forms)))
 
@@ -171,15 +171,6 @@ class KeySchema:
         """Describe what does not count."""
         off = (*self.forms_off, *self.without)
         return f"without {', '.join(off)}" if off else "everything counts"
-
-
-def _without_forms(isolation: IsolationSchema, names: Iterable[str]) -> IsolationSchema:
-    off = set(names)
-    chosen = {
-        section: {form: form in isolation.forms(section) and form not in off for form in forms}
-        for section, forms in CONTEXT_FORMS.items()
-    }
-    return IsolationSchema(chosen["runtime_context"], chosen["compile_context"])
 
 
 def key_schema(

@@ -7,13 +7,14 @@ from operator import attrgetter
 from typing import Final
 
 from cachescope.analysis.contexts.differences import context_pairs
-from cachescope.analysis.contexts.keys import FORMS, context_groups, key_row, schema_without
+from cachescope.analysis.contexts.keys import FORMS, context_groups, key_row
 from cachescope.answers.recording import Recording
 from cachescope.answers.sharing import Form, SideBySide, context_names, known_differences
 from cachescope.frames.context_rows import ContextRow
 from cachescope.frames.sharing_rows import FormDifference, GroupRow, IsolationKeyRow, PairRow
 from cachescope.json_types import JsonObject
 from cachescope.keys import IsolationSchema
+from cachescope.keys.isolation import schema_without
 from cachescope.report.as_json import rows_object
 from cachescope.report.blocks import Block, Column, table
 from cachescope.report.layout import Line, firsts, parted, rest

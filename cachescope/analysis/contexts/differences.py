@@ -8,11 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from cachescope.analysis.contexts.keys import KnownContext, Token, compared, known_contexts, schema_without
+from cachescope.analysis.contexts.keys import KnownContext, Token, compared, known_contexts
 from cachescope.errors import NotFoundError
 from cachescope.frames.context_rows import ContextRow
 from cachescope.frames.sharing_rows import FormDifference, ManifestDifference, PairRow
 from cachescope.keys.device_text import OF_THE_BOARD, device_difference, device_parts
+from cachescope.keys.isolation import schema_without
 from cachescope.readers.json_record import well_formed
 from cachescope.table import Table
 from cachescope.terms import RUNTIME_FORMS

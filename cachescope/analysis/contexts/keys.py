@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from cachescope.frames.context_rows import ContextRow
 from cachescope.frames.sharing_rows import GroupRow, IsolationKeyRow
 from cachescope.keys import CONTEXT_FORMS, IsolationSchema, isolation_key, select_context
+from cachescope.keys.isolation import schema_without
 from cachescope.keys.json_values import json_ready
 from cachescope.terms import COMPILE_FORMS, RUNTIME_FORMS
 
@@ -64,15 +65,6 @@ class KnownContext:
 def chosen_forms(schema: IsolationSchema) -> tuple[str, ...]:
     """Every form that a schema chooses."""
     return tuple(form for section in CONTEXT_FORMS for form in schema.forms(section))
-
-
-def schema_without(forms: Iterable[str]) -> IsolationSchema:
-    """The schema that chooses every form but these."""
-    left_out = set(forms)
-    runtime, compile_ = (
-        {form: form not in left_out for form in section} for section in (RUNTIME_FORMS, COMPILE_FORMS)
-    )
-    return IsolationSchema(runtime, compile_)
 
 
 def as_schema(schema: IsolationSchema | Mapping[str, object]) -> IsolationSchema:

@@ -12,9 +12,10 @@ import pytest
 import cachescope
 from cachescope import IsolationSchema
 from cachescope.analysis.contexts.differences import context_pairs
-from cachescope.analysis.contexts.keys import FORMS, known_contexts, schema_without
+from cachescope.analysis.contexts.keys import FORMS, known_contexts
 from cachescope.errors import SchemaError
 from cachescope.keys import isolation_key
+from cachescope.keys.isolation import schema_without
 from cachescope.terms import RUNTIME_FORMS
 from tests.conftest import Recording
 from tests.keys.test_isolation import FABRICATED, SCHEMAS

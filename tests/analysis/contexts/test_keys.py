@@ -17,12 +17,12 @@ from cachescope.analysis.contexts.keys import (
     joining_schemas,
     known_contexts,
     known_snapshots,
-    schema_without,
 )
 from cachescope.columns import frame_of
 from cachescope.errors import NotFoundError, SchemaError
 from cachescope.frames.context_rows import ContextRow
 from cachescope.keys import isolation_key
+from cachescope.keys.isolation import schema_without
 from cachescope.terms import COMPILE_FORMS, RUNTIME_FORMS
 
 ALL, NONE = IsolationSchema.all(), IsolationSchema.none()
