@@ -97,10 +97,7 @@ class Archive:
             parts = [part for part in parts if part != ".."]
         if not parts:
             return
-        kinds = ((tarfile.TarInfo.isdir, stat.S_IFDIR), (tarfile.TarInfo.issym, stat.S_IFLNK), (tarfile.TarInfo.islnk, stat.S_IFLNK),
-                 (tarfile.TarInfo.isfifo, stat.S_IFIFO), (tarfile.TarInfo.isdev, stat.S_IFCHR))  # fmt: skip
-        # Unpacked files belong to the user who unpacks them. A hard link in an archive names another member and becomes a link.
-        kind = next((kind for is_kind, kind in kinds if is_kind(member)), stat.S_IFREG)
+        kind = _KINDS.get(member.type, stat.S_IFREG)
         folder = self.path
         for part in parts[:-1]:
             inside = self._folders.setdefault(folder, {})
@@ -129,5 +126,13 @@ Tree = Disk | Archive
 """A source of items."""
 
 
+# A hard link in an archive names another member, and becomes a link.
+_KINDS: Final = {
+    tarfile.DIRTYPE: stat.S_IFDIR, tarfile.SYMTYPE: stat.S_IFLNK, tarfile.LNKTYPE: stat.S_IFLNK,
+    tarfile.FIFOTYPE: stat.S_IFIFO, tarfile.CHRTYPE: stat.S_IFCHR, tarfile.BLKTYPE: stat.S_IFCHR,
+}  # fmt: skip
+
+
 def _made(mode: int, group: int, size: int) -> os.stat_result:
+    # Unpacked files belong to the user who unpacks them.
     return os.stat_result((mode, 0, 0, 1, me(), group, size, 0, 0, 0))

@@ -31,7 +31,7 @@ from cachescope.readers.json_record import MOST_NS, MOST_NS_OF_A_DURATION, MOST_
 from cachescope.readers.kinds import MANIFEST
 from cachescope.rows import REAL, TEXT, TIME, TUPLE, WHOLE, Column, columns_of
 from cachescope.table import Table
-from cachescope.terms import CACHES, OUTCOMES, VLLM
+from cachescope.terms import CACHES, OUTCOMES, RUNTIME_FORMS, VLLM
 
 FORMAT: Final = 7
 SAVED_FRAMES: Final = (
@@ -92,9 +92,7 @@ _WORDS: Final = {
     ("compiles", "kind"): frozenset({"first", "recompile", "resume", "backward", "limit"}),
     ("entries", "status"): frozenset({"ok", "damaged", "unreadable", "temporary", "foreign"}),
 }
-# Columns of the frame contexts that contain JSON: any value, an object, or an object of texts.
-_JSON: Final = ("inductor_configs", "torch_determinism_configs", "cuda_matmul_precision_configs")
-_JSON_OBJECTS: Final = ("torch_manifest",)
+# Columns of the frame contexts that contain a JSON object of texts; one more contains an object, and the forms any value.
 _JSON_TEXTS: Final = ("settings", "environment", "key_fields", "aot_key_fields")
 
 _ROWS_AT_ONCE: Final = 4096
@@ -229,10 +227,10 @@ def _check_range(values: pa.ChunkedArray, column: Column, need: _Need) -> None:
 
 
 def _check_json(contexts: pd.DataFrame) -> None:
-    for column in (*_JSON, *_JSON_OBJECTS, *_JSON_TEXTS):
+    for column in (*RUNTIME_FORMS, "torch_manifest", *_JSON_TEXTS):
         for text in contexts[column].dropna():
             value = json.loads(text)
-            if column not in _JSON:
+            if column not in RUNTIME_FORMS:
                 _need("contexts", column, "holds no JSON objects", isinstance(value, dict))
             if column in _JSON_TEXTS:
                 _need("contexts", column, "holds no JSON objects of texts", _are_texts(value))

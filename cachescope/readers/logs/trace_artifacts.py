@@ -12,7 +12,7 @@ from typing import Final
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.readers.json_record import Record, well_formed
 from cachescope.readers.logs.trace_compiles import NO_COMPILE
-from cachescope.terms import AOTAUTOGRAD, FXGRAPH
+from cachescope.terms import AOTAUTOGRAD, FXGRAPH, PREFLIGHT_ARTIFACT
 
 # `fx_graph_bundled_cache_hit` (2.8+) is no lookup: the graph came inlined in the AOTAutograd entry.
 LOOKUP_ARTIFACTS: Final = {
@@ -30,6 +30,10 @@ RECOMPILE_ARTIFACT: Final = "recompile_reasons"
 RUNNABLE_ARTIFACT: Final = "fx_graph_runnable"
 # torch/_inductor/async_compile.py, `_compile_end` (2.8 to 2.15): what `check_autotune_cache` found for each kernel that was loaded.
 KERNELS_ARTIFACT: Final = "triton_kernel_info"
+ARTIFACTS: Final = (
+    *LOOKUP_ARTIFACTS, VERSION_ARTIFACT, RECOMPILE_ARTIFACT, RUNNABLE_ARTIFACT, KERNELS_ARTIFACT, PREFLIGHT_ARTIFACT,
+)  # fmt: skip
+"""All that are read."""
 # torch/_dynamo/debug_utils.py, `_cuda_system_info_comment` (2.4 to 2.15), in the script that runs a graph again.
 _GPUS: Final = re.compile(rb"# GPU Hardware Info: \n((?:\t?# [^\n]+ : \d+ *\n){1,64})")
 _ASKED: Final = ("hit", "miss", "force_disabled")

@@ -260,7 +260,7 @@ class TraceReader:
 
     def _read_gpus(self, span: Span) -> None:
         if "gpus" not in self._told:
-            self._tell("gpus", gpus_in(bytes(memoryview(self._block)[span.line_end : span.end])))
+            self._tell("gpus", gpus_in(span.payload))
 
     def _read_version(self, span: Span) -> None:
         if (objects := self._objects(span)) is not None:

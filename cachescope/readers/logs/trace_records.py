@@ -18,15 +18,8 @@ from typing import Any, Final, NamedTuple
 from cachescope.readers.json_record import load_json, strict_json
 from cachescope.readers.logs.byte_source import Pieces, open_bytes
 from cachescope.readers.logs.log_prefix import PREFIX, clock_of
-from cachescope.readers.logs.trace_artifacts import (
-    KERNELS_ARTIFACT,
-    LOOKUP_ARTIFACTS,
-    RECOMPILE_ARTIFACT,
-    RUNNABLE_ARTIFACT,
-    VERSION_ARTIFACT,
-)
+from cachescope.readers.logs.trace_artifacts import ARTIFACTS
 from cachescope.readers.reading import Problems
-from cachescope.terms import PREFLIGHT_ARTIFACT
 
 BLOCK_BYTES: int = 1 << 20
 """Blocks that do not fit the caches of a CPU are slower to read."""
@@ -41,22 +34,12 @@ _BEFORE_RECORD: Final = re.compile(rb"\n(?=[^\t])\n*+")
 COMPILE_EVENT: Final = "inductor_compile"
 _STRAYS: Final = re.compile(rb"([^VIWEC\t\n][^\n]*+)(?:\n++\1(?=\n))*+\n*+")
 _LINE_END: Final = ord("\n")
-_NAMES: Final = "|".join(
-    (
-        *LOOKUP_ARTIFACTS,
-        VERSION_ARTIFACT,
-        RECOMPILE_ARTIFACT,
-        RUNNABLE_ARTIFACT,
-        KERNELS_ARTIFACT,
-        PREFLIGHT_ARTIFACT,
-    )
-)
 # How the object of a record begins that is looked at. Most records are events, whose name comes first in their payload.
 _WANTED: Final = (
     rb'(?P<kind>dynamo_start|(?:bwd_)?compilation_metrics(?=": \{)|inductor_output_code|graph_dump|str)"'
     rb'|artifact": \{"name": "(?P<artifact>%b)"'
     rb'|chromium_event"[^\n]*\n\t\{\n\t"name": "(?P<event>%b|backend_compile)"'
-) % (_NAMES.encode(), COMPILE_EVENT.encode())
+) % ("|".join(ARTIFACTS).encode(), COMPILE_EVENT.encode())
 _OBJECT: Final = re.compile(rb'\{"(?:%b)' % _WANTED)
 # A stray line, or a record that is not plainly of another kind. It is not plain if the path in its prefix has a brace.
 _IS_WANTED: Final = re.compile(
