@@ -22,8 +22,9 @@ from cachescope.catalogue.defects import known_defect, sentence
 from cachescope.frames.answer_rows import CauseRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.grouping import by_key
+from cachescope.keys.key_fields import is_input
 from cachescope.terms import FXGRAPH, VLLM
-from cachescope.verdict_kinds import UPGRADE, Verdict, kind_of
+from cachescope.verdict_kinds import RECOMPILE, UPGRADE, Verdict, kind_of
 from cachescope.wording import minor_version
 
 _MOST_SENTENCES: Final = 4
@@ -56,6 +57,10 @@ _COMPILED_AUTOGRAD: Final = "AOTAutograd does not cache the graphs of compiled a
 _AUTOGRAD_FUNCTIONS: Final = (
     "A torch.autograd.Function becomes such an operator: "
     "torch._functorch.config.autograd_cache_allow_custom_autograd_functions = True (2.8 and later) lifts it."
+)
+# A guard of a tensor, or, where no guard is recorded, the fields that changed.
+_OF_AN_INPUT: Final = re.compile(
+    r"\btensor '|check_tensor|\.(?:size|stride|storage_offset|dim|numel)\(\)|\bexample_inputs\["
 )
 _NOT_PICKLED: Final = (
     "The error names what cannot be pickled: in an option of Inductor, give a function or class of a module instead, or leave it out. Keep it "
@@ -214,9 +219,12 @@ def _key_advice(facts: AdviceFacts) -> str | None:
     if kind_of(facts).is_upgrade:
         return field_advice("torch_version")
     told = change_sentences(facts.changes, facts.were_graphs_found, _MOST_OPTIONS)
-    # A graph that is compiled again for other values is another one: its code is not what was changed.
-    is_of_function = kind_of(facts).is_of_function
-    found = tuple(dict.fromkeys(one for field, one in told if not (is_of_function and field == "gm")))
+    if kind_of(facts).is_of_function:
+        # A graph that is compiled again for other values is another one: its code is not what was changed; nor are
+        # its inputs where the guard that failed is of none.
+        is_by_input = not facts.kind.startswith(RECOMPILE) or _OF_AN_INPUT.search(facts.kind)
+        told = ((field, one) for field, one in told if field != "gm" and (is_by_input or not is_input(field)))
+    found = tuple(dict.fromkeys(one for _, one in told))
     if len(found) > _MOST_SENTENCES:
         rest = len(found) - _MOST_SENTENCES
         found = (

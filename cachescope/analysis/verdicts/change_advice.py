@@ -49,12 +49,12 @@ def change_sentences(
         changes = tuple(change for change in changes if change not in inputs)
     # A graph compiled for other inputs has other code: the code is not what was changed.
     is_by_inputs = bool(inputs) and not are_moved
-    is_by_code = not were_graphs_found and any(change.field == "gm" for change in changes)
+    code = None if were_graphs_found else next((one for one in changes if one.field == "gm"), None)
     for change in changes:
         # The arguments of other code are others.
-        if not (is_by_code and change.field == "aot_config"):
+        if not (code is not None and change.field == "aot_config"):
             for sentence in _own_sentences(change, were_graphs_found, is_by_inputs):
-                yield change.field, sentence
+                yield change.field, _beside_code(code) if sentence == _SEVERAL_SIZES else sentence
 
 
 def _own_sentences(change: FieldChange, were_graphs_found: bool, is_by_inputs: bool) -> Iterator[str]:
@@ -169,6 +169,13 @@ def graph_advice(change: FieldChange) -> str:
     return _NAMES_ONLY if _is_renaming(old, new, change) else _OTHER_CODE
 
 
+def _beside_code(code: FieldChange | None) -> str:
+    """What to do about a size of an input that changed, and with it the code of the graph."""
+    if code is None or not code.diff:
+        return _SEVERAL_SIZES
+    return f"{_SEVERAL_SIZES} {_IF_OF_SIZES}" if graph_advice(code) == _NUMBERS_ONLY else _SIZE_AND_CODE
+
+
 def _is_renaming(old: list[str], new: list[str], change: FieldChange) -> bool:
     """Whether each name consistently replaces one other name, and none of them is an operation."""
     mapping: dict[str, str] = {}
@@ -193,6 +200,11 @@ _BRINGS: Final = {"shape": ("storage_bytes",), "dtype": ("storage_bytes",), "lay
 _SEVERAL_SIZES: Final = (
     "An input's size changed. Pad it to one size, or compile with dynamic=True or "
     "torch._dynamo.mark_dynamic(tensor, dim): one entry then serves many sizes."
+)
+_IF_OF_SIZES: Final = "That is so if what changed in the graph's code are numbers that follow from the size."
+_SIZE_AND_CODE: Final = (
+    "An input's size changed, and the graph's code in more than numbers: if a branch or a loop over the size makes it another, pad the "
+    "input to one size; else the code itself was changed."
 )
 _OF_THE_MODEL: Final = {
     "shape": "A parameter or buffer has another size: the model is another one, which needs code of its own.",
