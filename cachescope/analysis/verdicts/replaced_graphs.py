@@ -93,7 +93,7 @@ class GraphAligner(Generic[SomeGraph]):
         found: list[tuple[SomeGraph, SomeGraph]] = []
         for some, others in replaced:
             a, b = old[some], new[others]
-            pairs = self.pair_up(a, b, is_one_program or share_a_graph)
+            pairs = self._paired_by_inputs(a, b, is_one_program or share_a_graph)
             is_between = some.start > 0 and some.stop < len(old) and len(a) == len(b) == 1
             if goes_by_place and not pairs and is_between and self.may_be_alike(a[0], b[0]):
                 pairs = [(a[0], b[0])]
@@ -103,9 +103,8 @@ class GraphAligner(Generic[SomeGraph]):
 
     def score(self, a: SomeGraph, b: SomeGraph) -> float:
         """How likely it is, between 0 and 1, that one of two alike graphs replaced the other."""
-        assert a.detail_set is not None and b.detail_set is not None
         same_place = a.compile_id is not None and a.compile_id == b.compile_id
-        same_inputs = self._inputs_of(a.detail_set) == self._inputs_of(b.detail_set)
+        same_inputs = self._have_equal_inputs(a, b)
         return _CODE * self.code_likeness(a, b) + _PLACE * same_place + _INPUTS * same_inputs
 
     def are_alike(self, a: SomeGraph, b: SomeGraph, *, is_one_program: bool = False) -> bool:
@@ -137,6 +136,36 @@ class GraphAligner(Generic[SomeGraph]):
         if (one, other) not in self._likeness:
             self._likeness[one, other] = likeness(self._words_of(a.detail_set), self._words_of(b.detail_set))
         return self._likeness[one, other]
+
+    def _paired_by_inputs(
+        self, old: Sequence[SomeGraph], new: Sequence[SomeGraph], is_one_program: bool
+    ) -> list[tuple[SomeGraph, SomeGraph]]:
+        """The pairs in order, except that a function may be compiled in another order of its sizes: equal inputs then pair two graphs."""
+        pairs = self.pair_up(old, new, is_one_program)
+        of_equal_inputs = [(a, b) for a, b in pairs if self._have_equal_inputs(a, b)]
+        if len(of_equal_inputs) == len(pairs):
+            return pairs
+        left = [one for one in old if all(one is not a for a, _ in of_equal_inputs)]
+        moved: list[tuple[SomeGraph, SomeGraph]] = []
+        for b in (b for a, b in pairs if not self._have_equal_inputs(a, b)):
+            alike = [
+                a
+                for a in left
+                if self._have_equal_inputs(a, b) and self.are_alike(a, b, is_one_program=is_one_program)
+            ]
+            if alike:
+                best = max(alike, key=lambda a: self.code_likeness(a, b))
+                left.remove(best)
+                moved.append((best, b))
+        if not moved:
+            return pairs
+        settled = of_equal_inputs + moved
+        rest = [one for one in new if all(one is not b for _, b in settled)]
+        return settled + self.pair_up(left, rest, is_one_program)
+
+    def _have_equal_inputs(self, a: SomeGraph, b: SomeGraph) -> bool:
+        assert a.detail_set is not None and b.detail_set is not None
+        return self._inputs_of(a.detail_set) == self._inputs_of(b.detail_set)
 
     def pair_up(
         self, old: Sequence[SomeGraph], new: Sequence[SomeGraph], is_one_program: bool

@@ -117,6 +117,23 @@ def test_each_of_a_run_has_replaced_another() -> None:
     assert [made.replaced.by(at) for at in range(6)] == [None, None, None, 0, None, 2]
 
 
+@pytest.mark.parametrize(("sizes", "replaced"), [
+    # As they come in each epoch: the code was edited, and no size changed.
+    (("89", "98"), [1, 0]), (("789", "978"), [2, 0, 1]),
+    # The first is new, and what it stands in place of has gone.
+    (("78", "98"), [0, 1]), (("789", "97"), [2, 0]), (("789", "896"), [1, 2, 0]),
+])  # fmt: skip
+def test_one_function_is_compiled_in_another_order_of_its_sizes(
+    sizes: tuple[str, str], replaced: list[int]
+) -> None:
+    before, after = (
+        [graph(f"{words}{size}", run, details={"example_inputs[0]": size}) for size in side]
+        for run, (words, side) in enumerate(zip((A[:9], A[:8] + "0"), sizes, strict=True))
+    )
+    made = Made(*before, *after)
+    assert [made.replaced.by(len(before) + at) for at in range(len(after))] == replaced
+
+
 def test_what_comes_later_in_a_run_that_goes_on_was_no_earlier_form() -> None:
     assert Made(graph(B, 0), graph(like(5), 1), graph(A, 0)).replaced.by(1) is None
     assert Made(graph(A, 0), graph(like(5), 1), graph(like(5), 0)).replaced.by(1) == 0
