@@ -40,6 +40,8 @@ _PATTERNS: Final = tuple(
 # A source within another one follows a name and an equals sign. What DDPOptimizer cut in two has inputs without one.
 _NEXT_SOURCE: Final = re.compile(r", (?=\w+Source\(|None(?:,|$))")
 _OF_A_MODULE: Final = ("._modules", "._parameters", "._buffers")
+# What is called as that which it was made of: a module, an optimizer, an array that became a tensor.
+_OF_ITS_BASE: Final = ("NNModuleSource", "OptimizerSource", "NumpyTensorSource", "FloatTensorSource")
 _SHOWN: Final = 2
 
 
@@ -116,14 +118,21 @@ def _path(node: ast.expr) -> str:
     match found:
         case {"local_name": ast.Constant(str(name))} | {"global_name": ast.Constant(str(name))}:
             return name
+        # A variable of an enclosing function.
+        case {"freevar_name": ast.Constant(str(name))} if name:
+            return name
         case {"base": base, "member": ast.Constant(str(member))}:
             return f"{_path(base)}.{member}"
+        case {"base": base, "index": ast.Constant(index)} if kind == "ConstDictKeySource":
+            return f"list({_path(base)})[{index!r}]"
         case {"base": base, "index": ast.Constant(index)}:
             path = _path(base)
             if isinstance(index, str) and path.endswith(_OF_A_MODULE):
                 return f"{path.rpartition('.')[0]}.{index}"
             return f"{path}[{index!r}]"
-        case {"base": base} if kind.endswith("NNModuleSource"):
+        case {"base": base, "index": ast.Call() as key}:
+            return f"{_path(base)}[{_path(key)}]"
+        case {"base": base} if kind.endswith(_OF_ITS_BASE):
             return _path(base)
         case _:
             raise ValueError(f"not known: {kind}")

@@ -92,13 +92,19 @@ class Model(torch.nn.Module):
         self.by_name = torch.nn.ModuleDict({"a b": torch.nn.Linear(4, 4)})
         self.scale = torch.ones(4)
         self.kept = {"bias": torch.ones(4), 3: [torch.ones(4)]}
+        self.states = {self.first.weight: {"momentum": torch.ones(4)}}
 
     def forward(self, x, *others):
         for block in self.blocks:
             x = block(self.first(x))
+        x = shifted(x + self.states[self.first.weight]["momentum"])
         return self.by_name["a b"](x) * self.scale + self.kept["bias"] + self.kept[3][0] + others[0] + weight
 
-weight, model, seen = torch.ones(4), Model(), []
+def shifting(shift):
+    return lambda x: x + shift
+
+weight, by, model, seen = torch.ones(4), torch.ones(4), Model(), []
+shifted = shifting(by)
 
 def backend(graph, inputs):
     nodes = graph.graph.find_nodes(op="placeholder")
@@ -112,7 +118,7 @@ torch.compile(model, backend=backend)(x, other)
 names, held = seen
 for name, value in zip(names, held, strict=True):
     name = name.replace("self.by_name.a b", "self.by_name['a b']").replace(".1.", "[1].").replace(".0.", "[0].")
-    assert eval(name, {"self": model, "x": x, "others": [other], "weight": weight}) is value, name
+    assert eval(name, {"self": model, "x": x, "others": [other], "weight": weight, "shift": by}) is value, name
 print(len(names))
 """
 
