@@ -186,6 +186,10 @@ def test_a_directory_that_is_fresh_for_a_while(tmp_path: Path) -> None:
     causes = [one for one in found.told["causes"] if one["verdict"] != "first_lookup"]
     assert {(one["verdict"], one["kind"]) for one in causes} == {("entry_unavailable", "another directory")}
     assert all("fresh_cache()" in one["advice"] for one in causes)
+    # A text log names a directory where it was written to, which the second run did in the fresh one alone.
+    text = cachescope.read(*sorted((tmp_path / "runs" / "fresh").glob("*/torch.log")))
+    kinds = text.causes.query("verdict == 'entry_unavailable'")["kind"].tolist()
+    assert kinds and "deleted" not in kinds
 
 
 def test_a_closure_cell_that_becomes_symbolic(tmp_path: Path) -> None:

@@ -96,10 +96,18 @@ class History:
         """The cache directory of each lookup; None if it is unknown."""
         of_run = {run.run: run.cache_dir for run in self.runs}
         own = [row.cache_dir for row in self.lookups]
-        return [
-            own[at] or (None if above is None else own[above]) or of_run.get(row.run)
-            for at, (row, above) in enumerate(zip(self.lookups, self.aot, strict=True))
-        ]
+        found: list[str | None] = []
+        stored_in: dict[int | None, set[str | None]] = defaultdict(set)
+        for at, (row, key, above) in enumerate(zip(self.lookups, self.key, self.aot, strict=True)):
+            written = own[at] or (None if above is None else own[above])
+            folder = written or of_run.get(row.run)
+            if is_miss(row):
+                stored_in[key].add(folder)
+            # A text log names a directory where something is written: what was found before that may lie in another one.
+            elif row.outcome == "hit" and written is None and row.status_detailed is None:
+                folder = folder if not stored_in[key] or folder in stored_in[key] else None
+            found.append(folder)
+        return found
 
     @cached_property
     def rank_of(self) -> dict[int, int | None]:

@@ -308,7 +308,7 @@ class _UnavailableEntries:
             open_ = "it was not found, or its guards did not hold (a trace shows which)"
         elif past.latest_hit is None and not self._history.timeline.is_stored(earlier):
             open_ = f"nothing that was read says that run {before.run} stored it (trace and text log together would)"
-        elif before.run != row.run and None in directories:
+        elif None in directories and (before.run != row.run or directories != (None, None)):
             open_ = "whether both used one cache directory is not recorded"
         elif past.latest_stored is None and directories[0] != directories[1]:
             open_ = "it was compiling it for another directory"

@@ -39,6 +39,8 @@ def made(values: list[tuple]) -> list[LookupRow]:
         told: dict[str, Any] = {"lookup": at, "run": run, "cache_key": key, "compile_id": compile_id}
         told |= {"time": None if taken is None else time, "time_taken_ns": taken}
         told |= {"outcome": outcome, "save_bypass": KEPT_BACK if is_kept_back else None}
+        # As of a trace, which tells the directory of every lookup.
+        told |= {"status_detailed": outcome}
         found.append(replace(TEMPLATE, **told, guards_expr=guards))
     return found
 
@@ -118,6 +120,24 @@ def was_compiling(one: LookupRow, row: LookupRow, moment: int, history: list[Loo
 def end(one: LookupRow) -> int:
     assert one.time is not None and one.time_taken_ns is not None
     return one.time + one.time_taken_ns
+
+
+@pytest.mark.parametrize(("found_in", "is_of_trace", "wanted"), [
+    # It was stored in /a, and the process wrote to /b when it had found it.
+    ("/b", False, ["/a", None, "/b"]), ("/a", False, ["/a", "/a", "/a"]), ("/b", True, ["/a", "/b", "/b"]),
+])  # fmt: skip
+def test_where_a_text_log_found_an_entry_is_known_where_it_had_been_stored(
+    found_in: str, is_of_trace: bool, wanted: list[str | None]
+) -> None:
+    runs = [run_row(0, cache_dir="/a"), run_row(1, cache_dir=found_in)]
+    outcomes = [(0, "full_miss"), (1, "hit"), (1, "full_miss")]
+    lookups = [
+        replace(
+            row(run, 10 * at, outcome=outcome), lookup=at, status_detailed=outcome if is_of_trace else None
+        )
+        for at, (run, outcome) in enumerate(outcomes)
+    ]
+    assert history_of(lookups, runs=runs).folders == wanted
 
 
 @pytest.mark.parametrize("runs", [9, 30])
