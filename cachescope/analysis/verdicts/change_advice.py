@@ -132,8 +132,11 @@ def process_advice(change: FieldChange) -> Iterator[str]:
 
 # The graph.
 
-_TOKEN: Final = re.compile(r"[A-Za-z_]\w*|\d+(?:\.\d+)?(?:e[+-]?\d+)?|[^\w\s]")
-_NUMBER: Final = re.compile(r"\d.*")
+_TOKEN: Final = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|[A-Za-z_]\w*|\d+(?:\.\d+)?(?:e[+-]?\d+)?|[^\w\s]")
+# What is printed as a name and is a value.
+_VALUES: Final = frozenset({"True", "False", "None", "Ellipsis", "inf", "nan"})
+# The whole of a token, or in a text; a name keeps its digits.
+_NUMBER: Final = re.compile(r"(?<![A-Za-z_\d])\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 _NAMES_ONLY: Final = (
     "Only names in the code of the graph changed: those of arguments, attributes or locals. The old names bring the "
     "hit back."
@@ -164,7 +167,7 @@ def graph_advice(change: FieldChange) -> str:
     if len(old) != len(new):
         return _OTHER_CODE
     differing = {(a, b) for a, b in zip(old, new, strict=True) if a != b}
-    if all(_NUMBER.fullmatch(a) and _NUMBER.fullmatch(b) for a, b in differing):
+    if all(_NUMBER.sub("", a) == _NUMBER.sub("", b) for a, b in differing):
         return _NUMBERS_ONLY
     return _NAMES_ONLY if _is_renaming(old, new, change) else _OTHER_CODE
 
@@ -184,11 +187,11 @@ def _is_renaming(old: list[str], new: list[str], change: FieldChange) -> bool:
             return False
     renamed = {a: b for a, b in mapping.items() if a != b}
     names = {name for pair in renamed.items() for name in pair}
-    if len(set(mapping.values())) != len(mapping) or not all(map(str.isidentifier, names)):
+    if len(set(mapping.values())) != len(mapping) or not all(map(str.isidentifier, names)) or names & _VALUES:
         return False
-    # A called or looked-up name is no local: `torch.sin(`, `.add(`, `aten.mm.default`.
+    # What is called, looked up or passed by name is no local: `torch.sin(`, `.add(`, `aten.mm.default`, `, dim = 1`.
     text = f"{change.before}\n{change.after}"
-    return not any(re.search(rf"\.{name}\b|\b{name}[.(]", text) for name in names)
+    return not any(re.search(rf"\.{name}\b|\b{name}[.(]|[(,]\s*{name} =", text) for name in names)
 
 
 # Inputs.

@@ -140,6 +140,12 @@ NAMES, NUMBERS, OTHER, EQUAL = (
     # What is called or looked up is no name of the graph's own.
     ("a = sin(b)", "a = cos(b)", OTHER), ("a = b.sin", "a = b.cos", OTHER),
     ("a = torch.sin(b)", "a = np.sin(b)", OTHER), ("a = b + c", "a = b - c", OTHER),
+    # Nor is a value, a text, or what an argument is passed by.
+    ("a = f(b, is_causal = False)", "a = f(b, is_causal = True)", OTHER), ("a = f(b, inf)", "a = f(b, nan)", OTHER),
+    ("a = gelu(b, approximate = 'none')", "a = gelu(b, approximate = 'tanh')", OTHER),
+    ("a = f(b, dim = 1)", "a = f(b, axis = 1)", OTHER), ("a = f(b, c)", "a = f(b, None)", OTHER),
+    ("f(a, 'a < 100')", "f(a, 'a < 200')", NUMBERS), ("f(p_0, 's1')", "f(p_0, 's2')", OTHER),
+    ("a = f(p_1)", "a = f(p_2)", NAMES), ("a = f(b, x = c)", "a = f(d, x = c)", NAMES),
     ("a = b", "a = b + c", OTHER), ("a = b", "a = b\n", EQUAL), ("a = b", "a = b", EQUAL),
 ])  # fmt: skip
 def test_how_code_changed(before: str, after: str, said: str) -> None:
