@@ -31,8 +31,8 @@ class Item:
     target: str | None = None
 
     def is_dir(self, *, follow_symlinks: bool = True) -> bool:
-        """Whether it is a folder, or a link that may lead to one."""
-        return stat.S_ISDIR(self.found.st_mode) or (follow_symlinks and self.is_symlink())
+        """Whether it is a folder; a link to one is a link, whatever is asked, for nothing is looked at behind it."""
+        return stat.S_ISDIR(self.found.st_mode)
 
     def is_symlink(self) -> bool:
         """Whether it is a link."""

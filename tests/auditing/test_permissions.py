@@ -208,3 +208,18 @@ def test_what_can_be_written_in_a_folder_that_can_be_written_is_told_once(cache:
     os.chmod(file.parent, 0o1775)
     found = cachescope.audit(cache)
     assert str(file) in set(found.loc[found["rule"] == "group-can-write", "path"])
+
+
+def test_nothing_behind_a_link_is_listed(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Whole, or a part of it, such as another file system that is slow to list.
+    elsewhere = cache.rename(tmp_path / "elsewhere")
+    cache.mkdir()
+    for name in ("fxgraph", "aotautograd", "triton", "torch_compile_cache", "0"):
+        os.symlink(elsewhere / "fxgraph", cache / name)
+    listed = []
+    scandir = os.scandir
+    monkeypatch.setattr(os, "scandir", lambda path: (listed.append(os.path.realpath(path)), scandir(path))[1])
+    assert "link" in " ".join(cachescope.audit(cache)["rule"])
+    assert str(cache) in listed and not [path for path in listed if path.startswith(str(elsewhere))]
