@@ -50,7 +50,7 @@ SCHEMAS = (
     "inductor_config[epilogue_fusion]",
     "gm",
 )  # fmt: skip
-ALONE = ("explain", "time", "compiles", "contexts", "devices", "what-if", "entries", "check")
+ALONE = ("explain", "time", "compiles", "contexts", "devices", "what-if", "entries", "check", "audit")
 # What the file system, and not the recording, decides.
 CHANGED_TIME = re.compile(r'"changed_time": "[^"]*"')
 
