@@ -107,7 +107,7 @@ SCENARIOS: dict[str, list[Run]] = {
     # Each rank has an output path of its own in its key.
     "rank_in_config": [COLD, *[changed("inductor_config[aot_inductor.output_path]")] * 3],
     "force_disabled": [
-        COLD, ["F disabled disabled"], ["F disabled disabled"], ["A bypass bypassed", "F disabled disabled"],
+        COLD, ["F disabled disabled"], ["F disabled disabled"], ["A bypass bypassed", "F disabled disabled <"],
         HIT],
     "combined": [COLD, changed(*COMBINED, aot_only=("deterministic_algorithms",))],
     "combined_fx": [COLD_FX, changed_fx(*COMBINED)],

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from cachescope.errors import SourceError
-from cachescope.readers.cache_file import opened
+from cachescope.whole_file import opened
 from cachescope.wording import readable
 
 FILE: Final = "file"

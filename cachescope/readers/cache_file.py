@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import json
 import os
-import stat
 from collections.abc import Callable, Iterator
 from io import FileIO
 from typing import Final
@@ -17,10 +15,9 @@ from cachescope.readers.json_record import well_formed
 from cachescope.readers.pickles.inert_pickle import Limits, NotRead, UnreadablePickle
 from cachescope.readers.reading import Reading
 from cachescope.terms import UNREADABLE
+from cachescope.whole_file import opened
 
 _ATTEMPTS: Final = 3
-# A file may be replaced by a pipe after it was listed: opening must not wait for a writer, nor follow a link.
-_FLAGS: Final = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
 
 
 ReadFile = Callable[[EntryRow, str, str, Reading], bool]
@@ -39,23 +36,6 @@ def read_steady(path: str, most: int) -> tuple[bytes, os.stat_result]:
         if (before.st_size, before.st_mtime_ns) == (after.st_size, after.st_mtime_ns):
             break
     return data, after
-
-
-@contextlib.contextmanager
-def opened(path: str) -> Iterator[tuple[FileIO, os.stat_result]]:
-    """Open a regular file, and say what it is by then; raises FileNotFoundError if something else has its place, such as a link."""
-    try:
-        with open(path, "rb", buffering=0, opener=lambda name, flags: os.open(name, flags | _FLAGS)) as file:
-            found = os.fstat(file.fileno())
-            if not stat.S_ISREG(found.st_mode):
-                raise FileNotFoundError(errno.ENOENT, "is no file any more", path)
-            yield file, found
-    except (IsADirectoryError, NotADirectoryError) as error:
-        raise FileNotFoundError(errno.ENOENT, "is no file any more", path) from error
-    except OSError as error:
-        if error.errno in (errno.ELOOP, errno.ENXIO):  # a link, a socket
-            raise FileNotFoundError(errno.ENOENT, "is no file any more", path) from error
-        raise
 
 
 def _bytes_of(file: FileIO, most: int) -> bytes:

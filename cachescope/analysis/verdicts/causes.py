@@ -24,7 +24,7 @@ from cachescope.frames.recorded_rows import LookupRow
 from cachescope.grouping import by_key
 from cachescope.keys.key_fields import is_input
 from cachescope.terms import FXGRAPH, VLLM
-from cachescope.verdict_kinds import RECOMPILE, UPGRADE, Verdict, kind_of
+from cachescope.verdict_kinds import UPGRADE, Verdict, kind_of
 from cachescope.wording import minor_version
 
 _MOST_SENTENCES: Final = 4
@@ -216,13 +216,14 @@ def cause_advice(facts: AdviceFacts) -> str | None:
 
 
 def _key_advice(facts: AdviceFacts) -> str | None:
-    if kind_of(facts).is_upgrade:
+    kind = kind_of(facts)
+    if kind.is_upgrade:
         return field_advice("torch_version")
     told = change_sentences(facts.changes, facts.were_graphs_found, _MOST_OPTIONS)
-    if kind_of(facts).is_of_function:
+    if kind.is_of_function:
         # A graph that is compiled again for other values is another one: its code is not what was changed; nor are
-        # its inputs where the guard that failed is of none.
-        is_by_input = not facts.kind.startswith(RECOMPILE) or _OF_AN_INPUT.search(facts.kind)
+        # its inputs where a guard failed, on which there is advice, and it is of none.
+        is_by_input = kind.advice is None or _OF_AN_INPUT.search(facts.kind)
         told = ((field, one) for field, one in told if field != "gm" and (is_by_input or not is_input(field)))
     found = tuple(dict.fromkeys(one for _, one in told))
     if len(found) > _MOST_SENTENCES:

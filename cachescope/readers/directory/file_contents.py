@@ -9,7 +9,7 @@ from typing import Final
 
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.keys.paths import is_in_remote_cache
-from cachescope.readers.cache_file import opened, read_steady
+from cachescope.readers.cache_file import read_steady
 from cachescope.readers.directory.graph_entries import read_aotautograd_entry, read_fxgraph_entry
 from cachescope.readers.reading import Reading
 from cachescope.terms import (
@@ -22,6 +22,7 @@ from cachescope.terms import (
     TRITON,
     UNREADABLE,
 )
+from cachescope.whole_file import opened
 
 _GRAPHS: Final = {FXGRAPH: read_fxgraph_entry, AOTAUTOGRAD: read_aotautograd_entry}
 _TEXTS: Final = {CODE, TRITON, BEST_CONFIG, CUTLASS_CONFIGS, MEMOIZER_DUMP}

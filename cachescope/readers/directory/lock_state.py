@@ -11,8 +11,8 @@ from collections.abc import Iterable
 
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.linked_rows import LockRow
-from cachescope.readers.cache_file import opened
 from cachescope.terms import LOCK
+from cachescope.whole_file import opened
 
 
 def locks_of(entries: Iterable[EntryRow]) -> list[LockRow]:
