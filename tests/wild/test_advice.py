@@ -53,7 +53,7 @@ OF_STORED = {
     "other_directory": (
         "entry_unavailable",
         "another directory",
-        "to one directory, or copy the cache there",
+        "to it in every process, or copy the cache there",
     ),
     "deleted": ("entry_unavailable", "graph entry", "prune and copy aotautograd/ and fxgraph/ together"),
     "damaged": ("entry_unavailable", "damaged", "Delete the files under that key"),
