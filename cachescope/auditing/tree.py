@@ -43,7 +43,9 @@ class Disk:
     """The file system."""
 
     def items(self, path: str) -> list[Item]:
-        """The items in a folder, by name; those that vanish meanwhile are left out. Raises OSError if it may not be listed."""
+        """The items in a folder, by name; those that vanish meanwhile are left out, and a link has none. Raises OSError if it may not be listed."""
+        if os.path.islink(path):
+            return []
         with os.scandir(path) as listed:
             found = [one for item in listed if (one := self.item(item.path)) is not None]
         return sorted(found, key=attrgetter("name"))

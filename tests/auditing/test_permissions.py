@@ -216,7 +216,8 @@ def test_nothing_behind_a_link_is_listed(
     # Whole, or a part of it, such as another file system that is slow to list.
     elsewhere = cache.rename(tmp_path / "elsewhere")
     cache.mkdir()
-    for name in ("fxgraph", "aotautograd", "triton", "torch_compile_cache", "0"):
+    # Of torch, of Triton and of vLLM.
+    for name in ("fxgraph", "triton", "0", "torch_aot_compile", "rank_0_0", "0123456789", "a" * 64):
         os.symlink(elsewhere / "fxgraph", cache / name)
     listed = []
     scandir = os.scandir
