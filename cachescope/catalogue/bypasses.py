@@ -16,7 +16,7 @@ _FILE: Final = "bypasses.json"
 # Where torch puts something of the program into the message.
 _HOLE: Final = "…"
 _FUNCTION: Final = re.compile(
-    r"Can't cache HigherOrderOperator: (\w+)|Unsupported call_function target .*\.\s+Function module: (\S+),\s+Function name: (\S+)",
+    r"Can't cache HigherOrderOperator: (\w+)|Unsupported call_function target .*\.\s+Function module: (\S+),\s+Function name: (\S+)(?:\s.*)?",
     re.DOTALL,
 )
 _OPERATORS: Final = "torch.ops.higher_order"
@@ -98,7 +98,10 @@ def bypass_facts(reason: str, cache: str) -> BypassFacts | None:
 def function_of(reason: str) -> str | None:
     """The function that a reason may name, with its module: as in torch._inductor.config.unsafe_marked_cacheable_functions."""
     found = _FUNCTION.fullmatch(reason.strip())
-    return found and f"{found[2] or _OPERATORS}.{found[1] or found[3]}"
+    # torch prints None for what has no name, such as a functools.partial.
+    if found is None or "None" in found.groups():
+        return None
+    return f"{found[2] or _OPERATORS}.{found[1] or found[3]}"
 
 
 def operator_of(function: str) -> str | None:

@@ -105,6 +105,14 @@ def test_the_line_to_copy_names_the_function() -> None:
     assert advised == bypass_advice("Can't cache HigherOrderOperator: cond", "fxgraph")
 
 
+def test_what_has_no_name_is_not_called_none() -> None:
+    # `getattr(node.target, "__name__", None)`: torch/_functorch/_aot_autograd/autograd_cache.py, `check_node_safe`.
+    advised = bypass_advice(
+        _FUNCTION.format("functools.partial(<built-in f>)", "functools", None), "aotautograd"
+    )
+    assert "None" not in advised and "MODULE.NAME" in advised
+
+
 def test_no_option_is_named_for_functions_of_compiled_autograd() -> None:
     module = "torch._dynamo.compiled_autograd.ops"
     reason = _FUNCTION.format(f"{module}.validate_outputs", module, "validate_outputs")

@@ -204,10 +204,10 @@ _SEVERAL_SIZES: Final = (
     "An input's size changed. Pad it to one size, or compile with dynamic=True or "
     "torch._dynamo.mark_dynamic(tensor, dim): one entry then serves many sizes."
 )
-_IF_OF_SIZES: Final = "That is so if what changed in the graph's code are numbers that follow from the size."
+_IF_OF_SIZES: Final = "This holds only if the numbers that changed in the graph's code follow from the size."
 _SIZE_AND_CODE: Final = (
-    "An input's size changed, and the graph's code in more than numbers: if a branch or a loop over the size makes it another, pad the "
-    "input to one size; else the code itself was changed."
+    "An input's size changed, and the graph's code in more than its numbers. If a branch or a loop depends on the size, pad the input to "
+    "one size; otherwise the code itself was edited."
 )
 _OF_THE_MODEL: Final = {
     "shape": "A parameter or buffer has another size: the model is another one, which needs code of its own.",
