@@ -34,6 +34,7 @@ _LANGUAGES: Final = {
 _MOST_BYTES_OF_CODE: Final = 16 << 20
 
 _MOST_BYTES_HASHED: Final = 256 << 20
+_AT_A_TIME: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +96,13 @@ def content_hash(path: str) -> str | None:
     """sha256 of a file; None if it is missing, no regular file, not readable, or bigger than 256 MB."""
     try:
         with opened(path) as (file, found):
-            is_small = found.st_size <= _MOST_BYTES_HASHED
-            return hashlib.file_digest(file, "sha256").hexdigest() if is_small else None
+            if found.st_size > _MOST_BYTES_HASHED:
+                return None
+            # Not more than that of a file that grows meanwhile.
+            made, left = hashlib.sha256(), _MOST_BYTES_HASHED
+            while left > 0 and (part := file.read(min(_AT_A_TIME, left))):
+                made.update(part)
+                left -= len(part)
     except OSError:
         return None
+    return made.hexdigest()
