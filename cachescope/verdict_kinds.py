@@ -331,7 +331,8 @@ KINDS: Final[dict[tuple[str, str], Kind]] = {
     ),
     ("entry_unavailable", "compiled autograd"): replace(
         _COMPILED_AGAIN,
-        advice="With compiled autograd, AOTAutograd stores no entry of a training graph: only the FX cache serves its graphs.",
+        advice="AOTAutograd stores no entry of a training graph whose backward pass compiled autograd compiles: only the FX "
+        "cache serves its graphs.",
         cost="not cached",
     ),
     ("entry_unavailable", "partly stored"): replace(_UNAVAILABLE, by="an entry that was stored in part"),
