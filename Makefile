@@ -17,9 +17,11 @@ UNIT := $(BIN)/python -m pytest -p no:nbval -p no:xdist -p no:logging --capture 
 .PHONY: demo lab test sweep unit unit-one unit-other lint release bench models fuzz mutants notebooks readme accuracy docs site lowest clean
 
 # The extra that a target needs is installed once; touching pyproject.toml installs it again.
+# pip compiles no editable install: where Python writes no bytecode, each start would compile it all.
 $(VENV)/.installed-%: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".$(if $(filter core,$*),,[$*])"
+	$(BIN)/python -m compileall -q cachescope
 	touch $@
 
 demo: $(VENV)/.installed-core  ## explain the shipped recordings in the terminal

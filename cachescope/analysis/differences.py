@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from os.path import commonprefix
-from typing import Final
+from typing import Final, NamedTuple
 
 from cachescope.analysis.aot_config import (
     aot_config_parts,
@@ -39,8 +38,7 @@ _FORWARD: Final = "def forward(self, "
 _PARAMETER: Final = ": torch.nn.parameter.Parameter"
 
 
-@dataclass(frozen=True, slots=True)
-class FieldChange:
+class FieldChange(NamedTuple):
     """One changed field of a key.
 
     Attributes
@@ -143,7 +141,7 @@ def _with_what_inputs_are(
             if hash_of(before, other) == hash_of(after, change.field):
                 summary, parts = f"{name}, which was {other}", (("place", other, change.field),)
         is_static = change.kind == "tensor" and number in static
-        return replace(change, summary=summary, parts=parts, is_static=is_static)
+        return change._replace(summary=summary, parts=parts, is_static=is_static)
 
     return [told(change) if change.field in inputs else change for change in changes]
 
@@ -187,7 +185,7 @@ def _with_process_values(change: FieldChange, old: Detail, new: Detail, sides: S
         if found.kinds != ("address",):
             return change
         kind, told = "value", _contrast(old.value_text, new.value_text)
-    return replace(change, kind=kind, summary=f"{found.words}: {told}", process_values=found)
+    return change._replace(kind=kind, summary=f"{found.words}: {told}", process_values=found)
 
 
 def _in_code(change: FieldChange, sides: Sides) -> DiffersBy | None:

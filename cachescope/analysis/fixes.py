@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from cachescope.analysis.differences import is_reordered
 from cachescope.catalogue.facts import field_facts, option_name
@@ -22,8 +21,7 @@ CALL: Final = "call"
 Kind = Literal["variable", "attribute", "option", "call"]
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(NamedTuple):
     """One setting.
 
     Attributes

@@ -11,9 +11,8 @@ import math
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from cachescope.analysis.compiles.ranges import ANY, Bounds, bounds_of, guarded_bounds
 from cachescope.errors import CachescopeError
@@ -203,8 +202,7 @@ _SYMBOL: Final = re.compile(r"s\d+")
 _OTHER_KIND: Final = re.compile(r"(?:zf|u|zuf)\d+")
 
 
-@dataclass(frozen=True, slots=True)
-class FailedGuards:
+class FailedGuards(NamedTuple):
     """What the guards of stored entries failed for."""
 
     # The sizes and numbers that they failed for, each with its value in the lookup.

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from cachescope.frames.recorded_rows import RunRow
 
@@ -76,8 +75,7 @@ Sides = tuple[RunRow | None, RunRow | None]
 """The processes of the stored and of the new value, so far as they are known."""
 
 
-@dataclass(frozen=True, slots=True)
-class Differing:
+class Differing(NamedTuple):
     """Two texts in the same place of two printed values."""
 
     name: str  # the name in front of them, in lower case; empty if there is none
@@ -97,8 +95,7 @@ class Differing:
         return all(pattern.fullmatch(text) is not None for text in self.texts)
 
 
-@dataclass(frozen=True, slots=True)
-class RecognizedKind:
+class RecognizedKind(NamedTuple):
     """A kind, and whether it is certain; else it is what the texts look like."""
 
     kind: Kind
@@ -234,8 +231,7 @@ _OF_MATRICES: Final = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class DiffersBy:
+class DiffersBy(NamedTuple):
     """The values of a process by which two printed values differ."""
 
     kinds: tuple[Kind, ...]
@@ -346,7 +342,7 @@ def _of_piece(piece: Differing) -> RecognizedKind | None:
     words = piece.name.split("_")
     if not _OF_MATRICES.fullmatch(piece.name):
         for first in range(len(words)):
-            if (found := _kind_of(replace(piece, name="_".join(words[first:])))) is not None:
+            if (found := _kind_of(piece._replace(name="_".join(words[first:])))) is not None:
                 return found
     return _equal_to_ranks(piece) if piece.name else None
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from cachescope.analysis.differences import FieldChange
 from cachescope.analysis.fixes import OPTION, VARIABLE, ways_to_set
@@ -46,8 +45,7 @@ _FOLLOWERS_NAMED: Final = 3
 _LONGEST_NAME: Final = 80
 
 
-@dataclass(frozen=True, slots=True)
-class Card:
+class Card(NamedTuple):
     """One cause where it struck."""
 
     row: CauseRow  # counted there
@@ -107,8 +105,7 @@ class Card:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Cards:
+class Cards(NamedTuple):
     """The causes but for first lookups, in which there is nothing to explain: those that were avoidable first, then the costliest."""
 
     cards: tuple[Card, ...]  # the first of them, each under a title of its own
@@ -248,7 +245,7 @@ def _apart(cards: Sequence[Card]) -> Iterator[Card]:
             for card in cards
             if count[titles[card.row.cause]] > 1
         }
-    return (replace(card, title=titles[card.row.cause]) for card in cards)
+    return (card._replace(title=titles[card.row.cause]) for card in cards)
 
 
 def _title(cause: CauseRow) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Final, Self
 
 from cachescope.analysis.phases.frame import Readings, readings_of_runs, self_times
@@ -186,7 +186,7 @@ def _alike(runs: Sequence[RunTime], facts: Facts) -> Iterator[RunTime]:
 
 
 def _sum(readings: Sequence[Readings]) -> Readings:
-    columns = zip(*map(astuple, readings), strict=True)
+    columns = zip(*readings, strict=True)
     return Readings(*map(known_sum, columns))  # type: ignore[arg-type]
 
 

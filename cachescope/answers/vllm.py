@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from cachescope.answers.recording import Recording
 from cachescope.frames.vllm import StartRow
 
 
-@dataclass(frozen=True, slots=True)
-class Started:
+class Started(NamedTuple):
     """A part of a model that vLLM's log says to have been compiled or loaded."""
 
     row: StartRow

@@ -8,9 +8,16 @@ PATHs are TORCH_TRACE files, TORCH_LOGS text, cache directories, vLLM's torch_co
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
 from cachescope.cli.arguments import add_baseline_argument, add_source_arguments, how_many
 from cachescope.cli.output import write_answer
+
+if TYPE_CHECKING:
+    from cachescope.answers.explanation import Explanation
+    from cachescope.json_types import JsonObject
+    from cachescope.report.layout import Line
+    from cachescope.scope.scope import Scope
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,19 +31,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from cachescope.cli.sources import read_given
-    from cachescope.report.as_json import explain_object, explanation_object
-    from cachescope.report.explanation import explanation_lines
-    from cachescope.report.why_missed import answer_lines
 
     scope = read_given(args, args.paths, args.baseline)
     which = args.key if args.key is not None else args.lookup
-    if which is None:
-        return write_answer(
-            args, lambda: explain_object(scope), lambda: answer_lines(scope, most=args.causes)
-        )
-    explained = scope.explain(which)
+    explained = None if which is None else scope.explain(which)
     return write_answer(
-        args,
-        lambda: {**explain_object(scope), "explanation": explanation_object(explained)},
-        lambda: explanation_lines(explained),
+        args, lambda: _as_json(scope, explained), lambda: _lines(scope, explained, args.causes)
     )
+
+
+def _as_json(scope: Scope, explained: Explanation | None) -> JsonObject:
+    from cachescope.report.as_json import explain_object, explanation_object
+
+    told = explain_object(scope)
+    return told if explained is None else told | {"explanation": explanation_object(explained)}
+
+
+def _lines(scope: Scope, explained: Explanation | None, causes: int) -> list[Line]:
+    if explained is not None:
+        from cachescope.report.explanation import explanation_lines
+
+        return explanation_lines(explained)
+    from cachescope.report.why_missed import answer_lines
+
+    return answer_lines(scope, most=causes)

@@ -67,9 +67,7 @@ def write_lines(lines: Sequence[Line], redaction: Redaction | None = None) -> No
     from cachescope.report.layout import laid_out
 
     if redaction is not None:
-        from dataclasses import replace
-
-        lines = [replace(line, text=redaction(line.text), right=redaction(line.right)) for line in lines]
+        lines = [line._replace(text=redaction(line.text), right=redaction(line.right)) for line in lines]
     width = shutil.get_terminal_size((100, 24)).columns if sys.stdout.isatty() else 100
     rows = list(laid_out(lines, min(width, 120)))
     if not _is_coloured():

@@ -10,8 +10,7 @@ import hashlib
 import itertools
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from cachescope.errors import CachescopeError
 from cachescope.keys.detail_hash import plain_pickle
@@ -22,8 +21,7 @@ _NUMBERS: Final = (bool, int, float, complex)
 Number = bool | int | float | complex
 
 
-@dataclass(frozen=True, slots=True)
-class CachingNames:
+class CachingNames(NamedTuple):
     """The names that one call can have."""
 
     name: str  # the name for exactly these objects

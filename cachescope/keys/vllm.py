@@ -8,8 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from cachescope.json_types import JsonObject
 
@@ -20,8 +19,7 @@ RANK_FOLDER: Final = re.compile(r"rank_(\d{1,9})(?:_(\d{1,9})(?:_dev\d{1,3})?)?"
 """The name of the folder of one rank in it: ``rank_0`` in 0.7, ``rank_0_0`` since, ``rank_0_0_dev0`` in forks."""
 
 
-@dataclass(frozen=True, slots=True)
-class PlaceInTree:
+class PlaceInTree(NamedTuple):
     """Where a file of vLLM is: the name of its folder, its ranks and the part of the model; None where the path does not show it."""
 
     folder: str | None

@@ -13,7 +13,7 @@ import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from cachescope.catalogue.facts import document, plain
 from cachescope.readers.cache_file import DamagedContent, load_object
@@ -29,8 +29,7 @@ _IN_MEMORY: Final = frozenset({"tmpfs", "ramfs"})
 _EMPTY_DIR: Final = "/volumes/kubernetes.io~empty-dir/"
 
 
-@dataclass(frozen=True, slots=True)
-class KnownCache:
+class KnownCache(NamedTuple):
     """A cache that some release writes."""
 
     name: str
@@ -47,8 +46,7 @@ class KnownCache:
         return self.places[0].split("/")[0].removeprefix("$")
 
 
-@dataclass(frozen=True, slots=True)
-class Mount:
+class Mount(NamedTuple):
     """The file system that a folder is on."""
 
     point: str

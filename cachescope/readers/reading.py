@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from cachescope.details import HashDetails
 from cachescope.errors import RecordError, SourceError
@@ -80,8 +80,7 @@ WHOLE_SOURCE: Final = "the whole source"
 """The `where` of a problem that is a `SourceError`, of any kind."""
 
 
-@dataclass(frozen=True, slots=True)
-class ListedEntry:
+class ListedEntry(NamedTuple):
     """An entry that a lock lists, which is not there to be read: of its guards nothing is known."""
 
     cache: str

@@ -8,9 +8,9 @@ something out says so.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Final, Literal, NamedTuple, TypeVar
 
 from cachescope.json_types import JsonObject
 from cachescope.report.layout import Line
@@ -29,8 +29,7 @@ _DIFF_LINES: Final = 120
 _DIFF_LINE: Final = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Sorted:
+class Sorted(NamedTuple):
     """A cell that shows a text, and is sorted and copied by a number: a share, or one with a unit."""
 
     text: str
@@ -95,16 +94,14 @@ def written(ns: int | None) -> Sorted | None:
     return Sorted(file_time(ns), ns, "UTC") if ns else None
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
+class Head(NamedTuple):
     """The head of a column of a table."""
 
     title: str
     kind: Kind = "text"
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(NamedTuple):
     """A table; a page sorts and searches it."""
 
     name: str  # the items it lists; its caption
@@ -113,15 +110,13 @@ class Table:
     note: str = ""  # on what was cut; empty if nothing was
 
 
-@dataclass(frozen=True, slots=True)
-class Numbers:
+class Numbers(NamedTuple):
     """Large numbers side by side: label, number, and what it consists of."""
 
     cells: tuple[tuple[str, str, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Diff:
+class Diff(NamedTuple):
     """The lines of a unified diff."""
 
     name: str
@@ -129,8 +124,7 @@ class Diff:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Drawing:
+class Drawing(NamedTuple):
     """A figure that is drawn when the page is written: its data can be redacted before."""
 
     name: str  # what it shows, as its caption and for those who do not see it
@@ -138,8 +132,7 @@ class Drawing:
     rows: tuple[Sequence[Any], ...]  # its arguments
 
 
-@dataclass(frozen=True, slots=True)
-class CardText:
+class CardText(NamedTuple):
     """A cause in words."""
 
     cause: int
@@ -153,8 +146,7 @@ class CardText:
     evidence: tuple[Block, ...] | None = None  # what is folded behind it; None where the pane Why has that
 
 
-@dataclass(frozen=True, slots=True)
-class WorkItems:
+class WorkItems(NamedTuple):
     """Cards, the costliest on top."""
 
     name: str
@@ -162,8 +154,7 @@ class WorkItems:
     start: int = 1  # the number of the first
 
 
-@dataclass(frozen=True, slots=True)
-class Toggle:
+class Toggle(NamedTuple):
     """A field, or a context form with its fields, that can be left out of the keys."""
 
     name: str  # what it is left out by; empty for the fields that no form has
@@ -181,17 +172,19 @@ class Toggle:
     is_form: bool = False
     fields: tuple[Toggle, ...] = ()
 
+    def as_json(self) -> JsonObject:
+        """What the page's script is told of it."""
+        return self._asdict() | {"fields": [one.as_json() for one in self.fields]}
 
-@dataclass(frozen=True, slots=True)
-class Replayable:
+
+class Replayable(NamedTuple):
     """The lookups as codes, which the page replays without what is unticked."""
 
     groups: tuple[Toggle, ...]  # the forms with their fields
     codes: JsonObject  # numbers without any text: nothing in them needs to be redacted
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(NamedTuple):
     """A part of a section under a heading of its own."""
 
     anchor: str
@@ -199,8 +192,7 @@ class Group:
     blocks: tuple[Block, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Fold:
+class Fold(NamedTuple):
     """Blocks that open on demand."""
 
     title: str
@@ -210,8 +202,7 @@ class Fold:
 Block = Line | Numbers | Diff | Table | Drawing | WorkItems | Replayable | Group | Fold
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(NamedTuple):
     """One question: its heading, a sentence that explains the content, and the answer."""
 
     anchor: str
@@ -220,8 +211,7 @@ class Section:
     blocks: tuple[Block, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(NamedTuple):
     """The whole report: the first section is the answer, and the others open on demand."""
 
     title: str
@@ -303,15 +293,16 @@ def hidden(page: T, redaction: Hiding) -> T:
     """The same blocks, or page, with stand-ins; equal texts get equal ones, in figures and tables alike."""
     if isinstance(page, str):
         return redaction(page, "")  # type: ignore[no-any-return]
-    if isinstance(page, tuple | list):
-        return type(page)(hidden(item, redaction) for item in page)
     if isinstance(page, Drawing):
         rows = tuple([_HiddenRow(row, redaction) for row in one] for one in page.rows)
-        return replace(page, name=redaction(page.name, ""), rows=rows)
-    if is_dataclass(page) and not isinstance(page, type):
-        values = {field.name: getattr(page, field.name) for field in fields(page)}
-        made = {name: value if name in _OURS else hidden(value, redaction) for name, value in values.items()}
-        return type(page)(**made)
+        return page._replace(name=redaction(page.name, ""), rows=rows)
+    if isinstance(page, tuple) and hasattr(page, "_asdict"):
+        values = page._asdict().items()
+        return type(page)(
+            **{name: value if name in _OURS else hidden(value, redaction) for name, value in values}
+        )
+    if isinstance(page, tuple | list):
+        return type(page)(hidden(item, redaction) for item in page)
     return page
 
 

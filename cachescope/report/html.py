@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from hashlib import sha256
 from html import escape
 from itertools import groupby
@@ -113,7 +112,7 @@ def _shortened(line: Line) -> Line:
         return line
     # Two spaces separate a number from its title.
     text = "\u2002".join(shortened(part, _SENTENCE) for part in line.text.split("  "))
-    return replace(line, text=text, right=shortened(line.right, _CELL))
+    return line._replace(text=text, right=shortened(line.right, _CELL))
 
 
 def _fold(title: str, inner: str, anchor: str = "") -> str:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from cachescope.wording import and_more, harmless_cut, harmless_line, without_commands
 
@@ -21,8 +20,7 @@ _CONTEXT: Final = 12
 _SHOWN_OF_A_DIFFERENCE: Final = 30
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(NamedTuple):
     """One line before it is wrapped.
 
     A `label` stands before the text, in `hang` columns. `right` is set at the right edge, `rows` is the most that wrapping may make of it (0: any number), `hang` is
@@ -85,7 +83,7 @@ def laid_out(lines: Iterable[Line], width: int) -> Iterator[tuple[str, str]]:
     for line in lines:
         text = f"{line.label:<{line.hang}}{line.text}" if line.label else line.text
         for row in _rows(
-            replace(line, text=harmless_cut(text), right=harmless_cut(line.right, width)), width
+            line._replace(text=harmless_cut(text), right=harmless_cut(line.right, width)), width
         ):
             yield without_commands(row.rstrip().replace("\n", "\\n")), line.style
 

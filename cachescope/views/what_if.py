@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from operator import itemgetter
 from typing import Any, Final
 
@@ -52,7 +51,7 @@ class Tree(Control):
     empty = traitlets.Unicode("No hash details were recorded, so no field is known.").tag(sync=True)
 
     def __init__(self, groups: list[Toggle]) -> None:
-        super().__init__(groups=list(map(asdict, groups)))
+        super().__init__(groups=[group.as_json() for group in groups])
 
     def __repr__(self) -> str:
         return f"Tree({len(self.off)} off)"

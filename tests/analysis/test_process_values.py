@@ -242,7 +242,7 @@ def test_advice_speaks_of_each_kind_that_was_found() -> None:
     texts = "{'rank': 3, 'port': 29500}", "{'rank': 1, 'port': 29501}"
     plain = field_change("metadata", *texts)
     assert list(process_advice(plain)) == []
-    rank, port = process_advice(replace(plain, process_values=differs_by("metadata", *texts)))
+    rank, port = process_advice(plain._replace(process_values=differs_by("metadata", *texts)))
     assert rank.startswith("metadata apparently holds the rank of the process: keep it out of the key")
     assert port.startswith("metadata apparently holds a port: ")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from cachescope.keys.printed_values import parsed_expression
@@ -55,8 +54,7 @@ class Bounds(NamedTuple):
 ANY: Final = Bounds(None, None)
 
 
-@dataclass(frozen=True, slots=True)
-class _Linear:
+class _Linear(NamedTuple):
     """``factor * symbol + number``; a plain number if there is no symbol."""
 
     factor: int

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from cachescope.analysis.directory.equal_code import SourceOf
 from cachescope.frames.directory_rows import EntryRow
@@ -36,8 +35,7 @@ _INTRINSIC: Final = re.compile(r"\b_mm(256|512)_")
 _TILES: Final = re.compile(r"\b_?(?:amx|tile)_")
 
 
-@dataclass(frozen=True, slots=True)
-class VectorCode:
+class VectorCode(NamedTuple):
     """One vectorized kernel."""
 
     widths: frozenset[int]  # how wide its vectors may be, in bits; a single width if that is certain
@@ -134,8 +132,7 @@ def _by_halves(loads: Sequence[tuple[int, int]]) -> frozenset[int]:
     return frozenset({widest, 2 * widest}) & _WIDTHS
 
 
-@dataclass(frozen=True, slots=True)
-class Safety:
+class Safety(NamedTuple):
     """Whether an entry would be wrong in a process although it is found; None if that is unknown.
 
     `reason` explains the answer, or why it is unknown.

@@ -9,9 +9,8 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from cachescope.frames.context_rows import ContextRow
 from cachescope.frames.sharing_rows import GroupRow, IsolationKeyRow
@@ -28,8 +27,7 @@ FORMS: Final = (*RUNTIME_FORMS, *COMPILE_FORMS)
 Token = str | None
 
 
-@dataclass(frozen=True, slots=True)
-class KnownContext:
+class KnownContext(NamedTuple):
     """One context, as far as it is known."""
 
     number: int  # its number

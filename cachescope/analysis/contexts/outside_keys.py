@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from cachescope.frames.context_rows import ContextRow
@@ -27,8 +26,7 @@ _KEYS_OF_TRITON: Final = "triton_version_hash"
 _CUT: Final = 60
 
 
-@dataclass(frozen=True, slots=True)
-class OutsideKeys:
+class OutsideKeys(NamedTuple):
     """One such fact of a process."""
 
     name: str  # its name in ``settings`` of a snapshot
@@ -67,8 +65,7 @@ def vector_width(settings: Mapping[str, str], platform: str) -> int | None:
     return _VECTOR_WIDTHS.get(capability)
 
 
-@dataclass(frozen=True, slots=True)
-class Doubt:
+class Doubt(NamedTuple):
     """Evidence that a key stands for more than one thing; `entries` are those that differ."""
 
     kind: str

@@ -10,8 +10,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from cachescope.analysis.contexts.cpu_safety import NOT_CHECKED, CpuSafety, Safety, worst
 from cachescope.analysis.contexts.outside_keys import OF_EVERY_LATER_KEY, OUTSIDE_KEYS
@@ -76,8 +75,7 @@ def _row(entry: EntryRow, found: _Prediction) -> PredictionRow:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Prediction:
+class _Prediction(NamedTuple):
     will_hit: str
     reason: str
     fields: tuple[str, ...] = ()
@@ -103,7 +101,7 @@ class _Comparison:
     def graph(self, row: EntryRow) -> _Prediction:
         """Whether an FX entry would be found."""
         found = self._refused(row) or _unless_altered(row, self._by_fields(row))
-        return found if found.will_hit == "no" else replace(found, safety=self._safety.of_graph(row))
+        return found if found.will_hit == "no" else found._replace(safety=self._safety.of_graph(row))
 
     def _refused(self, row: EntryRow) -> _Prediction | None:
         """The prediction for an entry whose key fields need not be compared."""
@@ -151,7 +149,7 @@ class _Comparison:
         if found.will_hit == "no":
             return found
         loaded = [self._safety.of_graph(row)] if is_bundled else [one.safety for one in candidates]
-        return replace(found, safety=worst(loaded))
+        return found._replace(safety=worst(loaded))
 
     def _other_form(self, is_bundled: bool) -> _Prediction | None:
         if self._process.keeps_graphs_inside in (None, is_bundled):

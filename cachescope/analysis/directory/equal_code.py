@@ -11,9 +11,8 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.linked_rows import LinkRow
@@ -48,8 +47,7 @@ _OF_THE_PROCESS: Final = re.compile(
 _CUT: Final = 60
 
 
-@dataclass(frozen=True, slots=True)
-class Compared:
+class Compared(NamedTuple):
     """Whether the binaries are the same (None if unknown), and what was compared."""
 
     same: bool | None

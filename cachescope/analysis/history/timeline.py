@@ -8,10 +8,9 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
-from typing import Final
+from typing import Final, NamedTuple
 
 from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.grouping import by_key
@@ -28,8 +27,7 @@ CANNOT_WRITE: Final = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class NotStored:
+class NotStored(NamedTuple):
     """Why nothing was stored after a miss."""
 
     # ``failed compile``, ``interrupted``, ``process ended``, ``not saved``, ``never stored``, ``compiled autograd`` or ``not known``

@@ -305,8 +305,7 @@ def _rows(run: int, spent: Mapping[Place, Spent]) -> Iterator[PhaseRow]:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Readings:
+class Readings(NamedTuple):
     """The time of one process in three ways."""
 
     total_ns: int  # the time that its outermost events cover

@@ -6,12 +6,10 @@ From the calls of `dynamo_timed` and `log_event_start` in torch's source; if a c
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Phase:
+class Phase(NamedTuple):
     """A part of a compile."""
 
     name: str  # what it is called

@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, repeat
+from typing import NamedTuple
 
 from cachescope.analysis.contexts.cpu_safety import vector_code
 from cachescope.analysis.contexts.outside_keys import CPU_CAPABILITY, vector_width
@@ -121,8 +122,7 @@ def _predicted(one: PredictedLookup) -> LookupRow:
     return replace(predicted, detail_set=None, details="not_recorded", direction=None, is_backward=None)
 
 
-@dataclass(frozen=True, slots=True)
-class PredictedLookup:
+class PredictedLookup(NamedTuple):
     """One lookup that a real run would make."""
 
     row: LookupRow  # the lookup of the pre-flight that it is, or that it is most like
@@ -250,7 +250,7 @@ class PredictedRun:
         if row.cache != AOTAUTOGRAD:
             return note
         noted = (self._notes.get(graph.lookup) for graph in self._graphs[row.lookup])
-        return replace(next((one for one in noted if one is not None), note), is_local=True)
+        return next((one for one in noted if one is not None), note)._replace(is_local=True)
 
     def _under(self, key: Key, root: str | None, note: LookupNote) -> Iterator[Candidate]:
         """What torch would go through under a key, in its order."""
@@ -263,7 +263,7 @@ class PredictedRun:
         yield from beside
         for one in self._remotely_under(key):
             if not note.is_remote:
-                yield replace(one, is_there="no", why_not="the program asks no remote cache for it")
+                yield one._replace(is_there="no", why_not="the program asks no remote cache for it")
             elif any(other.guards != one.guards for other in beside):
                 yield one.perhaps_replaced("another process of the command")
             else:
@@ -280,8 +280,7 @@ class PredictedRun:
         if not others:
             return one
         bits = " or ".join(map(str, sorted(others[0].widths)))
-        return replace(
-            one,
+        return one._replace(
             is_there="maybe",
             why_not=f"its code was made for another CPU, in vectors of {bits} bits, and the process ({capability}) has "
             f"{f'{width} bits' if width else 'none'}: it may not compile, or compute wrong numbers",
@@ -311,7 +310,7 @@ class PredictedRun:
         if note.is_remote:
             before = [] if is_there == "yes" else self._remotely_under(key)
             self._remote[key] = [
-                replace(candidate, is_remote=True),
+                candidate._replace(is_remote=True),
                 *(one.perhaps_replaced("the run") for one in before),
             ]
 
@@ -339,13 +338,13 @@ def stored_beside(stored: Iterable[StoredBeside], run: RunRow, note: LookupNote)
         is_shared = note.is_local and of_other.is_local and of_other.cache_dir == note.cache_dir
         if not is_shared and not (note.is_remote and of_other.is_remote):
             continue  # neither finds what the other one stores
-        candidate = replace(candidate, what=f"what run {other.run} of the same command would store")
+        candidate = candidate._replace(what=f"what run {other.run} of the same command would store")
         if other.pid not in note.ended_before:
             why_not = "they run at the same time, and which is first is not known"
-            candidate = replace(candidate, is_there="maybe", why_not=why_not)
+            candidate = candidate._replace(is_there="maybe", why_not=why_not)
         elif of_other.cpu != note.cpu:
             why_not = f"its code is made for another CPU: {of_other.cpu}, not {note.cpu}"
-            candidate = replace(candidate, is_there="maybe", why_not=why_not)
+            candidate = candidate._replace(is_there="maybe", why_not=why_not)
         yield candidate
 
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from cachescope.analysis.guards import GuardError, holds
 from cachescope.analysis.history.history import History, is_miss
@@ -31,8 +30,7 @@ Sure = Literal["yes", "no", "maybe"]
 _WAYS: Final = {AOTAUTOGRAD: "the AOTAutograd entry", FXGRAPH: "the FX entry"}
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(NamedTuple):
     """Something that lies under a key, or will when the lookup is made."""
 
     what: str  # what it is, in a few words
@@ -60,7 +58,7 @@ class Candidate:
 
     def perhaps_replaced(self, by: str) -> Candidate:
         """The same in a remote cache that somebody may have stored another one into."""
-        return replace(self, is_there="maybe", why_not=f"{by} may have replaced it by one with other guards")
+        return self._replace(is_there="maybe", why_not=f"{by} may have replaced it by one with other guards")
 
 
 Key = tuple[str, str]
@@ -177,8 +175,7 @@ Under = Callable[[str, str], Iterable[Candidate]]
 """The candidates under a key of a cache."""
 
 
-@dataclass(frozen=True, slots=True)
-class PredictedOutcome:
+class PredictedOutcome(NamedTuple):
     """How a lookup would end, and what that rests on."""
 
     outcome: Outcome
@@ -252,7 +249,7 @@ def _with_graphs(hit: PredictedOutcome, candidate: Candidate, under: Under) -> P
         gone = "cannot be loaded" if fitting else "is not there"
         why = f"{candidate.what} fits, but the FX entry {key[:8]}… that it points to {gone}"
         return PredictedOutcome("full_miss", why, GRAPH_GONE, candidate, hit.guards, (*graphs, (key, False)))
-    return replace(hit, graphs=tuple(graphs))
+    return hit._replace(graphs=tuple(graphs))
 
 
 def _hit(candidate: Candidate, note: LookupNote) -> PredictedOutcome:

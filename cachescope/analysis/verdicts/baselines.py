@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
-from typing import Final
+from typing import Final, NamedTuple
 
 from cachescope.analysis.history.entry_times import StoredCandidates
 from cachescope.analysis.history.history import History
@@ -41,8 +41,7 @@ _Kind = tuple[str, str | None]
 """A cache and a direction."""
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(NamedTuple):
     """What the user asked to compare with: ``auto``, ``nearest``, a run, or a key."""
 
     mode: str = "auto"

@@ -9,8 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from cachescope.analysis.differences import FieldChange
 from cachescope.analysis.history.history import History
@@ -126,8 +125,7 @@ def _summary(root: Why, is_of_vllm: bool) -> str:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class AdviceFacts:
+class AdviceFacts(NamedTuple):
     """The facts that advice depends on."""
 
     verdict: Verdict  # of the root miss

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache, cached_property
 from os.path import basename
-from typing import Final
+from typing import Final, NamedTuple
 
 from cachescope.analysis.history.history import History
 from cachescope.frames.recorded_rows import LookupRow
@@ -79,8 +78,7 @@ def is_recompiled(other: LookupRow, row: LookupRow) -> bool:
     return _frame_of(other) == _frame_of(row) is not None and _compile_of(other) < _compile_of(row)
 
 
-@dataclass(frozen=True, slots=True)
-class Recompile:
+class Recompile(NamedTuple):
     """Why a lookup missed whose function was compiled again in its process."""
 
     kind: str

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from cachescope.analysis.differences import FieldChange, field_changes
 from cachescope.analysis.verdicts.misses import Candidate, Miss
@@ -21,8 +20,7 @@ _Graph = tuple[str, str | None, str | None]
 _Sides = TypeVar("_Sides")
 
 
-@dataclass(frozen=True, slots=True)
-class ChangedSince:
+class ChangedSince(NamedTuple):
     """What changed for some first lookups of one cause."""
 
     fields: tuple[str, ...]

@@ -9,9 +9,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from operator import ne
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from cachescope.analysis.differences import FieldChange, field_change
 from cachescope.analysis.process_values import DiffersBy, differs_by
@@ -41,8 +40,7 @@ NAME_TEXTS: Final[Mapping[NameIs, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Named:
+class Named(NamedTuple):
     """One folder whose name follows from its factors."""
 
     name: str
@@ -115,8 +113,7 @@ _NOT_COUNTED: Final = "not counted"
 _LONGEST: Final = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Beside:
+class Beside(NamedTuple):
     """A folder, and the nearest that was there before."""
 
     folder: Named
@@ -142,7 +139,7 @@ def nearest(folders: Sequence[Named]) -> list[Beside]:
         ]
         folder, before = folders[number], folders[min(reversed(range(number)), key=distances.__getitem__)]
         is_known = None not in (folder.written, before.written) and folder.written != before.written
-        found.append(replace(between(before, folder), is_order_known=is_known))
+        found.append(between(before, folder)._replace(is_order_known=is_known))
     return found
 
 
@@ -202,7 +199,7 @@ def _field_change(factor: str, before: str | None, after: str | None) -> FieldCh
     kinds = process_kinds(factor, before, after)
     if kinds is None:
         return change
-    return replace(change, summary=f"{kinds.words}: {change.summary}", process_values=kinds)
+    return change._replace(summary=f"{kinds.words}: {change.summary}", process_values=kinds)
 
 
 def all_changes(folders: Sequence[Named]) -> list[VllmChange]:

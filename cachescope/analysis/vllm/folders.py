@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from operator import ne
-from typing import Final
+from typing import Final, NamedTuple
 
 from cachescope.analysis.process_values import Kind
 from cachescope.analysis.vllm.factors import (
@@ -211,8 +210,7 @@ OF_A_RANK: Final[frozenset[Kind]] = frozenset({"rank", "port", "bundle index", "
 _MOST_APART: Final = 1_000
 
 
-@dataclass(frozen=True, slots=True)
-class _Side:
+class _Side(NamedTuple):
     folder: Named
     ranks: _Ranks
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
 from cachescope.analysis.vllm.factors import (
@@ -51,8 +50,7 @@ def part_of(start: StartRow) -> Part:
     return Part(place.rank, place.dp_rank, place.prefix)
 
 
-@dataclass(frozen=True, slots=True)
-class StoredPart:
+class StoredPart(NamedTuple):
     """A part in a folder that was read."""
 
     file: EntryRow  # its factors

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from cachescope.frames.directory_rows import EntryRow, TimingRow
 from cachescope.keys.hashing import system_hash
@@ -22,8 +21,7 @@ from cachescope.rows import like
 _TRITON_KEY: Final = re.compile(r"([^-]*?)[0-9a-f]{64}(?:-|$)")
 
 
-@dataclass(frozen=True, slots=True)
-class _System:
+class _System(NamedTuple):
     device_name: str | None
     triton_version: str | None
     runtime: str | None

@@ -15,7 +15,6 @@ import os
 import zlib
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from cachescope.errors import SourceError
@@ -239,8 +238,7 @@ def sized_text(data: bytes, at: int) -> tuple[str, int]:
 _FILES: Final = {"autotune": BEST_CONFIG, "pgo": PGO, "precompile": PRECOMPILE}
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
+class Held(NamedTuple):
     """What a mega-cache holds."""
 
     entries: list[EntryRow]  # the FX and AOTAutograd entries that torch loads from it

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.keys.paths import is_in_remote_cache
@@ -37,8 +36,7 @@ _MOST_BYTES_HASHED: Final = 256 << 20
 _AT_A_TIME: Final = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class SourceCode:
+class SourceCode(NamedTuple):
     """A source, or the reason why there is none."""
 
     text: str | None

@@ -11,8 +11,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from cachescope.catalogue.facts import config_names
 from cachescope.details import HashDetails
@@ -54,8 +53,7 @@ _PARAMETERS: Final = re.compile(r"^def forward\((?P<inside>.*)\)(?: *->.*)?:", r
 _NESTED: Final = re.compile(r"\[[^\[\]]*\]|\([^()]*\)|\"[^\"]*\"|'[^']*'")
 
 
-@dataclass(frozen=True, slots=True)
-class _Layout:
+class _Layout(NamedTuple):
     """What the fields of a set and their order say; elements of lists are apart from the other fields."""
 
     fields: frozenset[int]

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Any, Final, Protocol
+from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.readers.json_record import load_json
@@ -62,8 +61,7 @@ class LogReader(Protocol):
         """What `resume` takes; None if reading cannot continue."""
 
 
-@dataclass(frozen=True, slots=True)
-class LogKind:
+class LogKind(NamedTuple):
     """How logs of one kind are read: what finds the events, and what makes processes of them."""
 
     name: str

@@ -11,10 +11,9 @@ compose writes ``web-1  | ``, kubectl ``[pod/a/b] ``, srun ``0: ``, mpirun ``[1,
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 # The trace id has to be numeric: else the hash at the start of a detail line would match.
 PREFIX: Final = re.compile(
@@ -130,8 +129,7 @@ def _midnight_us(days: int, year: int) -> int:
     return int(datetime(year, month + 1, min(day, 31), tzinfo=UTC).timestamp()) * 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class LogClock:
+class LogClock(NamedTuple):
     """Turns the clock of a prefix into nanoseconds since the epoch, once the offset is known."""
 
     year: int

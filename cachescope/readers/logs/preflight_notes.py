@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from dataclasses import dataclass
-from typing import Final, Self
+from typing import Final, NamedTuple, Self
 
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.json_types import JsonObject
@@ -27,8 +26,7 @@ WHY_OPEN: Final = {
 _About = tuple[str | None, str | None]
 
 
-@dataclass(frozen=True, slots=True)
-class LookupNote:
+class LookupNote(NamedTuple):
     """What is noted of one lookup."""
 
     # The sizes in guards, in their order; None for one that is not a number.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from cachescope.errors import SourceError
 from cachescope.frames.recorded_rows import LookupRow
@@ -36,8 +36,7 @@ from cachescope.terms import AOTAUTOGRAD, FXGRAPH, MISSED
 _SAME_MOMENT_US: Final = 2_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class _Message:
+class _Message(NamedTuple):
     """A message about a cache that is no hash details."""
 
     line: int

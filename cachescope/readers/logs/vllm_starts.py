@@ -7,8 +7,7 @@ rank: the rest is taken only while one process alone can have said it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.frames.vllm import StartRow
@@ -28,8 +27,7 @@ _Ranks = tuple[int | None, int | None]
 _Process = tuple[str | None, str | None, str | None, _Ranks | None]
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
+class Said(NamedTuple):
     """One message."""
 
     name: str  # which message it is

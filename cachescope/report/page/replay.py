@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from itertools import chain, groupby, pairwise
 from typing import Final
 
@@ -72,7 +72,7 @@ def toggle_groups(
             note = _form_note(mine, varies, bool(carried.parts))
             leaves = tuple(map(leaf, mine))
             made = Toggle(form, form, note, savings.get(form, ""), is_form=True, fields=leaves)
-            groups.append(replace(made, section=_SECTIONS[section]))
+            groups.append(made._replace(section=_SECTIONS[section]))
     rest = sorted((name for name in fields if name not in taken), key=order)
     return [*groups, Toggle("", "", section=_REST, fields=tuple(map(leaf, rest)))]
 
@@ -112,7 +112,7 @@ def _told_alone(scope: Read, toggle: Toggle, name: str) -> Toggle:
     warnings, causes = (
         tuple(shortened(line.text, _TEXT) for line in lines(found)) for lines in (warning_lines, cause_lines)
     )
-    return replace(toggle, name=name, warnings=warnings, causes=causes)
+    return toggle._replace(name=name, warnings=warnings, causes=causes)
 
 
 def replay_parts(scope: Read, most: int = MOST_BYTES) -> tuple[Block, ...]:
@@ -142,9 +142,9 @@ def _groups(scope: Read, codes: ReplayCodes) -> Iterator[Toggle]:
     for group in toggle_groups(fields, fields, scope.field_safety, savings):
         mine = tuple(_told_alone(scope, leaf, f"field {fields.index(leaf.name)}") for leaf in group.fields)
         if group.name in forms:
-            yield _told_alone(scope, replace(group, fields=mine), f"form {forms.index(group.name)}")
+            yield _told_alone(scope, group._replace(fields=mine), f"form {forms.index(group.name)}")
         elif mine and not group.is_form:
-            yield replace(group, fields=mine)
+            yield group._replace(fields=mine)
 
 
 def codes_object(codes: ReplayCodes, before: RateRow) -> JsonObject:
@@ -195,5 +195,5 @@ def replay_html(part: Replayable) -> str:
         "<noscript><p class='cs-faint'>This needs JavaScript.</p></noscript>"
         f"<div class='replay cs' hidden><p>{_WHAT}</p><div role='status'><dl class='cs-numbers'></dl><p class='cs-faint'></p></div>"
         "<p class='buttons'><button type='button'>Undo</button> <button type='button'>Reset</button></p>"
-        f"<script type='application/json'>{json_html({'groups': list(map(asdict, part.groups)), 'codes': part.codes})}</script></div>"
+        f"<script type='application/json'>{json_html({'groups': [group.as_json() for group in part.groups], 'codes': part.codes})}</script></div>"
     )

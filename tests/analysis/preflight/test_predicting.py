@@ -258,7 +258,7 @@ def test_what_a_process_finds_of_another(
     ({"is_local": False, "is_remote": True}, {"is_local": False, "is_remote": True}, ["yes"]),
 ])  # fmt: skip
 def test_what_one_stores_is_found(asks: dict[str, Any], of_other: dict[str, Any], found: list[str]) -> None:
-    assert seen(SECOND, replace(note(100), **asks), FIRST, replace(note(), **of_other)) == found
+    assert seen(SECOND, note(100)._replace(**asks), FIRST, note()._replace(**of_other)) == found
 
 
 def test_what_another_stores_is_said_to_be_its_own() -> None:
@@ -327,11 +327,11 @@ def test_an_aotautograd_entry_points_to_the_graphs_that_were_looked_up_for_it() 
 
 
 def test_what_a_miss_would_store() -> None:
-    noted, graphs = replace(note(), stored_guards="L['t0'] > 1"), [("f11", "L['t0'] > 1")]
+    noted, graphs = note()._replace(stored_guards="L['t0'] > 1"), [("f11", "L['t0'] > 1")]
     fx, aot = looked_up(), looked_up(cache="aotautograd")
     of_itself = "stored by this run itself"
     found = stored_candidate(aot, noted, graphs, "yes")
     assert found == Candidate(of_itself, guards="L['t0'] > 1", graphs=tuple(graphs))
     why = "whether the run would store it is not known"
     assert stored_candidate(fx, note(), graphs, "maybe") == Candidate(of_itself, "maybe", why)
-    assert stored_candidate(fx, replace(noted, stored_guards=""), (), "yes").guards is None
+    assert stored_candidate(fx, noted._replace(stored_guards=""), (), "yes").guards is None
