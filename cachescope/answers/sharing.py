@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from string import ascii_uppercase
 from typing import Self
 
-from cachescope.analysis.contexts.differences import context_difference
 from cachescope.analysis.contexts.keys import FORMS, KnownContext, context_groups
 from cachescope.answers.names import run_name
 from cachescope.answers.recording import Recording
 from cachescope.frames.context_rows import ContextRow
-from cachescope.frames.sharing_rows import FormDifference
 from cachescope.grouping import by_key
 from cachescope.keys import IsolationSchema
 from cachescope.terms import RUNTIME_FORMS
@@ -114,9 +112,3 @@ def is_any_decided(read: Recording) -> bool:
     """Whether the key of any of several contexts is known; logs alone do not show it."""
     groups = context_groups(read.known_contexts, IsolationSchema.all())
     return len(read.known_contexts) > 1 and any(row.group is not None for row in groups)
-
-
-def known_differences(read: Recording, before: int, after: int) -> list[FormDifference]:
-    """The fields that are known to differ between two contexts."""
-    rows = context_difference(read.all_contexts.rows, before, after)
-    return [row for row in rows if row.status != "unknown"]

@@ -21,7 +21,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from cachescope.cli.arguments import add_format_arguments, add_redact_argument
-from cachescope.cli.output import redaction_of, say, write_json, write_lines
+from cachescope.cli.output import redaction_of, say, write_blocks, write_json
 from cachescope.errors import CachescopeError
 from cachescope.terms import AUDIT_LEVELS, UNPROVEN
 from cachescope.version import __version__
@@ -93,7 +93,7 @@ def _write(args: argparse.Namespace, whole: Audit, unread: int) -> None:
         owners = {name for row in report.rows for name in _OWNERS.findall(row.message)}
         redaction.learn(Identities(users=owners))
     if args.format == "text":
-        write_lines(audit_lines(report), redaction)
+        write_blocks(audit_lines(report), redaction)
     elif args.format == "json":
         write_json({"cachescope": __version__, **audit_object(report)}, redaction)
     else:

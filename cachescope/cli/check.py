@@ -27,7 +27,7 @@ from cachescope.cli.arguments import (
     add_redact_argument,
     share,
 )
-from cachescope.cli.output import redaction_of, write_json, write_lines, write_plain
+from cachescope.cli.output import redaction_of, write_blocks, write_json, write_plain
 from cachescope.version import __version__
 
 if TYPE_CHECKING:
@@ -106,10 +106,10 @@ def _write(checked: Check, scope: Scope, form: str, redaction: Redaction | None)
             unread=redaction(checked.unread),
         )
     if form == "markdown":
-        write_lines(markdown_lines(checked))
+        write_blocks(markdown_lines(checked))
     elif form == "github":
         write_plain(github_lines(checked))
     elif form == "junit":
         write_plain([junit_text(checked)])
     else:
-        write_lines(check_lines(checked))
+        write_blocks(check_lines(checked))

@@ -24,10 +24,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from cachescope.cli.sources import read_given, read_schema
     from cachescope.keys import IsolationSchema
-    from cachescope.report.contexts import context_lines, contexts_object
+    from cachescope.report.contexts import contexts_blocks, contexts_object
 
     schema = (
         IsolationSchema.all() if args.schema is None else read_schema(args.schema, IsolationSchema.from_json)
     )
     scope = read_given(args, args.paths)
-    return write_answer(args, lambda: contexts_object(scope, schema), lambda: context_lines(scope, schema))
+    return write_answer(args, lambda: contexts_object(scope, schema), lambda: contexts_blocks(scope, schema))

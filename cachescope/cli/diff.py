@@ -30,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
     from cachescope.answers.difference import side_below, side_named
     from cachescope.cli.sources import read_given
     from cachescope.report.as_json import plain_rows
-    from cachescope.report.comparison import comparison_lines, comparison_object
+    from cachescope.report.comparison import comparison_blocks, comparison_object
     from cachescope.report.why_missed import problem_lines
 
     scope = read_given(args, args.paths or [args.before, args.after])
@@ -42,5 +42,5 @@ def run(args: argparse.Namespace) -> int:
     return write_answer(
         args,
         lambda: {**comparison_object(found), "problems": plain_rows(scope.tables.problems.rows)},
-        lambda: [*comparison_lines(found), *problem_lines(scope.facts.problems)],
+        lambda: [*comparison_blocks(found), *problem_lines(scope.facts.problems)],
     )

@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
     if args.write is not None:
         _check_is_ours(Path(args.write))
     found = fix(command, paths, lambda settings: say(_trying(settings), redaction))
-    write_answer(args, lambda: fix_object(found), lambda: list(fix_lines(found)))
+    write_answer(args, lambda: fix_object(found), lambda: fix_lines(found))
     if args.write is not None:
         write_file(args.write, env_file(found))
     return NOT_MET if found.after.counts["would_hit"] < found.after.lookups else 0

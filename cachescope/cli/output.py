@@ -10,7 +10,7 @@ import contextlib
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, TextIO
 
 from cachescope.errors import CachescopeError
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from cachescope.json_types import JsonObject
-    from cachescope.report.layout import Line
+    from cachescope.report.blocks import Block
     from cachescope.report.redact import Redaction
     from cachescope.scope import Scope
 
@@ -62,14 +62,15 @@ def write_json(value: object, redaction: Redaction | None = None) -> None:
     _write(json_text(value, ascii_only=not is_utf8) + "\n")
 
 
-def write_lines(lines: Sequence[Line], redaction: Redaction | None = None) -> None:
-    """Lines on standard output, as wide as the terminal."""
+def write_blocks(blocks: Iterable[Block], redaction: Redaction | None = None) -> None:
+    """Blocks on standard output, as wide as the terminal."""
+    from cachescope.report.blocks import hidden
     from cachescope.report.layout import laid_out
+    from cachescope.report.terminal import terminal_lines
 
-    if redaction is not None:
-        lines = [line._replace(text=redaction(line.text), right=redaction(line.right)) for line in lines]
+    shown = tuple(blocks) if redaction is None else hidden(tuple(blocks), redaction)
     width = shutil.get_terminal_size((100, 24)).columns if sys.stdout.isatty() else 100
-    rows = list(laid_out(lines, min(width, 120)))
+    rows = list(laid_out(terminal_lines(shown), min(width, 120)))
     if not _is_coloured():
         _write("".join(f"{text}\n" for text, _ in rows))
         return
@@ -79,7 +80,7 @@ def write_lines(lines: Sequence[Line], redaction: Redaction | None = None) -> No
 
 
 def write_answer(
-    args: argparse.Namespace, of_json: Callable[[], JsonObject], of_lines: Callable[[], Sequence[Line]]
+    args: argparse.Namespace, of_json: Callable[[], JsonObject], of_blocks: Callable[[], Iterable[Block]]
 ) -> int:
     """Print the one form or the other, as ``--json`` and ``--redact`` say; return the exit status of success.
 
@@ -89,7 +90,7 @@ def write_answer(
     if args.json:
         write_json({"cachescope": __version__, **of_json()}, redaction)
     else:
-        write_lines(of_lines(), redaction)
+        write_blocks(of_blocks(), redaction)
     return 0
 
 

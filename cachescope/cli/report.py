@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 
 from cachescope.cli.arguments import add_baseline_argument, add_source_arguments
-from cachescope.cli.output import redaction_of, write_json, write_lines
+from cachescope.cli.output import redaction_of, write_blocks, write_json
 from cachescope.wording import file_size, harmless
 
 
@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
         from cachescope.report.page.markdown import markdown
 
         text = markdown(scope, redact=args.redact)
-        write_lines([Line(line, whole=True) for line in text.splitlines()])
+        write_blocks([Line(line, whole=True) for line in text.splitlines()])
         return 0
     path = scope.report(args.output, redact=args.redact)
     size = path.stat().st_size
@@ -42,6 +42,6 @@ def run(args: argparse.Namespace) -> int:
         write_json({"report": str(path), "bytes": size})
     else:
         # Where the file is was said by whoever asks; what was read was not.
-        write_lines([Line(headline(Chosen(scope)))], redaction_of(args))
-        write_lines([Line(f"{harmless(str(path))}  {file_size(size)}", whole=True)])
+        write_blocks([Line(headline(Chosen(scope)))], redaction_of(args))
+        write_blocks([Line(f"{harmless(str(path))}  {file_size(size)}", whole=True)])
     return 0

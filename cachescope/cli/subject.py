@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 
 from cachescope.cli.arguments import add_source_arguments
-from cachescope.cli.output import redaction_of, write_answer, write_lines
+from cachescope.cli.output import redaction_of, write_answer, write_blocks
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,14 +20,11 @@ def run(args: argparse.Namespace) -> int:
     from cachescope.cli.sources import read_given
     from cachescope.report.as_json import rows_object
     from cachescope.report.subjects import told
-    from cachescope.report.terminal import terminal_lines
 
     scope, module = read_given(args, args.paths), told(args.subject)
     if args.markdown:
         from cachescope.report.page.markdown import markdown_of
 
-        write_lines(markdown_of(module.blocks(scope), redaction_of(args)))
+        write_blocks(markdown_of(module.blocks(scope), redaction_of(args)))
         return 0
-    return write_answer(
-        args, lambda: rows_object(**module.rows(scope)), lambda: terminal_lines(module.blocks(scope))
-    )
+    return write_answer(args, lambda: rows_object(**module.rows(scope)), lambda: module.blocks(scope))

@@ -20,7 +20,7 @@ T = TypeVar("T")
 Hiding = Callable[[Any, str], Any]
 
 # Words of the page itself, which its style and its links depend on; none of them is hidden.
-_OURS: Final = frozenset({"anchor", "kind", "unit"})
+_OURS: Final = frozenset({"anchor", "kind", "style", "unit"})
 
 # Nobody reads more of a text; a value in a log can be a megabyte.
 LONGEST: Final = 20_000

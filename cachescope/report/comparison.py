@@ -11,18 +11,21 @@ from cachescope.analysis.directory.built import CHOICE, CODE, KERNELS, NOT_KNOWN
 from cachescope.answers import comparison as answer
 from cachescope.answers.difference import Difference, Pair, SeenKey
 from cachescope.answers.names import lookup_name
+from cachescope.answers.predictions import predictions_of_run
 from cachescope.answers.recording import Recording
 from cachescope.frames.compared import Built, CoverageRow
-from cachescope.frames.sharing_rows import FormDifference, PredictionRow
+from cachescope.frames.sharing_rows import PredictionRow
 from cachescope.grouping import by_key
 from cachescope.json_types import JsonObject
 from cachescope.report.as_json import rows_object, whole_change_object
+from cachescope.report.blocks import Block, Column, Group, table
 from cachescope.report.compared_runs import run_lines
-from cachescope.report.contexts import difference_line
+from cachescope.report.contexts import difference_blocks
 from cachescope.report.explanation import change_lines
 from cachescope.report.html import Reprs
 from cachescope.report.json_text import values_of
 from cachescope.report.layout import Line, firsts, parted, rest
+from cachescope.report.terminal import terminal_lines
 from cachescope.terms import AUTOTUNE, BEST_CONFIG, FXGRAPH
 from cachescope.wording import SHORT_KEY, listed, plural, short_key
 
@@ -170,15 +173,15 @@ def _pair_object(pair: Pair) -> JsonObject:
     return {"before": _row_object(pair[0]), "after": _row_object(pair[1])}
 
 
-def comparison_lines(found: answer.Comparison) -> list[Line]:
-    """The comparison for the terminal; first what it means for a cache."""
-    parts: list[Iterable[Line]] = []
+def comparison_blocks(found: answer.Comparison) -> list[Block]:
+    """The comparison; first what it means for a cache."""
+    parts: list[Iterable[Block]] = []
     if found.covered is not None:
         parts.append(coverage_lines(found.covered))
     if found.predicted is not None:
         parts.append(prediction_lines(found.predicted))
     if found.form_differences is not None:
-        parts.append(_context_lines(found.form_differences))
+        parts.append(difference_blocks(found.form_differences, ".contexts"))
     if found.graphs is not None:
         names = [found.before, found.after]
         if found.runs is not None:
@@ -188,7 +191,7 @@ def comparison_lines(found: answer.Comparison) -> list[Line]:
         parts.append(_difference_lines(found.graphs, names))
     if found.built_alike:
         parts.append(built_lines(found.built_alike))
-    return list(parted(parts))[1:] or [Line("nothing on either side that could be compared", style="bold")]
+    return [*parted(parts)][1:] or [Line("nothing on either side that could be compared", style="bold")]
 
 
 class Comparison(Reprs, answer.Comparison):
@@ -196,7 +199,8 @@ class Comparison(Reprs, answer.Comparison):
 
     __slots__ = ()
 
-    _lines = comparison_lines
+    def _lines(self) -> list[Line]:
+        return terminal_lines(comparison_blocks(self))
 
 
 def comparison_object(found: answer.Comparison) -> JsonObject:
@@ -250,12 +254,32 @@ def _folded(answer: str, rows: Iterable[tuple[str, PredictionRow]]) -> Iterator[
         yield from _reason(answer, reason, plural(len(alike), "entry", "entries"), names)
 
 
-def _context_lines(rows: Iterable[FormDifference]) -> Iterator[Line]:
-    known = [row for row in rows if row.status != "unknown"]
-    forms = list(dict.fromkeys(row.form for row in known))
-    title = f"contexts differ in {', '.join(forms)}" if forms else "contexts: nothing that is known differs"
-    yield Line(title, style="bold")
-    yield from firsts((Line(difference_line(row), 3) for row in known), _SHOWN)
-    undecided = [row.form for row in rows if row.status == "unknown"]
-    if undecided:
-        yield Line(f"not known whether {', '.join(undecided)} differ", 3, "dim")
+def _safety(row: PredictionRow) -> str | None:
+    if row.is_unsafe or row.unsafe_reason is None:
+        return row.unsafe_reason
+    return f"not known: {row.unsafe_reason}"
+
+
+_PREDICTIONS: Final = (
+    Column("Entry", "name", "entry"),
+    Column("Cache", "word", "cache"),
+    Column("Key", "word", lambda row: f"{row.cache_key[:SHORT_KEY]}…"),
+    Column("Would be found", "word", "will_hit"),
+    Column("Unsafe", "text", _safety, is_optional=True),
+    Column("Fields in the way", "code", lambda row: listed(row.fields, 8) or None, is_optional=True),
+    Column("Why", "text", "reason"),
+)
+_PREDICTED_FIRST: Final = ("no", "unknown", "yes")
+
+
+def predictions_group(read: Recording) -> Group:
+    """Whether a process like the last run would find each entry."""
+    if lacks := unpredicted(read):
+        return Group("predictions", "Would the last run find each entry?", (Line(lacks),))
+    run = max(read.asked_torch)
+    found = predictions_of_run(read, run)
+    worst_first = sorted(found, key=lambda row: (not row.is_unsafe, _PREDICTED_FIRST.index(row.will_hit)))
+    what = "entries, what is unsafe and what is not found first"
+    listed_all = table("Predictions", _PREDICTIONS, worst_first, what, f"scope.predictions({run})")
+    said = tuple(prediction_lines(found))
+    return Group("predictions", f"Would a process like run {run} find each entry?", (*said, listed_all))

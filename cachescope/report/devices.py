@@ -8,7 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from cachescope.figures.datasheets import device_rates
 from cachescope.frames.device_rows import DeviceRow, MeasurementRow
+from cachescope.report.blocks import Block, Drawing
 from cachescope.report.html import Reprs
 from cachescope.report.layout import Line, rest
 from cachescope.wording import listed, percent, plural, rank_names
@@ -44,10 +46,12 @@ def device_lines(
     return [*lines, *([Line()] if notes else []), *(Line(note, style="dim") for note in notes)]
 
 
-def first_devices(rows: Sequence[DeviceRow]) -> list[Line]:
-    """The same for the first of many."""
-    more = rest(len(rows) - _SHOWN, "device", "scope.devices has all", 0)
-    return [*device_lines(rows[:_SHOWN]), *more]
+def device_blocks(rows: Sequence[DeviceRow]) -> Iterator[Block]:
+    """The same for the first of many, with a picture of their datasheets."""
+    if any(row.datasheet is not None for row in rows):
+        yield Drawing("Devices and their datasheets", device_rates, (rows,))
+    yield from device_lines(rows[:_SHOWN])
+    yield from rest(len(rows) - _SHOWN, "device", "scope.devices has all", 0)
 
 
 def _device(row: DeviceRow) -> Iterator[Line]:

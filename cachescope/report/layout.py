@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Iterator
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from cachescope.wording import and_more, harmless_cut, harmless_line, without_commands
 
@@ -56,11 +56,12 @@ def firsts(
     yield from rest(len(every) - most, what, where, indent, style)
 
 
-def parted(parts: Iterable[Iterable[Line]]) -> Iterator[Line]:
-    """The parts that have lines, each below an empty line."""
-    for part in map(list, parts):
-        if part:
-            yield from (Line(), *part)
+def parted(parts: Iterable[Iterable[Any]]) -> Iterator[Any]:
+    """The parts that have lines or other blocks, each below an empty line."""
+    for part in parts:
+        if every := list(part):
+            yield Line()
+            yield from every
 
 
 def titled(title: str, lines: Iterable[Line]) -> list[Line]:

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Final
 
-from cachescope.report.blocks import Block, Fold, Group, Table, cell_text, shortened
+from cachescope.report.blocks import Block, Diff, Fold, Group, Numbers, Table, cell_text, shortened
 from cachescope.report.layout import Line
 
-_CELL = 40
+# The narrowest terminal that tables are laid out for, and what of it a last column of long texts needs, which is cut at the edge.
+_WIDTH: Final = 100
+_LAST: Final = 24
+_LABEL: Final = 24
+_EMPTY: Final = ("", "–")
+_GAP: Final = "  "
 
 
 def terminal_lines(blocks: Iterable[Block]) -> list[Line]:
@@ -20,18 +26,42 @@ def _lines(block: Block) -> Iterator[Line]:
         case Line():
             yield block
         case Group() | Fold():
-            yield from (Line(), Line(block.title, style="bold"), *terminal_lines(block.blocks))
+            if lines := terminal_lines(block.blocks):
+                yield from (Line(), Line(block.title, style="bold"), *lines)
+        case Numbers():
+            for label, number, of in block.cells:
+                yield Line(f"{label}: {number}{of and f' ({of})'}", style="bold")
         case Table():
             yield Line(block.name, style="bold")
-            heads = [head.title for head in block.heads]
-            rows = [heads, *([shortened(cell_text(cell), _CELL) for cell in row] for row in block.rows)]
-            widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-            for at, row in enumerate(rows):
-                cells = zip(row, widths, block.heads, strict=True)
-                text = "  ".join(
-                    f"{cell:{'>' if head.kind in ('number', 'name') else '<'}{width}}"
-                    for cell, width, head in cells
-                )
-                yield Line(text, 1, "" if at else "dim", verbatim=True)
+            yield from _rows(block)
             if block.note:
                 yield Line(block.note, style="dim")
+        case Diff():
+            yield Line(block.name, style="bold")
+            yield from (Line(text, 3, verbatim=True) for text in block.lines)
+            if block.note:
+                yield Line(block.note, style="dim")
+
+
+def _rows(table: Table) -> Iterator[Line]:
+    """The cells below each other; where they are too wide for that, each row in lines of its own."""
+    heads = [head.title for head in table.heads]
+    rows = [[shortened(cell_text(cell), _WIDTH) for cell in row] for row in table.rows]
+    widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
+    last = min(widths[-1], _LAST) if table.heads[-1].kind == "long" else widths[-1]
+    if sum(widths[:-1]) + len(_GAP) * len(widths) + last <= _WIDTH:
+        for at, row in enumerate([heads, *rows]):
+            cells = zip(row, widths, table.heads, strict=True)
+            aligned = (
+                f"{cell:{'>' if head.kind in ('number', 'name') else '<'}{width}}"
+                for cell, width, head in cells
+            )
+            yield Line(_GAP.join(aligned), 1, "" if at else "dim", verbatim=True)
+        return
+    hang = max((len(first) for first, *_ in rows), default=0) + len(_GAP)
+    for first, *others in rows:
+        told = (f"{name}: {cell}" for name, cell in zip(heads[1:], others, strict=True) if cell not in _EMPTY)
+        if hang <= _LABEL:
+            yield Line("; ".join(told), 1, label=first, hang=hang)
+        else:
+            yield from (Line(first, 1), Line("; ".join(told), 3))

@@ -3,30 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
-from typing import Final
 
 import ipywidgets
 import pandas as pd
 from traitlets.utils.bunch import Bunch
 
 from cachescope.analysis.contexts.differences import context_difference, context_pairs
-from cachescope.analysis.contexts.keys import context_groups
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.predictions import predictions_of_run
 from cachescope.answers.read import Read
-from cachescope.answers.sharing import context_names, is_any_decided
-from cachescope.columns import frame_of
-from cachescope.figures.context_grid import context_sharing
-from cachescope.figures.datasheets import device_rates
+from cachescope.answers.sharing import context_names
 from cachescope.figures.texts import run_labels
-from cachescope.frames.sharing_rows import GroupRow
 from cachescope.report.blocks import Block, Group
 from cachescope.report.comparison import prediction_lines, unpredicted
-from cachescope.report.contexts import NO_CONTEXT, difference_blocks, side_by_side_blocks
-from cachescope.report.devices import first_devices
+from cachescope.report.contexts import NO_CONTEXT, difference_blocks, sharing_blocks, side_by_side_blocks
+from cachescope.report.devices import device_blocks
 from cachescope.views.controls import Pane, Shows, button, dropdown, heading, markup, row, sentence
-from cachescope.views.plot import Plot, Tabled
+from cachescope.views.plot import pictured
 from cachescope.views.state import State
 
 _NOTE = "A prediction for a process that was recorded, from the fields of its keys; it assumes the program that made each entry."
@@ -61,19 +54,18 @@ class Machines(Shows):
     def __init__(self, scope: Read, state: State) -> None:
         self._scope, self._state, self._chosen = scope, state, Chosen(scope)
         self.contexts = scope.all_contexts.rows
-        devices = [
-            markup(Group("", "Devices", tuple(first_devices(scope.named_devices.rows)))),
-            self._devices_plot(),
-        ]
+        devices = pictured(
+            [Group("", "Devices", tuple(device_blocks(scope.named_devices.rows)))], state.guarded
+        )
         if not self.contexts:
             super().__init__(sentence(NO_CONTEXT), *devices)
             return
         names = [(name, context) for context, name in context_names(scope).items()]
         self.side_by_side = markup(*self._side_by_side())
         self.will_hit = WillHit(scope, state)
-        self.sharing = self._sharing()
+        sharing = pictured(sharing_blocks(scope), state.guarded)
         pair = self._pair(names) if len(names) > 1 else []
-        super().__init__(self.side_by_side, self.sharing, *pair, self.will_hit, *devices)
+        super().__init__(self.side_by_side, *sharing, *pair, self.will_hit, *devices)
 
     @property
     def query(self) -> str:
@@ -124,29 +116,8 @@ class Machines(Shows):
         with self.before.hold_trait_notifications(), self.after.hold_trait_notifications():
             self.before.value, self.after.value = before, after
         rows = context_difference(self.contexts, before, after)
-        known = [row for row in rows if row.status != "unknown"]
-        unknown = sorted({row.form for row in rows if row.status == "unknown"})
-        self.difference.show(*difference_blocks(known, unknown, "explorer.frame()"))
+        self.difference.show(*difference_blocks(rows, "explorer.frame()"))
 
     def _side_by_side(self) -> Iterator[Block]:
         runs = None if self._chosen.is_all else set(self._chosen.lookups["run"])
-        return side_by_side_blocks(self._scope, runs)
-
-    def _sharing(self) -> ipywidgets.Widget:
-        # There would be a grid of question marks.
-        if not is_any_decided(self._scope):
-            return markup()
-        groups = context_groups(self._scope.known_contexts)
-        draw = partial(context_sharing, groups, self._scope.all_contexts.rows)
-        plot = Plot(draw, "which contexts share a key under which schema", guarded=self._state.guarded)
-        return Pane(heading("Who shares a key", _SHARING), Tabled(plot, lambda: frame_of(groups, GroupRow)))
-
-    def _devices_plot(self) -> ipywidgets.Widget:
-        devices = self._scope.named_devices.rows
-        if all(row.datasheet is None for row in devices):
-            return markup()
-        draw = partial(device_rates, devices)
-        return Plot(draw, "devices and their datasheets", guarded=self._state.guarded)
-
-
-_SHARING: Final = "A row for each smallest change to the schema that joins two contexts."
+        return side_by_side_blocks(self._scope, runs=runs)

@@ -5,7 +5,10 @@ It is drawn without plotly.js, whose five megabytes take a browser seconds, as t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from functools import partial
+from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,11 +17,11 @@ import pandas as pd
 import traitlets
 from traitlets.utils.bunch import Bunch
 
-from cachescope.columns import plain_columns
+from cachescope.columns import frame_of, plain_columns
 from cachescope.figures.picture import drawing_js
 from cachescope.json_types import JsonObject
-from cachescope.report.blocks import Cell, Column, Sorted, shared, sized, timed
-from cachescope.views.controls import Pane
+from cachescope.report.blocks import Block, Cell, Column, Drawing, Group, Sorted, shared, sized, timed
+from cachescope.views.controls import Pane, heading, markup
 from cachescope.views.table import ListedRows, Table
 from cachescope.views.widget_base import STYLE, Control, script
 
@@ -115,6 +118,25 @@ class Tabled(Pane):
         if change["new"]:
             self.table = Table(_rows(self._frame()), self._plot.label, page_size=20)
         self.children = [self._plot, self.show, *([self.table] if self.table is not None else [])]
+
+
+def pictured(
+    blocks: Iterable[Block], guarded: Callable[[Callable[..., None]], Callable[..., None]]
+) -> Iterator[ipywidgets.Widget]:
+    """Blocks below each other, the figures among them with their rows as tables."""
+    for kind, group in groupby(blocks, type):
+        if kind not in (Drawing, Group):
+            yield markup(*group)
+            continue
+        for block in group:
+            if isinstance(block, Group):
+                yield from (markup(replace(block, blocks=())), *pictured(block.blocks, guarded))
+            elif isinstance(block, Drawing):
+                plot, rows = (
+                    Plot(partial(block.draw, *block.rows), block.name, guarded=guarded),
+                    block.rows[0],
+                )
+                yield Pane(heading(block.name), Tabled(plot, partial(frame_of, rows, type(rows[0]))))
 
 
 def _rows(frame: pd.DataFrame) -> ListedRows:

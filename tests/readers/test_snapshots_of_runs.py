@@ -9,10 +9,10 @@ import pytest
 
 import cachescope
 from cachescope.answers.time_spent import TimeSpent
-from cachescope.keys import IsolationSchema
-from cachescope.report.comparison import comparison_lines
-from cachescope.report.contexts import context_lines
+from cachescope.report.comparison import comparison_blocks
+from cachescope.report.contexts import contexts_blocks
 from cachescope.report.layout import wrapped
+from cachescope.report.terminal import terminal_lines
 from cachescope.report.time_spent import time_lines
 from tests.conftest import Recording
 
@@ -110,10 +110,13 @@ def test_runs_on_other_cores_are_told_apart_only_where_both_recorded_them(
     scope = cachescope.read(tmp_path)
     (row,) = scope.contexts[scope.contexts["core_quota"].notna()].itertuples()
     assert (row.cores, row.usable_cores, row.core_quota, row.memory_limit_bytes) == (64, 2, 1.5, 16 * 10**9)
-    assert told in wrapped(context_lines(scope, IsolationSchema.all())).replace("\n  ", "")
+    assert told in " ".join(wrapped(terminal_lines(contexts_blocks(scope))).split())
     said = {f"on other machines: {told}, and 64 cores", f"on other machines: 64 cores, and {told}"}
     assert said & {line.text for line in time_lines(TimeSpent.of(scope))}
-    assert said & {line.text for line in comparison_lines(cachescope.compare("run:0", "run:1", within=scope))}
+    assert said & {
+        line.text
+        for line in terminal_lines(comparison_blocks(cachescope.compare("run:0", "run:1", within=scope)))
+    }
     (tmp_path / "1" / "context.json").unlink()
     half = cachescope.read(tmp_path)
     assert "on other machines" not in repr(cachescope.compare("run:0", "run:1", within=half))

@@ -35,6 +35,9 @@ from cachescope.report.blocks import (
     hidden,
     shortened,
 )
+from cachescope.report.comparison import predictions_group
+from cachescope.report.contexts import contexts_blocks
+from cachescope.report.devices import device_blocks
 from cachescope.report.html import blocks_html, heading_html, json_html, safe
 from cachescope.report.page.directory import entries_blocks
 from cachescope.report.page.lookups import (
@@ -45,7 +48,6 @@ from cachescope.report.page.lookups import (
     what_if_blocks,
     why_blocks,
 )
-from cachescope.report.page.machines import contexts_blocks, devices_blocks
 from cachescope.report.page.reading import WORDS, reading_blocks
 from cachescope.report.page.replay import replay_html
 from cachescope.report.scripts import shared_script
@@ -80,10 +82,12 @@ _OF_LOOKUPS: Final[tuple[_Told, ...]] = (
 _FURTHER: Final[tuple[_Told, ...]] = (
     ("what-if", "What if a field did not count?", what_if_blocks,
      "All lookups in torch's caches are replayed, in time order, as if a field were not in the key."),
-    ("machines", "Would a cache made there be used here?", contexts_blocks,
+    ("machines", "Would a cache made there be used here?",
+     lambda scope: (*contexts_blocks(scope), predictions_group(scope)),
      "torch keys a process by its context: eight forms, from its configs to its accelerator. Two processes share a cache"
      " if their contexts are equal in the forms that count. A recorded run shows only what its hash details prove."),
-    ("devices", "Which device was each key made for?", devices_blocks,
+    ("devices", "Which device was each key made for?",
+     lambda scope: device_blocks(scope.named_devices.rows),
      "Every device that a key, an entry or a snapshot names, with the peak dense rates of the vendor's"
      " datasheet, and how the name was matched to it; a device without a datasheet gets no number."),
     ("entries", "What is in the cache directory?", entries_blocks,
