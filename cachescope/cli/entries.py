@@ -100,7 +100,7 @@ def _where(args: argparse.Namespace, key: str, paths: list[str]) -> tuple[Scope,
 def _print_all(args: argparse.Namespace, scope: Scope) -> int:
     from cachescope.readers.directory.lock_state import locks_of
     from cachescope.report.as_json import entries_object
-    from cachescope.report.entries import entry_lines
+    from cachescope.report.entries import entries_blocks
 
     if args.prune_list:
         if args.redact:
@@ -111,7 +111,7 @@ def _print_all(args: argparse.Namespace, scope: Scope) -> int:
         return 0
     locks = list(locks_of(scope.tables.entries.rows)) if args.locks else None
     return write_answer(
-        args, lambda: entries_object(scope, locks), lambda: entry_lines(scope, args.most, locks)
+        args, lambda: entries_object(scope, locks), lambda: entries_blocks(scope, args.most, locks)
     )
 
 

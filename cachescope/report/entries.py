@@ -13,6 +13,8 @@ from cachescope.analysis.directory.same_key import marks_beside
 from cachescope.answers import one_entry as answer
 from cachescope.answers.directory import newest_first, size_of
 from cachescope.answers.recording import Recording
+from cachescope.figures.autotuning import autotune_margins
+from cachescope.figures.entry_files import entry_ages, entry_sizes, link_layers
 from cachescope.frames.directory_rows import Candidate, EntryRow, KernelRow
 from cachescope.frames.linked_rows import DuplicateRow, LinkRow, LockRow, OrphanRow, PastMiss, RemovableRow
 from cachescope.frames.recorded_rows import ProblemRow
@@ -20,14 +22,25 @@ from cachescope.grouping import by_key
 from cachescope.json_types import JsonObject
 from cachescope.readers.directory.file_contents import SourceCode
 from cachescope.report.as_json import plain_rows, rows_object
-from cachescope.report.blocks import Numbers
+from cachescope.report.blocks import (
+    Block,
+    Column,
+    Drawing,
+    Group,
+    Numbers,
+    Table,
+    sized,
+    table,
+    timed,
+    written,
+)
 from cachescope.report.explanation import change_lines
 from cachescope.report.html import CODE_STYLE, Reprs, answer_html, safe
 from cachescope.report.layout import Line, first_items, firsts, parted, rest, titled
 from cachescope.report.why_missed import problem_lines
-from cachescope.terms import AUTOTUNE, CACHES, HASH, SHIPPED, UNREADABLE
+from cachescope.terms import AUTOTUNE, CACHES, ENTRY_KINDS, HASH, SHIPPED, UNREADABLE
 from cachescope.verdict_kinds import KINDS
-from cachescope.wording import duration, file_size, file_time, harmless, listed, plural, short
+from cachescope.wording import duration, file_size, file_time, listed, plural, short
 
 _SHOWN: Final = 5
 # The marks of `analysis.directory.same_key.beside`, in words.
@@ -157,72 +170,117 @@ def entry_numbers(
     return Numbers(tuple(cells))
 
 
-def entry_lines(read: Recording, most: int = 20, locks: Sequence[LockRow] | None = None) -> list[Line]:
-    """The answer to "what is in this directory", listing at most `most` entries one by one."""
+def entries_blocks(
+    read: Recording, most: int = 20, locks: Sequence[LockRow] | None = None
+) -> Iterator[Block]:
+    """What is in these directories: totals, what was found in them, and the newest compiled graphs."""
     entries, problems = read.tables.entries.rows, read.facts.problems
     if not entries:
-        none = Line("no entries: no cache directory was read", style="bold")
-        return [none, *problem_lines(problems)]
-    roots = sorted({row.root for row in entries})
-    where = roots[0] if len(roots) == 1 else plural(len(roots), "directory", "directories")
-    title = f"{plural(len(entries), 'entry', 'entries')} of {file_size(size_of(entries))} in {where}"
-    lines = [
-        Line(title, style="bold", whole=True),
-        Line(),
-        *_totals(entries),
-        *section_lines(read, locks=locks),
-    ]
-    if graphs := newest_first(row for row in entries if row.cache in CACHES):
-        lines += [Line(), *_table(graphs, most)]
+        yield from (Line(no_entry(read), style="bold"), *problem_lines(problems))
+        return
+    yield _title(entries)
+    yield Line()
+    yield _kinds(entries, _KINDS[:-1])
+    yield from section_lines(read, locks=locks)
+    # A copy of an entry is no other entry: the name is the hash of the content.
+    places = by_key((_content(row), row) for row in newest_first(entries) if row.cache in CACHES)
+    newest = [rows[0] for rows in places.values()]
+    copies = Column("Places", "number", lambda row: _several(places[_content(row)]), is_optional=True)
+    if newest:
+        columns = (*FILES[1:-1], copies, FILES[-1])
+        yield Line()
+        yield table(
+            "Compiled graphs, the newest first", columns, newest, "graphs", f"--most {len(newest)}", most
+        )
     # Damaged and unreadable entries are listed above.
     unreadable = {row.path for row in entries if row.status == UNREADABLE}
     if any(row.kind != "damaged_entry" and row.source not in unreadable for row in problems):
-        lines += [Line(), *problem_lines(problems)]
-    return lines
+        yield from (Line(), *problem_lines(problems))
 
 
-def _totals(entries: Sequence[EntryRow]) -> Iterator[Line]:
-    """The entries by kind and status, what takes the most first."""
-    heads = f"{'kind':<18} {'status':<10} {'count':>6} {'size':>8} {'oldest':<16}  {'newest':<16}"
-    yield Line(heads, style="dim", verbatim=True)
-    groups = by_key(((row.cache, row.status), row) for row in entries)
-    for (cache, status), rows in sorted(groups.items(), key=lambda one: (-size_of(one[1]), one[0])):
-        times = [row.modified_time for row in rows if row.modified_time is not None]
-        oldest, newest = _time(min(times, default=None)), _time(max(times, default=None))
-        counts = f"{len(rows):>6} {file_size(size_of(rows)):>8}"
-        yield Line(f"{cache:<18} {status:<10} {counts} {oldest:<16}  {newest:<16}", verbatim=True)
-
-
-def _time(ns: int | None) -> str:
-    return "-" if ns is None else file_time(ns)
-
-
-def _table(graphs: Sequence[EntryRow], most: int) -> Iterator[Line]:
-    # A copy of an entry is no other entry: the name is the hash of the content.
-    places = by_key((_content(row), row) for row in graphs)
-    newest = [rows[0] for rows in places.values()]
-    times = [duration(row.time_taken_ns) for row in newest[:most]]
-    width = max(map(len, ["compile", *times]))
-    heads = (
-        f"{'key':<{_KEY + 1}} {'status':<10} {'size':>9}  {'written (UTC)':<16}  {'compile':>{width}}  guards"
+def every_file_blocks(read: Recording) -> Iterator[Block]:
+    """The same with pictures, and with every file: what is to be looked at first, then the newest."""
+    entries = read.tables.entries.rows
+    if not entries:
+        yield Line(no_entry(read))
+        return
+    yield _title(entries)
+    yield Drawing("Sizes by kind, folder and file", entry_sizes, (entries,))
+    yield Drawing("When the files were written", entry_ages, (entries,))
+    yield _kinds(entries, _KINDS)
+    yield from section_lines(read, "the table below has all")
+    yield from found_pictures(read)
+    remarks = {row.entry: [row.damage] if row.damage else [] for row in entries}
+    for orphan in read.orphaned.rows:
+        remarks[orphan.entry].append(f"left alone: {orphan.reason}")
+    for gone in read.removed_unnoticed.rows:
+        remarks[gone.entry].append(f"can go: {gone.reason}")
+    columns = (
+        *FILES,
+        Column("Remarks", "text", lambda row: "; ".join(remarks[row.entry]), is_optional=True),
+        Column("Path", "code", "path"),
     )
-    yield Line(heads, style="dim", verbatim=True)
-    for row, time_taken in zip(newest, times, strict=False):
-        key = "(no key)" if row.cache_key is None else f"{row.cache_key[:_KEY]}…"
-        size = "-" if row.size_bytes is None else file_size(row.size_bytes)
-        file = f"{harmless(key):<{_KEY + 1}} {row.status:<10} {size:>9}  {_time(row.modified_time):<16}"
-        guards = short(row.guards_expr or "")
-        copies = len(places[_content(row)])
-        guards = f"in {copies} places; {guards}" if copies > 1 else guards
-        yield Line(f"{file}  {time_taken:>{width}}  {guards}", verbatim=True)
-    if len(newest) > most:
-        yield Line(f"and {len(newest) - most} older: --most {len(newest)} lists all", 0, "dim")
+    rows = sorted(newest_first(entries), key=lambda row: not remarks[row.entry])
+    name = "Files, those with a remark first, then the newest"
+    yield Group("files", "Every file", (table(name, columns, rows, "files", "scope.entries"),))
+
+
+def found_pictures(read: Recording) -> Iterator[Block]:
+    """Links and autotuning, if there are any."""
+    if links := read.linked.rows:
+        yield Drawing("What refers to what", link_layers, (links, read.tables.entries.rows))
+    if measured := read.tables.autotune.rows:
+        name = "What max-autotune measured: the choices that it timed for each operator, beside the fastest"
+        yield Drawing(name, autotune_margins, (measured,))
+
+
+def _title(entries: Sequence[EntryRow]) -> Line:
+    roots = sorted({row.root for row in entries})
+    where = roots[0] if len(roots) == 1 else plural(len(roots), "directory", "directories")
+    title = f"{plural(len(entries), 'entry', 'entries')} of {file_size(size_of(entries))} in {where}"
+    return Line(title, style="bold", whole=True)
+
+
+def _kinds(entries: Sequence[EntryRow], columns: Sequence[Column]) -> Table:
+    groups = by_key(((row.cache, row.status), row) for row in entries)
+    kinds = sorted(groups.items(), key=lambda one: (-size_of(one[1]), one[0]))
+    return table("Files by kind, the largest first", columns, kinds, "kinds", "scope.entries")
+
+
+def _times(rows: Sequence[EntryRow]) -> list[int]:
+    return [row.modified_time for row in rows if row.modified_time is not None]
+
+
+def _several(rows: Sequence[EntryRow]) -> int | None:
+    return len(rows) if len(rows) > 1 else None
 
 
 def _content(row: EntryRow) -> tuple[object, ...]:
     name = os.path.basename(row.path)
     # Through torch 2.7 an AOTAutograd entry is called "entry", and one that differs from its name could be anything.
     return row.cache_key, name, row.size_bytes, row.status, row.path if name == "entry" or row.damage else ""
+
+
+_KINDS: Final = (
+    Column("Kind", "word", lambda kind: kind[0][0]),
+    Column("Status", "word", lambda kind: kind[0][1]),
+    Column("Files", "number", lambda kind: len(kind[1])),
+    Column("Size", "number", lambda kind: sized(size_of(kind[1]))),
+    Column("Oldest (UTC)", "word", lambda kind: written(min(_times(kind[1]), default=None))),
+    Column("Newest (UTC)", "word", lambda kind: written(max(_times(kind[1]), default=None))),
+    Column("What it is", "text", lambda kind: ENTRY_KINDS.get(kind[0][0])),
+)
+FILES: Final = (
+    Column("Entry", "name", "entry"),
+    Column("Key", "key", lambda row: row.cache_key or row.name or os.path.basename(row.path)),
+    Column("Kind", "word", "cache"),
+    Column("Status", "word", "status"),
+    Column("Size", "number", lambda row: sized(row.size_bytes)),
+    Column("Written (UTC)", "word", lambda row: written(row.modified_time)),
+    Column("Compile time", "number", lambda row: timed(row.time_taken_ns), is_optional=True),
+    Column("Guards", "long", "guards_expr", is_optional=True),
+)
+"""What every table of entries has."""
 
 
 _LABEL: Final = 12

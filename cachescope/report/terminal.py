@@ -5,12 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from cachescope.report.blocks import Block, Diff, Fold, Group, Numbers, Table, cell_text, shortened
+from cachescope.report.blocks import (
+    Block,
+    Cell,
+    Diff,
+    Fold,
+    Group,
+    Head,
+    Numbers,
+    Table,
+    cell_text,
+    shortened,
+)
 from cachescope.report.layout import Line
 
 # The narrowest terminal that tables are laid out for, and what of it a last column of long texts needs, which is cut at the edge.
 _WIDTH: Final = 100
 _LAST: Final = 24
+_KEY: Final = 16
 _LABEL: Final = 24
 _EMPTY: Final = ("", "–")
 _GAP: Final = "  "
@@ -43,10 +55,15 @@ def _lines(block: Block) -> Iterator[Line]:
                 yield Line(block.note, style="dim")
 
 
+def _cell(head: Head, cell: Cell) -> str:
+    text = shortened(cell_text(cell), _WIDTH)
+    return text if head.kind != "key" or len(text) <= _KEY else f"{text[:_KEY]}…"
+
+
 def _rows(table: Table) -> Iterator[Line]:
     """The cells below each other; where they are too wide for that, each row in lines of its own."""
     heads = [head.title for head in table.heads]
-    rows = [[shortened(cell_text(cell), _WIDTH) for cell in row] for row in table.rows]
+    rows = [list(map(_cell, table.heads, row)) for row in table.rows]
     widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
     last = min(widths[-1], _LAST) if table.heads[-1].kind == "long" else widths[-1]
     if sum(widths[:-1]) + len(_GAP) * len(widths) + last <= _WIDTH:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from os.path import basename
 from typing import Final
 
 import pandas as pd
@@ -16,17 +15,16 @@ from pygments.util import ClassNotFound
 from cachescope.answers.chosen import Chosen, Span, is_within
 from cachescope.answers.one_entry import OneEntry
 from cachescope.answers.read import Read
-from cachescope.figures.autotuning import autotune_margins
-from cachescope.figures.entry_files import entry_ages, entry_sizes, link_layers
+from cachescope.figures.entry_files import entry_ages, entry_sizes
 from cachescope.figures.picture import Picture
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.json_types import JsonObject
-from cachescope.report.blocks import Column, Numbers, sized, timed, written
-from cachescope.report.entries import entry_numbers, no_entry, one_entry_lines
+from cachescope.report.blocks import Numbers
+from cachescope.report.entries import FILES, entry_numbers, found_pictures, no_entry, one_entry_lines
 from cachescope.report.html import blocks_html, safe
 from cachescope.report.layout import Line, rest
 from cachescope.views.controls import Pane, Shows, choice, columns, heading, markup, row, sentence
-from cachescope.views.plot import Plot, Tabled, first_number
+from cachescope.views.plot import Plot, first_number, pictured
 from cachescope.views.state import State
 from cachescope.views.table import ListedRows, Table
 from cachescope.wording import harmless, plural
@@ -34,16 +32,6 @@ from cachescope.wording import harmless, plural
 # Highlighting makes every token an element; longer sources are shown plain.
 _MOST_HIGHLIGHTED: Final = 100_000
 _MOST_SHOWN: Final = 400_000
-
-_HEADS: Final = (
-    Column("Entry", "name", "entry"),
-    Column("What it is", "word", "cache"),
-    Column("Key", "key", lambda row: row.cache_key or row.name or basename(row.path)),
-    Column("Size", "number", lambda row: sized(row.size_bytes or 0)),
-    Column("Written (UTC)", "word", lambda row: written(row.modified_time)),
-    Column("Status", "word", "status"),
-    Column("Compile time", "number", lambda row: timed(row.time_taken_ns)),
-)
 
 
 def entry_html(one: OneEntry) -> str:
@@ -100,7 +88,7 @@ class Entries(Shows):
         self.one, self.summary = markup(), markup(self._numbers())
         sizes = Pane(heading("Sizes", "A box opens its entry."), self.sizes_plot)
         ages = Pane(heading("Ages"), self.ages_plot)
-        below = list(_pictures(scope, state))
+        below = list(pictured(found_pictures(scope), guarded))
         super().__init__(
             self.summary,
             columns(sizes, ages),
@@ -146,7 +134,7 @@ class Entries(Shows):
 
     def _listed(self) -> ListedRows:
         kind = self._state.kind
-        return ListedRows(_HEADS, [(e.entry, e) for e in self._rows if kind in (None, e.cache)])
+        return ListedRows(FILES, [(e.entry, e) for e in self._rows if kind in (None, e.cache)])
 
     def _filter(self, change: object = None) -> None:
         self.table.show(self._listed())
@@ -161,18 +149,6 @@ class Entries(Shows):
             return
         self.table.selected = self._state.entry
         self.one.value = entry_html(OneEntry.of(self._scope, self._state.entry))
-
-
-def _pictures(scope: Read, state: State) -> Iterator[Pane]:
-    """Links and autotuning, if there are any."""
-    if links := scope.linked.rows:
-        draw = partial(link_layers, links, scope.tables.entries.rows)
-        plot = Plot(draw, "links between the layers", guarded=state.guarded)
-        yield Pane(heading("What refers to what"), Tabled(plot, lambda: scope.links))
-    if measured := scope.tables.autotune.rows:
-        draw = partial(autotune_margins, measured)
-        plot = Plot(draw, "what max-autotune measured", guarded=state.guarded)
-        yield Pane(heading("What max-autotune measured"), Tabled(plot, lambda: scope.autotune))
 
 
 def _first_to_show(entries: Sequence[EntryRow]) -> int:

@@ -6,7 +6,6 @@ It is drawn without plotly.js, whose five megabytes take a browser seconds, as t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
@@ -130,7 +129,7 @@ def pictured(
             continue
         for block in group:
             if isinstance(block, Group):
-                yield from (markup(replace(block, blocks=())), *pictured(block.blocks, guarded))
+                yield from (markup(block._replace(blocks=())), *pictured(block.blocks, guarded))
             elif isinstance(block, Drawing):
                 plot, rows = (
                     Plot(partial(block.draw, *block.rows), block.name, guarded=guarded),

@@ -8,9 +8,6 @@ from tests.conftest import Recording
 pytestmark = pytest.mark.slow
 
 NOT_TRACED = "no event of Dynamo's tracing"
-ALIKE = (
-    "alike in inductor_configs, torch_determinism_configs, cuda_matmul_precision_configs, torch_version_hash"
-)
 
 
 @pytest.mark.parametrize(("given", "said", "unsaid"), [
@@ -37,14 +34,14 @@ ALIKE = (
     ("compiles training/text", ["TORCH_TRACE"], []),
     ("entries config_flip/cache", ["^5 entries of ", "ft4g52pb6tzvpozp…"], []),
     # Compiled graphs are listed one by one, other files are counted by kind.
-    ("entries config_flip/cache --most 1", ["and 3 older: --most 4 lists all"], []),
+    ("entries config_flip/cache --most 1", ["The first 1 of 4 graphs; --most 4 has all."], []),
     ("entries aot_entry_truncated/cache", ["1 damaged:", "truncated"], []),
     ("entries entry_truncated/cache", ["1 ok, 1 damaged (damaged, next to an intact one)"], []),
     ("entries entry_truncated/cache", ["1 file of 40.1 kB can go (--prune-list prints the paths): 1 fxgraph: damaged: truncated"], []),
     ("entries dynamic_guards/cache", ["2 ok (same key, other code; same key, other guards)"], ["duplicate"]),
     ("entries four_processes/cache", ["6 duplicates of", "4 files of which 1 would be enough"], []),
-    ("contexts isolation_context/trace", ["no key", "torch_version_hash (its hash is), triton_version_hash"], []),
-    ("contexts isolation_context/trace", [f"{ALIKE}, which is known of all: 0 | 1"], []),
+    ("contexts isolation_context/trace", ["Known by its hash alone: torch_version_hash", "Not known of any: triton_version_hash"], ["Isolation key:"]),
+    ("contexts isolation_context/trace", ["Known and equal in all 2 contexts: torch_version_hash.", "Context 0 beside context 1"], []),
     ("contexts isolation_context/cache", ["reconstructed from entries"], ["cachescope capture"]),
     ("contexts 2.6.0:config_flip/cache", ["cachescope capture"], []),
     ("check --help", ["3 a bar is not met"], []),

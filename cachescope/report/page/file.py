@@ -38,8 +38,8 @@ from cachescope.report.blocks import (
 from cachescope.report.comparison import predictions_group
 from cachescope.report.contexts import contexts_blocks
 from cachescope.report.devices import device_blocks
+from cachescope.report.entries import every_file_blocks
 from cachescope.report.html import blocks_html, heading_html, json_html, safe
-from cachescope.report.page.directory import entries_blocks
 from cachescope.report.page.lookups import (
     causes_blocks,
     rates_blocks,
@@ -90,7 +90,7 @@ _FURTHER: Final[tuple[_Told, ...]] = (
      lambda scope: device_blocks(scope.named_devices.rows),
      "Every device that a key, an entry or a snapshot names, with the peak dense rates of the vendor's"
      " datasheet, and how the name was matched to it; a device without a datasheet gets no number."),
-    ("entries", "What is in the cache directory?", entries_blocks,
+    ("entries", "What is in the cache directory?", every_file_blocks,
      "Every file that torch would call an entry: how big and how old it is, whether it can be loaded, what it belongs to,"
      " and what could be deleted without a later process noticing. cachescope itself removes nothing."),
     ("read", "What was read, and what could not be?", reading_blocks,
