@@ -11,7 +11,8 @@ import cachescope
 from cachescope.report.as_json import explain_object
 from cachescope.report.check_forms import check_object
 from cachescope.report.layout import Line
-from cachescope.report.why_missed import answer_lines
+from cachescope.report.terminal import terminal_lines
+from cachescope.report.why_missed import answer_blocks
 from tests.readings import read_once
 from tests.recordings import Recorded
 from tests.score import of_cachescope, scored
@@ -80,10 +81,10 @@ def hold_frames(scope: cachescope.Scope, outcomes: Counter[str]) -> None:
 
 def hold_answer(scope: cachescope.Scope, outcomes: Counter[str]) -> None:
     """The terminal's answer, all causes shown."""
-    lines = answer_lines(scope, most=len(scope.causes))
+    lines = terminal_lines(answer_blocks(scope, most=len(scope.causes)))
     assert counts_said(lines) == shown_of(outcomes)
     assert counts_of_causes(lines) == shown_of(outcomes)[2:]
-    few = answer_lines(scope, most=1)
+    few = terminal_lines(answer_blocks(scope, most=1))
     (rest,) = [int(m[1]) for one in few if (m := re.search(r"more causes? of (\d+) lookup", one.text))] or [0]
     assert sum(counts_of_causes(few)) + rest == sum(shown_of(outcomes)[2:])
 
@@ -105,7 +106,7 @@ def hold_objects(scope: cachescope.Scope, outcomes: Counter[str]) -> None:
 def hold_record(scope: cachescope.Scope, runs: frozenset[int]) -> None:
     """What `cachescope record` prints of its own runs among others."""
     outcomes = Counter(scope.lookups[scope.lookups["run"].isin(runs)]["outcome"])
-    lines = answer_lines(scope, runs, most=len(scope.causes))
+    lines = terminal_lines(answer_blocks(scope, runs, most=len(scope.causes)))
     if not outcomes:
         assert any("no lookup of this run is recorded" in line.text for line in lines)
         return

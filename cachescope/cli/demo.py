@@ -20,7 +20,7 @@ def run(args: argparse.Namespace) -> int:
     from cachescope.cli.sources import read_scope
     from cachescope.report.as_json import explain_object
     from cachescope.report.layout import Line
-    from cachescope.report.why_missed import answer_lines
+    from cachescope.report.why_missed import answer_blocks
     from cachescope.samples import sample_names, shipped
 
     path = str(shipped(args.name))
@@ -34,4 +34,4 @@ def run(args: argparse.Namespace) -> int:
         Line("In Jupyter: make lab, which opens notebooks/01_why_did_it_miss.ipynb"),
         Line("On your own program: cachescope record -- python train.py"),
     ]
-    return write_answer(args, lambda: explain_object(scope), lambda: [*answer_lines(scope), *further])
+    return write_answer(args, lambda: explain_object(scope), lambda: [*answer_blocks(scope), *further])

@@ -14,9 +14,11 @@ from cachescope.cli.arguments import add_baseline_argument, add_source_arguments
 from cachescope.cli.output import write_answer
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from cachescope.answers.explanation import Explanation
     from cachescope.json_types import JsonObject
-    from cachescope.report.layout import Line
+    from cachescope.report.blocks import Block
     from cachescope.scope.scope import Scope
 
 
@@ -36,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
     which = args.key if args.key is not None else args.lookup
     explained = None if which is None else scope.explain(which)
     return write_answer(
-        args, lambda: _as_json(scope, explained), lambda: _lines(scope, explained, args.causes)
+        args, lambda: _as_json(scope, explained), lambda: _blocks(scope, explained, args.causes)
     )
 
 
@@ -47,11 +49,11 @@ def _as_json(scope: Scope, explained: Explanation | None) -> JsonObject:
     return told if explained is None else told | {"explanation": explanation_object(explained)}
 
 
-def _lines(scope: Scope, explained: Explanation | None, causes: int) -> list[Line]:
+def _blocks(scope: Scope, explained: Explanation | None, causes: int) -> Sequence[Block]:
     if explained is not None:
         from cachescope.report.explanation import explanation_lines
 
         return explanation_lines(explained)
-    from cachescope.report.why_missed import answer_lines
+    from cachescope.report.why_missed import answer_blocks
 
-    return answer_lines(scope, most=causes)
+    return answer_blocks(scope, most=causes)

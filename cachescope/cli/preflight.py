@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from cachescope.capture.preflight_command import Preflown
     from cachescope.capture.recording import Recorded
     from cachescope.json_types import JsonObject
-    from cachescope.report.layout import Line
+    from cachescope.report.blocks import Block
     from cachescope.scope import Scope
 
 STDERR: Final = 2
@@ -99,7 +99,7 @@ def _answer(args: argparse.Namespace, flown: Preflown) -> int:
     redaction_of(args, scope, [str(folder), *(args.against or [])])
     told = answer_object(flown, answer)
     write_answer(
-        args, lambda: {**explain_object(scope), "preflight": told}, lambda: answer_lines(flown, answer)
+        args, lambda: {**explain_object(scope), "preflight": told}, lambda: answer_blocks(flown, answer)
     )
     if args.keep is not None:
         say(f"its traces are in {folder}", redaction_of(args))
@@ -132,12 +132,12 @@ def answered(
     return None
 
 
-def answer_lines(flown: Preflown, answer: PreflightAnswer) -> list[Line]:
+def answer_blocks(flown: Preflown, answer: PreflightAnswer) -> list[Block]:
     """The answer, and before it what was not contained."""
     from cachescope.report.layout import Line
-    from cachescope.report.preflight import preflight_lines
+    from cachescope.report.preflight import preflight_blocks
 
-    return [*(Line(harmless(remark), style="bold") for remark in flown.remarks), *preflight_lines(answer)]
+    return [*(Line(harmless(remark), style="bold") for remark in flown.remarks), *preflight_blocks(answer)]
 
 
 def answer_object(flown: Preflown, answer: PreflightAnswer) -> JsonObject:

@@ -76,7 +76,7 @@ def _explain(args: argparse.Namespace, recorded: Recorded) -> Sequence[str]:
     from cachescope.readers.reading import Reading
     from cachescope.report.as_json import explain_object
     from cachescope.report.layout import Line
-    from cachescope.report.why_missed import answer_lines
+    from cachescope.report.why_missed import answer_blocks
     from cachescope.scope import Scope
 
     try:
@@ -108,7 +108,7 @@ def _explain(args: argparse.Namespace, recorded: Recorded) -> Sequence[str]:
         args,
         lambda: {**explain_object(scope), "recorded": told},
         lambda: [
-            *answer_lines(scope, runs),
+            *answer_blocks(scope, runs),
             *map(Line, missing),
             Line(further, style="dim"),
         ],

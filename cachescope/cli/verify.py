@@ -60,7 +60,7 @@ def _run_with_preflight(args: argparse.Namespace) -> int:
     import tempfile
 
     from cachescope.capture.preflight_command import preflight
-    from cachescope.cli.preflight import STDERR, answer_lines, answer_object, answered, failed_status
+    from cachescope.cli.preflight import STDERR, answer_blocks, answer_object, answered, failed_status
     from cachescope.report.layout import Line
     from cachescope.report.verification import (
         keys_without_entry,
@@ -86,7 +86,7 @@ def _run_with_preflight(args: argparse.Namespace) -> int:
         args,
         lambda: {**verification_object(found), "preflight": told},
         lambda: [
-            *verification_lines(found), Line(), *answer_lines(flown, answer), *keys_without_entry(missing),
+            *verification_lines(found), Line(), *answer_blocks(flown, answer), *keys_without_entry(missing),
         ],
     )  # fmt: skip
     if failed := failed_status(flown):

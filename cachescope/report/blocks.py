@@ -141,6 +141,10 @@ class CardText(NamedTuple):
     cost: str  # seconds, what they were spent on, and misses
     where: str
     changes: tuple[tuple[str, str], ...]  # the fields that changed, and how, where the title does not say it
+    code: tuple[
+        Line, ...
+    ]  # how its code changed, and the evidence in short: for forms without room to fold it behind the card
+    told: tuple[str, ...]
     lines: tuple[str, ...]  # what gives them their earlier values, to copy
     advice: str | None
     evidence: tuple[Block, ...] | None = None  # what is folded behind it; None where the pane Why has that

@@ -1,4 +1,4 @@
-"""The cards of causes in words: for the terminal, notebooks, the explorer and the page."""
+"""What to fix first: the cards of causes in words, for every form."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ from cachescope.answers.chosen import Chosen
 from cachescope.answers.costs import WORDS
 from cachescope.answers.names import lookups_of_cause, short_field
 from cachescope.report.blocks import Block, CardText, Fold, WorkItems
-from cachescope.report.explanation import change_lines, code_lines
+from cachescope.report.explanation import code_lines
 from cachescope.report.layout import Line
 from cachescope.verdict_kinds import kind_of
 from cachescope.wording import duration, plural, short
 
-_ADVICE_ROWS: Final = 5
 _CHANGES: Final = 4
 # Of the cards on a first screen.
 _FIRST: Final = 3
@@ -24,10 +23,14 @@ _NEVER_ASKED: Final = "Never reached the cache: bypassed, or with caching switch
 
 
 def first_cards(
-    chosen: Chosen, evidence: Callable[[Card], tuple[Block, ...] | None] = lambda card: None, places: int = 0
+    chosen: Chosen,
+    evidence: Callable[[Card], tuple[Block, ...] | None] = lambda card: None,
+    places: int = 0,
+    most: int = MOST,
+    where: str = "see scope.causes",
 ) -> Iterator[Block]:
-    """What to fix first: the first cards of some lookups, further ones folded away, and what is not to be fixed by keys."""
-    found = Cards.of(chosen.read, chosen, most=MOST, places=places)
+    """What to fix first: the first cards of some lookups, further ones folded away, what is not to be fixed by keys, and `where` all are."""
+    found = Cards.of(chosen.read, chosen, most=most, places=places)
 
     def items(name: str, cards: Sequence[Card], start: int = 1) -> WorkItems:
         return WorkItems(name, tuple(card_text(card, evidence(card)) for card in cards), start)
@@ -41,18 +44,19 @@ def first_cards(
         yield Fold(f"{len(later)} more{together}", (items("What to fix besides", later, _FIRST + 1),))
     if found.apart:
         yield Line(f"{_NEVER_ASKED}:")
-        yield items(_NEVER_ASKED, found.apart)
+        yield items(_NEVER_ASKED, found.apart, len(found.works) + 1)
     if not found.cards:
         yield Line(nothing_to_fix(chosen), style="dim")
     if found.more:
         causes = plural(found.more, "more cause", "more causes")
         misses = plural(found.more_misses, "miss", "misses")
-        yield Line(f"{causes} with {misses}: see scope.causes.", style="dim")
+        yield Line(f"{causes} with {misses}: {where}.", style="dim")
     yield Line(found.rest.replace("    ", " · "), style="dim")
 
 
 def card_text(card: Card, evidence: tuple[Block, ...] | None = None) -> CardText:
     """A card in words."""
+    changed = next((one for one in card.changes if one.diff), None)
     return CardText(
         cause=card.row.cause,
         lookup=card.first.lookup,
@@ -60,7 +64,9 @@ def card_text(card: Card, evidence: tuple[Block, ...] | None = None) -> CardText
         cost=cost_text(card),
         where=card.where,
         changes=tuple(_changes_of(card)),
-        lines=tuple(_what_to_do(card)),
+        code=() if changed is None else tuple(code_lines(changed, 5)),
+        told=tuple(_told(card)),
+        lines=tuple(f"do, {where}: {'; '.join(lines)}" for where, lines in card.settings.items()),
         advice=card.advice,
         evidence=evidence,
     )
@@ -84,59 +90,25 @@ def _changes_of(card: Card) -> list[tuple[str, str]]:
     return changes
 
 
-def _what_to_do(card: Card) -> list[str]:
-    return [f"do, {where}: {'; '.join(lines)}" for where, lines in card.settings.items()]
-
-
 def cost_text(card: Card) -> str:
-    """What a cause cost: seconds, what they were spent on, and misses."""
-    count = lookups_of_cause(card.row)
-    return _amount(card, count) + ("" if card.row.time_lost_ns is None else f" · {count}")
-
-
-def _amount(card: Card, count: str) -> str:
-    """The seconds that a cause cost, or its misses where no time is recorded, and what they were."""
-    amount = count if card.row.time_lost_ns is None else duration(card.row.time_lost_ns)
+    """What a cause cost: seconds, what they were spent on, and misses; misses alone where no time is recorded."""
+    count, ns = lookups_of_cause(card.row), card.row.time_lost_ns
     ranks = f" in {len(card.row.ranks)} ranks," if len(card.row.ranks) > 1 else ""
-    return f"{amount}{ranks} {WORDS[card.cost][0]}"
+    what = WORDS[card.cost][0]
+    return f"{count}{ranks} {what}" if ns is None else f"{duration(ns)}{ranks} {what} · {count}"
 
 
-def card_lines(number: int, card: Card) -> Iterator[Line]:
-    """A card for the terminal."""
-    cause, changes, first = card.row, card.changes, card.first
-    kind, count = kind_of(cause), lookups_of_cause(cause)
-    title = title_of(card)
-    if len(changes) > 1 and not (kind.is_told_by_reason or kind.is_upgrade):
-        title = f"{len(cause.fields):,} fields changed"
-    yield Line(f"{number}  {title}", style="bold", right=_amount(card, count))
-    if kind.is_told_by_reason:
-        yield Line(short(first.reason, 400), 3)
-        yield from change_lines(changes, 3)
-    elif len(changes) == 1:
-        yield from code_lines(changes[0], 5)
-        for run, summary in card.other_values:
-            yield Line(f"and in run {run}: {summary}", 3)
-    elif changes and not kind.is_upgrade:
-        yield from change_lines(changes, 3)
-    elif not kind.is_upgrade or "besides" in first.reason:
-        yield Line(short(first.reason, 400), 3)
+def _told(card: Card) -> Iterator[str]:
+    """The evidence in short."""
+    first, kind = card.first, kind_of(card.row)
+    if kind.is_told_by_reason or (not card.changes and (not kind.is_upgrade or "besides" in first.reason)):
+        yield short(first.reason, 400)
     if card.guards is not None:
-        yield Line(card.guards.text, 3)
-    yield Line(f"{card.where}: {count}, the first {card.name}", 3)
-    if card.baseline is not None:
-        yield Line(f"compared with {card.baseline}{_sameness(card)}", 3)
+        yield card.guards.text
+    beside = "" if card.baseline is None else f", compared with {card.baseline}{_sameness(card)}"
+    yield f"the first: {card.name}{beside}"
     if first.evidence != "recorded":
-        known = first.evidence.replace("_", " ")
-        yield Line(short(f"{known}: {first.evidence_text}"), 3, "dim")
-    yield from _advice_lines(card)
-
-
-def _advice_lines(card: Card) -> Iterator[Line]:
-    lines = _what_to_do(card)
-    yield from (Line(line, 3) for line in lines)
-    # Where lines give some fields their earlier values, what is to be said of the others is in the explanation of the lookup.
-    if card.advice and (not lines or len(card.changes) == 1):
-        yield Line(card.advice, 3, "dim", rows=_ADVICE_ROWS)
+        yield short(f"{first.evidence.replace('_', ' ')}: {first.evidence_text}")
 
 
 def _sameness(card: Card) -> str:

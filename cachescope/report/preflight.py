@@ -9,34 +9,35 @@ from cachescope.analysis.fixes import VARIABLE, Setting
 from cachescope.answers.fix import Fix
 from cachescope.answers.preflight import PreflightAnswer
 from cachescope.json_types import JsonObject
+from cachescope.report.blocks import Block
 from cachescope.report.json_text import values_of
 from cachescope.report.layout import Line, firsts, rest
-from cachescope.report.why_missed import answer_lines
+from cachescope.report.why_missed import answer_blocks
 from cachescope.wording import duration, listed, plural
 
 _REASONS: Final = 5
 _PLACES: Final = 3
 
 
-def preflight_lines(answer: PreflightAnswer) -> list[Line]:
+def preflight_blocks(answer: PreflightAnswer) -> list[Block]:
     """The whole answer."""
     if not answer.lookups:
         text = "a real run would look nothing up: nothing was compiled, or its caches were off"
         return [Line(text, style="bold")]
-    lines = [Line(_headline(answer), style="bold"), *_costs(answer)]
+    blocks: list[Block] = [Line(_headline(answer), style="bold"), *_costs(answer)]
     if answer.held_against:
         against = f"checked against {listed(answer.held_against, _PLACES)}"
-        lines.append(Line(against, style="dim"))
+        blocks.append(Line(against, style="dim"))
     if answer.elsewhere:
         others = f"the program would itself look in {listed(answer.elsewhere, _PLACES)}"
-        lines.append(Line(others, style="dim"))
+        blocks.append(Line(others, style="dim"))
     runs = {run.run for run in answer.read.facts.runs.values() if run.is_preflight}
-    lines += answer_lines(answer.read, runs)
+    blocks += answer_blocks(answer.read, runs)
     if answer.not_known:
-        lines += [Line(), Line(f"not known of {plural(answer.counts['not_known'], 'lookup')}:")]
+        blocks += [Line(), Line(f"not known of {plural(answer.counts['not_known'], 'lookup')}:")]
         reasons = (Line(reason, 2, right=f"{count}") for reason, count in answer.not_known)
-        lines += firsts(reasons, _REASONS, "reason", "--json lists all", indent=2)
-    return lines
+        blocks += firsts(reasons, _REASONS, "reason", "--json lists all", indent=2)
+    return blocks
 
 
 def preflight_object(answer: PreflightAnswer) -> JsonObject:

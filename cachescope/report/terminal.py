@@ -7,6 +7,7 @@ from typing import Final
 
 from cachescope.report.blocks import (
     Block,
+    CardText,
     Cell,
     Diff,
     Fold,
@@ -14,6 +15,7 @@ from cachescope.report.blocks import (
     Head,
     Numbers,
     Table,
+    WorkItems,
     cell_text,
     shortened,
 )
@@ -22,6 +24,7 @@ from cachescope.report.layout import Line
 # The narrowest terminal that tables are laid out for, and what of it a last column of long texts needs, which is cut at the edge.
 _WIDTH: Final = 100
 _LAST: Final = 24
+_ADVICE_ROWS: Final = 5
 _KEY: Final = 16
 _LABEL: Final = 24
 _EMPTY: Final = ("", "–")
@@ -29,8 +32,15 @@ _GAP: Final = "  "
 
 
 def terminal_lines(blocks: Iterable[Block]) -> list[Line]:
-    """The blocks below each other."""
-    return [line for block in blocks for line in _lines(block)]
+    """The blocks below each other, text apart from the items above it."""
+    lines = list[Line]()
+    above: Block | None = None
+    for block in blocks:
+        if isinstance(above, WorkItems | Group | Fold) and isinstance(block, Line) and block.text:
+            lines.append(Line())
+        lines += _lines(block)
+        above = block
+    return lines
 
 
 def _lines(block: Block) -> Iterator[Line]:
@@ -43,6 +53,9 @@ def _lines(block: Block) -> Iterator[Line]:
         case Numbers():
             for label, number, of in block.cells:
                 yield Line(f"{label}: {number}{of and f' ({of})'}", style="bold")
+        case WorkItems():
+            for at, card in enumerate(block.cards, block.start):
+                yield from (Line(), *_card(at, card))
         case Table():
             yield Line(block.name, style="bold")
             yield from _rows(block)
@@ -53,6 +66,16 @@ def _lines(block: Block) -> Iterator[Line]:
             yield from (Line(text, 3, verbatim=True) for text in block.lines)
             if block.note:
                 yield Line(block.note, style="dim")
+
+
+def _card(number: int, card: CardText) -> Iterator[Line]:
+    yield Line(f"{number}  {card.title}", style="bold", right=card.cost)
+    yield from (Line(f"{name}   {change}" if name else change, 3) for name, change in card.changes)
+    yield from card.code
+    yield from (Line(text, 3) for text in (card.where, *card.told, *card.lines))
+    # Where lines give some fields their earlier values, what is to be said of the others is in the explanation of the lookup.
+    if card.advice and (not card.lines or len(card.changes) <= 1):
+        yield Line(card.advice, 3, "dim", rows=_ADVICE_ROWS)
 
 
 def _cell(head: Head, cell: Cell) -> str:

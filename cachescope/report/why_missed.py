@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from cachescope.answers.cards import Cards
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.costs import headline
 from cachescope.answers.explanation import Explanation
@@ -16,14 +15,16 @@ from cachescope.answers.recording import Recording
 from cachescope.answers.summary import MAY_BE_NO_LOOKUP, counts_text, footer
 from cachescope.answers.trend import is_spread
 from cachescope.grouping import by_key
-from cachescope.report.cards import card_lines
+from cachescope.report.blocks import Block
+from cachescope.report.cards import first_cards
 from cachescope.report.explanation import explanation_lines
 from cachescope.report.html import answer_html, lines_html, safe
 from cachescope.report.layout import Line, parted, rest, titled
+from cachescope.report.terminal import terminal_lines
 from cachescope.report.vllm import vllm_lines
 from cachescope.terms import UNREADABLE
 from cachescope.verdict_kinds import KINDS, kind_of
-from cachescope.wording import SHORT_KEY, and_more, duration, harmless_line, listed, plural, rank_names, short
+from cachescope.wording import SHORT_KEY, duration, harmless_line, listed, plural, rank_names, short
 
 if TYPE_CHECKING:
     from cachescope.frames.answer_rows import RankDifference
@@ -121,30 +122,23 @@ def _same_code(rows: Sequence[PastMiss]) -> Iterator[Line]:
     yield Line(f"The generated source is the same{of_all}, {rest}.", 3)
 
 
-def answer_lines(read: Recording, runs: Collection[int] | None = None, most: int = 10) -> list[Line]:
+def answer_blocks(read: Recording, runs: Collection[int] | None = None, most: int = 10) -> list[Block]:
     """The answer to "why did it miss": rates, the causes by time lost, the rest; of all, or of some runs where causes struck in these."""
     chosen = Chosen(read) if runs is None else Chosen.of_runs(read, runs)
-    found = Cards.of(read, chosen, most)
     if runs is None or len(chosen):
         said = headline(chosen)
     else:
         said = f"no lookup of this run is recorded: {MAY_BE_NO_LOOKUP}"
     counts, failed = counts_beside(chosen, said), failed_lines(read, runs)
-    lines = [*failed, Line()] if failed else []
-    lines.append(Line(said, style="bold"))
-    lines += [Line(counts, style="dim")] if counts else []
-    lines += parted(card_lines(number, card) for number, card in enumerate(found.cards, 1))
-    if found.more:
-        left = plural(found.more_misses, "lookup")
-        all_of_them = f"--causes {len(found.cards) + found.more} shows all"
-        more = f"{and_more(found.more, 'cause')} of {left} that did not hit: {all_of_them}"
-        lines += [Line(), Line(more, style="dim")]
+    blocks: list[Block] = [*failed, Line()] if failed else []
+    blocks.append(Line(said, style="bold"))
+    blocks += [Line(counts, style="dim")] if counts else []
+    blocks += first_cards(chosen, most=most, where="--causes N shows more")
     if not read.asked_torch:
-        lines += parted([past_lines(read)])
+        blocks += parted([past_lines(read)])
     if runs is None:
-        lines += parted([rank_lines(read.differing_ranks.rows), vllm_lines(read), _trend_lines(read)])
-    lines += [Line(), Line(footer(read, chosen.causes), style="dim")]
-    return [*lines, *problem_lines(read.facts.problems), *false_hit_lines(read.suspected.rows)]
+        blocks += parted([rank_lines(read.differing_ranks.rows), vllm_lines(read), _trend(read)])
+    return [*blocks, *problem_lines(read.facts.problems), *false_hit_lines(read.suspected.rows)]
 
 
 def counts_beside(chosen: Chosen, said: str) -> str:
@@ -153,13 +147,12 @@ def counts_beside(chosen: Chosen, said: str) -> str:
     return "" if counts == said else counts
 
 
-def _trend_lines(read: Recording) -> list[Line]:
+def _trend(read: Recording) -> list[Block]:
     if not is_spread(read):
         return []
     from cachescope.report.rates import trend_blocks
-    from cachescope.report.terminal import terminal_lines
 
-    return terminal_lines(trend_blocks(read, _DAYS_SHOWN))
+    return trend_blocks(read, _DAYS_SHOWN)
 
 
 def failed_lines(read: Recording, runs: Collection[int] | None) -> list[Line]:
@@ -245,13 +238,13 @@ def false_hit_lines(found: Sequence[FalseHit]) -> Iterator[Line]:
         yield Line(f"{key}{row.evidence}", 2, "dim", rows=_ADVICE_ROWS)
 
 
-def block_lines(read: Recording, run: int) -> list[Line]:
+def recorded_blocks(read: Recording, run: int) -> list[Block]:
     """The answer of a block of code that was recorded as one run, and with how many earlier ones it was compared."""
-    lines, earlier = answer_lines(read, {run}), len(read.facts.runs) - 1
+    blocks, earlier = answer_blocks(read, {run}), len(read.facts.runs) - 1
     if all(row.run != run for row in read.facts.lookups.values()):
-        return [*lines[:1], Line(_NOTHING, style="dim")]
+        return [*blocks[:1], Line(_NOTHING, style="dim")]
     return [
-        *lines,
+        *blocks,
         *([Line(f"compared with {plural(earlier, 'earlier run')}", style="dim")] if earlier else []),
     ]
 
@@ -266,7 +259,7 @@ def block_html(read: Recording, run: int) -> str:
         cause, lookup = costliest
         whole = lines_html(explanation_lines(Explanation.of(read, lookup)))
         below = f"<details><summary>{safe(cause.summary)}, in full</summary>{whole}</details>"
-    return answer_html(block_lines(read, run), below)
+    return answer_html(terminal_lines(recorded_blocks(read, run)), below)
 
 
 def summary_text(read: Recording) -> str:
@@ -289,4 +282,4 @@ def summary_text(read: Recording) -> str:
 
 def summary_html(read: Recording) -> str:
     """The HTML repr: the answer, with the costliest causes."""
-    return answer_html(answer_lines(read, most=_CAUSES_IN_HTML))
+    return answer_html(terminal_lines(answer_blocks(read, most=_CAUSES_IN_HTML)))

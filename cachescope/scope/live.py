@@ -23,7 +23,8 @@ from cachescope.readers.reading import Reading
 from cachescope.readers.sources import read_sources
 from cachescope.report.html import Reprs
 from cachescope.report.layout import Line
-from cachescope.report.why_missed import block_html, block_lines
+from cachescope.report.terminal import terminal_lines
+from cachescope.report.why_missed import block_html, recorded_blocks
 from cachescope.scope.scope import Scope
 
 _block_numbers: Final = itertools.count(1)
@@ -161,7 +162,7 @@ class Recording(Reprs):
     def _lines(self) -> list[Line]:
         if self._scope is None:
             return [Line(f"cachescope.Recording: {self._state}")]
-        return block_lines(self._scope, self.run)
+        return terminal_lines(recorded_blocks(self._scope, self.run))
 
     def _repr_html_(self) -> str:
         if self._scope is None:

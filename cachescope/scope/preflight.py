@@ -18,7 +18,8 @@ from cachescope.readers.remote_cache.stored import check_redis, read_redis
 from cachescope.readers.sources import check_sources, read_sources
 from cachescope.report.html import Reprs
 from cachescope.report.layout import Line
-from cachescope.report.preflight import preflight_lines
+from cachescope.report.preflight import preflight_blocks
+from cachescope.report.terminal import terminal_lines
 from cachescope.scope.live import Block
 from cachescope.scope.scope import Scope
 
@@ -132,7 +133,7 @@ class Preflight(Reprs):
     def _lines(self) -> list[Line]:
         if self._scope is None:
             return [Line(f"cachescope.Preflight: {self._state}")]
-        return preflight_lines(PreflightAnswer.of(self._scope))
+        return terminal_lines(preflight_blocks(PreflightAnswer.of(self._scope)))
 
 
 def preflight(*, against: Against | Iterable[Against] | None = None) -> Preflight:

@@ -29,7 +29,7 @@ from cachescope.report.layout import Line
 from cachescope.report.page.reading import wrong_blocks
 from cachescope.report.rates import rate_numbers, trend_blocks
 from cachescope.report.vllm import vllm_lines
-from cachescope.report.why_missed import answer_lines
+from cachescope.report.why_missed import answer_blocks
 from cachescope.views.controls import Pane, Shows, button, columns, heading, markup, row, toggle_buttons
 from cachescope.views.lookup_rows import between
 from cachescope.views.plot import Plot, Tabled, first_number
@@ -156,7 +156,7 @@ class Overview(Shows):
     def __init__(self, scope: Read, state: State) -> None:
         self._scope, self._state, self._chosen = scope, state, Chosen(scope)
         if not scope.facts.lookups:
-            said = [*answer_lines(scope), *_what_now(scope)]
+            said = [*answer_blocks(scope), *_what_now(scope)]
             super().__init__(markup(*said, *_wrong(scope)))
             return
         guarded = state.guarded

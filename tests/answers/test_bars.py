@@ -7,7 +7,8 @@ import pytest
 
 from cachescope.frames.answer_rows import CauseRow, RateRow
 from cachescope.report.layout import wrapped
-from cachescope.report.why_missed import answer_lines
+from cachescope.report.terminal import terminal_lines
+from cachescope.report.why_missed import answer_blocks
 from cachescope.scope import Scope
 from cachescope.verdict_kinds import SameCause, same_cause
 from tests.made import CODE, Made, aot, fx, run, scope_of
@@ -165,5 +166,5 @@ def test_a_start_without_times_has_neither_a_day_nor_seconds() -> None:
     assert trend["avoidable_ns"].isna().to_dict() == {0: False, 1: False, 2: False, 3: True}
     assert pd.isna(trend.loc[3, "time_lost_ns"])
     # No day is made up, and the table can be laid out.
-    text = wrapped(answer_lines(scope))
+    text = wrapped(terminal_lines(answer_blocks(scope)))
     assert "2026-11-" in text and "1970" not in text

@@ -11,7 +11,8 @@ import pytest
 import cachescope
 from cachescope.answers.preflight import PreflightAnswer
 from cachescope.answers.summary import counts_text, footer
-from cachescope.report.preflight import preflight_lines
+from cachescope.report.preflight import preflight_blocks
+from cachescope.report.terminal import terminal_lines
 from tests.conftest import Archive, Recording
 from tests.made import CODE, fx, run, scope_of
 
@@ -94,7 +95,7 @@ def test_a_pre_flight_names_the_directory_that_the_program_itself_would_search(a
     folder = archive("preflights/2.13.0")
     answer = PreflightAnswer.of(cachescope.read(folder / "as_baked", folder / "cache"))
     (other,) = answer.elsewhere
-    said = " ".join(line.text for line in preflight_lines(answer))
+    said = " ".join(line.text for line in terminal_lines(preflight_blocks(answer)))
     assert not Path(other).exists() and f"would itself look in {other}" in said
     # Of recordings, of which nothing says where they lie, there is no word.
     assert PreflightAnswer.of(cachescope.read(folder / "as_baked")).elsewhere == ()

@@ -13,7 +13,8 @@ from cachescope.readers.index.log_tables import LogTables
 from cachescope.readers.reading import Reading
 from cachescope.report.as_json import entries_object, explain_object
 from cachescope.report.json_text import json_text
-from cachescope.report.why_missed import answer_lines
+from cachescope.report.terminal import terminal_lines
+from cachescope.report.why_missed import answer_blocks
 from cachescope.scope import Scope
 from fuzz.outputs import check_outputs
 
@@ -40,7 +41,7 @@ def use(scope: Scope, folder: Path | None = None, path: Path | None = None, whic
         text = json_text(made)
         json.loads(text.encode())
         assert len(text) < MOST_PRINTED, f"{len(text)} letters of JSON"
-    lines = answer_lines(scope)
+    lines = terminal_lines(answer_blocks(scope))
     assert sum(len(str(line)) for line in lines) < MOST_PRINTED, "too long an answer"
     if len(scope.misses):
         repr(scope.explain())

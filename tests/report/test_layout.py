@@ -14,8 +14,9 @@ from cachescope.frames.replay_rows import SensitivityRow
 from cachescope.report.explanation import code_lines
 from cachescope.report.layout import Line, laid_out
 from cachescope.report.page.replay import savings_of
+from cachescope.report.terminal import terminal_lines
 from cachescope.report.what_if_forms import saves
-from cachescope.report.why_missed import answer_lines
+from cachescope.report.why_missed import answer_blocks
 from tests.conftest import Recording
 from tests.hostile_texts import TEXTS
 from tests.output_gates import acting_in
@@ -117,7 +118,7 @@ def test_hits_misses_and_bypasses_are_told_apart(name: str, recording: Recording
         words += f", {bypasses} bypassed or disabled" if bypasses else ""
         assert any(
             line.text.startswith(f"{len(outcomes)} lookups in 1 run: {words} (")
-            for line in answer_lines(scope, {run})[:2]
+            for line in terminal_lines(answer_blocks(scope, {run}))[:2]
         )
 
 
@@ -125,6 +126,6 @@ def test_hits_misses_and_bypasses_are_told_apart(name: str, recording: Recording
 def test_what_no_run_before_it_says_is_what_that_run_alone_says(recording: Recording) -> None:
     scope = cachescope.read(recording("2.13.0", "config_flip") / "trace")
     alone = [headline(Chosen(cachescope.read(source))) for source in scope.runs["source"]]
-    said = [answer_lines(scope, {run})[0].text for run in scope.runs["run"]]
+    said = [terminal_lines(answer_blocks(scope, {run}))[0].text for run in scope.runs["run"]]
     assert said[0] == alone[0] and said[2] == alone[2]  # the first, and one that hits
     assert "epilogue_fusion" in said[1] and "epilogue_fusion" not in alone[1]

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 import cachescope
 from cachescope.readers.kinds import looks_like_trace_log
-from cachescope.report.why_missed import answer_lines
+from cachescope.report.terminal import terminal_lines
+from cachescope.report.why_missed import answer_blocks
 from tests.conftest import Recording
 
 Found = Counter[tuple[str, str | None]]
@@ -112,7 +113,7 @@ def test_a_rank_with_a_damaged_head_is_not_lost(damage: str, recording: Recordin
     scope = cachescope.read(tmp_path)
     assert sorted(scope.runs["rank"]) == [0, 1]
     assert str(damaged) in set(scope.problems["source"])
-    assert not any("no lookup is recorded" in line.text for line in answer_lines(scope))
+    assert not any("no lookup is recorded" in line.text for line in terminal_lines(answer_blocks(scope)))
 
 
 def test_a_payload_that_is_longer_than_the_probe_hides_no_trace(recording: Recording, tmp_path: Path) -> None:
