@@ -26,7 +26,7 @@ def run(args: argparse.Namespace) -> int:
     from cachescope.answers.time_spent import TimeSpent
     from cachescope.cli.sources import read_given
     from cachescope.report.as_json import time_object
-    from cachescope.report.time_spent import time_lines
+    from cachescope.report.time_spent import time_blocks
 
     scope = read_given(args, args.paths)
     spent = TimeSpent.of(scope, args.paths)
@@ -38,4 +38,4 @@ def run(args: argparse.Namespace) -> int:
         write_file(
             args.perfetto, json_text(found if redaction is None else redaction(found), ascii_only=True)
         )
-    return write_answer(args, lambda: time_object(scope, spent), lambda: time_lines(spent))
+    return write_answer(args, lambda: time_object(scope, spent), lambda: time_blocks(spent))

@@ -7,18 +7,17 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from cachescope.answers.aligned_lookups import Aligned, Change
-from cachescope.answers.comparison import ComparedRuns, ComparedSide, ComparedTimes, SideTime
+from cachescope.answers.comparison import ComparedRuns, ComparedSide, ComparedTimes
 from cachescope.frames.answer_rows import RateRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.report.blocks import Block, Group, Head, Numbers, Table
 from cachescope.report.explanation import change_blocks
 from cachescope.report.layout import Line, rest
-from cachescope.report.time_spent import machine_lines, signed
+from cachescope.report.time_spent import machine_lines, phases_table, signed
 from cachescope.terms import FXGRAPH
 from cachescope.wording import duration, percent, plural
 
 _GROUPS: Final = 8
-_NO_PHASE: Final = "–"
 _ORDERED: Final[dict[Change, str]] = {
     "regressed": "Regressed",
     "fixed": "Fixed",
@@ -150,10 +149,19 @@ def _title(members: Sequence[Aligned], is_ordered: bool) -> str:
     return f"{plural(len(members), 'lookup')}: {', '.join(said)}"
 
 
-def side_by_side(found: ComparedRuns, times: ComparedTimes) -> Table:
+def side_by_side(found: ComparedRuns, times: ComparedTimes) -> Iterator[Table]:
     """Hit rates, compile times and phases of both sides."""
-    numbers = (Head(name, "number") for name in (*_sides(found), "B\u00a0−\u00a0A"))
-    return Table("Side by side", (Head(""), *numbers), (*_rates(found), *_times(times)))
+    names, apart = _sides(found), "B\u00a0−\u00a0A"
+    numbers = (Head(name, "number") for name in (*names, apart))
+    yield Table("Side by side", (Head(""), *numbers), tuple(_rates(found)))
+    before, after = times.before, times.after
+    if before is not None and after is not None:
+        mean = _mean(times)
+        yield phases_table(
+            f"Self time of each phase{mean and f', {mean}'}",
+            {names[0]: before.phases, names[1]: after.phases},
+            apart,
+        )
 
 
 def _rates(found: ComparedRuns) -> Iterator[tuple[str, ...]]:
@@ -185,27 +193,6 @@ def _difference(ns: int) -> str:
     return "<1 ms" if ns and said == duration(0) else said
 
 
-def _times(times: ComparedTimes) -> Iterator[tuple[str, ...]]:
-    """The phases, those that differ most first; none that is shorter than a millisecond on both sides."""
-    one, other = times.before, times.after
-    totals = [None if side is None else side.total_ns for side in (one, other)]
-    mean = _mean(times)
-    said = ("not recorded" if ns is None else duration(ns) for ns in totals)
-    yield (f"Time in events{mean and f', {mean}'}", *said, _apart(*totals))
-    phases = sorted({**(one.phases if one else {}), **(other.phases if other else {})})
-    longer = times.longer
-    phases.sort(key=lambda phase: -abs(longer.get(phase, 0)))
-    for phase in phases:
-        if {_phase(one, phase), _phase(other, phase)} <= {duration(0), _NO_PHASE}:
-            continue
-        apart = _difference(longer[phase]) if longer else ""
-        yield f"– {phase}", _phase(one, phase), _phase(other, phase), apart
-
-
 def _mean(times: ComparedTimes) -> str:
     several = any(side is not None and side.runs > 1 for side in (times.before, times.after))
     return "mean of each run" if several else ""
-
-
-def _phase(side: SideTime | None, phase: str) -> str:
-    return _NO_PHASE if side is None or phase not in side.phases else duration(side.phases[phase])

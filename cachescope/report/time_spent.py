@@ -17,10 +17,11 @@ from cachescope.answers.time_spent import (
     TimeSpent,
     phase_differences,
 )
+from cachescope.report.blocks import Block, Cell, Head, Sorted, Table, shared, shortened, timed
 from cachescope.report.layout import Line, parted, rest
 from cachescope.report.vllm import start_lines
 from cachescope.report.why_missed import problem_lines
-from cachescope.wording import and_more, duration, harmless_line, listed, percent, plural, rank_names
+from cachescope.wording import and_more, duration, listed, plural, rank_names
 
 _GUARDS: Final = "guards"
 _PHASES: Final = 3
@@ -32,8 +33,6 @@ _COLLECTIVES: Final = 6
 _SIDE_BY_SIDE: Final = 4
 _RUNS: Final = 12
 _NAME: Final = 29
-_TIME: Final = 9
-_SHARE: Final = 6
 _WITHOUT_SHOWN: Final = 3
 _LEAST_BESIDES: Final = 0.05
 
@@ -137,7 +136,7 @@ def _where(phases: Mapping[str, int]) -> str:
     return f": {'; '.join(parts)}" if parts else ""
 
 
-def time_lines(spent: TimeSpent) -> list[Line]:
+def time_blocks(spent: TimeSpent) -> list[Block]:
     """The tables, and below them what could be saved."""
     if not spent.runs:
         text = "no trace with events was read: they are in the files that torch writes to the folder TORCH_TRACE names"
@@ -149,66 +148,51 @@ def time_lines(spent: TimeSpent) -> list[Line]:
         ordered = sorted(shown, key=lambda one: one.readings.total_ns)
         shown, told = (ordered[-1], ordered[len(ordered) // 2], ordered[0]), spent.alike
         title += f": the slowest of {len(ordered):,} processes, the median and the quickest"
-    lines = [Line(title, style="bold")]
+    apart = f"{shown[1].run} - {shown[0].run}" if len(spent.members) == 2 else ""
+    blocks: list[Block] = []
     for first in range(0, len(shown), _SIDE_BY_SIDE):
-        lines += [Line(), *_table(shown[first : first + _SIDE_BY_SIDE], is_pair=len(spent.members) == 2)]
-    lines.append(Line())
+        some = shown[first : first + _SIDE_BY_SIDE]
+        blocks += [phases_table(title, {f"run {one.run}": one.phases for one in some}, apart), Line()]
+        title = "further processes"
     if spent.contrast is not None:
-        lines.append(Line(contrast_text(spent.contrast), hang=3, style="bold"))
-        lines += [Line(text, 3, "dim", hang=6) for text in path_texts(spent.members)]
-        lines += machine_lines(*([one.time.machine] for one in (spent.contrast.slower, spent.contrast.other)))
+        blocks.append(Line(contrast_text(spent.contrast), hang=3, style="bold"))
+        blocks += (Line(text, 3, "dim", hang=6) for text in path_texts(spent.members))
+        blocks += machine_lines(
+            *([one.time.machine] for one in (spent.contrast.slower, spent.contrast.other))
+        )
         waited = () if spent.ranks is None else rank_texts(spent.ranks, spent.runs)
-        lines += [Line(text, hang=3) for text in (*waited, *apart_texts(spent.apart))]
-        lines.append(Line())
+        blocks += (Line(text, hang=3) for text in (*waited, *apart_texts(spent.apart)))
+        blocks.append(Line())
     for one in told[:_RUNS]:
-        lines += _reading_lines(one)
-    lines += rest(len(told) - _RUNS, "command", "--json lists all runs", indent=0)
+        blocks += _reading_lines(one)
+    blocks += rest(len(told) - _RUNS, "command", "--json lists all runs", indent=0)
     if spent.without:
         names = listed(spent.without, _WITHOUT_SHOWN)
-        lines.append(Line(f"no trace with events: {names}", style="dim"))
-    return [*lines, *parted([start_lines(spent.starts)]), *problem_lines(spent.problems)]
+        blocks.append(Line(f"no trace with events: {names}", style="dim"))
+    return [*blocks, *parted([start_lines(spent.starts)]), *problem_lines(spent.problems)]
 
 
-def _table(runs: Sequence[RunTime], *, is_pair: bool) -> Iterator[Line]:
-    longest = {name: max(one.phases.get(name, 0) for one in runs) for one in runs for name in one.phases}
-    names = sorted(longest, key=lambda name: -longest[name])
-    columns = [_of_run(one, names) for one in runs]
-    if is_pair:
-        before, after = runs
-        columns.append(_difference(before, after, names))
-    rows = zip(["", *names, "in all"], *columns, strict=True)
-    styles = ["dim", *("" for _ in names), "bold"]
-    for (name, *cells), style in zip(rows, styles, strict=True):
-        yield _row(name, cells, style)
+def phases_table(name: str, sides: Mapping[str, Mapping[str, int]], apart: str = "") -> Table:
+    """The self time of each phase on each side with its share, the longest first; under the head `apart`, how much longer it took on the second side."""
+    longest = {phase: max(of.get(phase, 0) for of in sides.values()) for of in sides.values() for phase in of}
+    totals = {side: sum(of.values()) for side, of in sides.items()}
+    longer = phase_differences(*sides.values()) if apart else {}
 
+    def row(phase: str) -> Iterator[Cell]:
+        yield shortened(phase, _NAME)
+        for side, of in sides.items():
+            ns = of.get(phase)
+            yield timed(ns)
+            yield None if ns is None or not totals[side] else shared(ns / totals[side])
+        yield from [Sorted(signed(longer[phase]), longer[phase], "ns")] if apart else []
 
-def _of_run(one: RunTime, names: Sequence[str]) -> list[str]:
-    """A column: the run, the time and share of each phase, and the time of all."""
-    total = one.readings.total_ns
-    cells = []
-    for ns in map(one.phases.get, names):
-        share = "" if ns is None else percent(ns / total if total else None)
-        cells.append((duration(ns), share))
-    return _column(f"run {one.run}", [*cells, (duration(total), "")])
-
-
-def _difference(before: RunTime, after: RunTime, names: Sequence[str]) -> list[str]:
-    longer = phase_differences(before.phases, after.phases)
-    times = [*(longer[name] for name in names), sum(longer.values())]
-    return _column(f"{after.run} - {before.run}", [(signed(ns), "") for ns in times])
-
-
-def _column(head: str, cells: Sequence[tuple[str, str]]) -> list[str]:
-    """Times below each other and shares below each other."""
-    width = max(_TIME, *(len(time) + 1 for time, _ in cells))
-    aligned = [f"{time:>{width}}{share:>{_SHARE}}" for time, share in cells]
-    return [f"{head:>{width + _SHARE}}", *aligned]
-
-
-def _row(name: str, cells: Sequence[str], style: str) -> Line:
-    name = harmless_line(name)
-    name = name if len(name) < _NAME else f"{name[: _NAME - 2]}…"
-    return Line(f"{name:<{_NAME}}" + "".join(cells), 1, style, verbatim=True)
+    heads = [Head("phase"), *(Head(text, "number") for side in sides for text in (side, "share"))]
+    in_all: list[Cell] = ["in all", *(cell for ns in totals.values() for cell in (timed(ns), None))]
+    if apart:
+        heads.append(Head(apart, "number"))
+        in_all.append(Sorted(signed(sum(longer.values())), sum(longer.values()), "ns"))
+    rows = (tuple(row(phase)) for phase in sorted(longest, key=lambda phase: -longest[phase]))
+    return Table(name, tuple(heads), (*rows, tuple(in_all)))
 
 
 def _reading_lines(one: RunTime) -> Iterator[Line]:

@@ -254,7 +254,7 @@ class Compare(Shows):
         self.headline.show(headline(found, times))
         is_any = found.aligned or not self.whole.aligned
         self.differences.show(differences(found) if is_any else Line(_NONE))
-        self.side_by_side.show(side_by_side(found, times))
+        self.side_by_side.show(*side_by_side(found, times))
         # The change that was chosen stays if it is among them.
         counts = {change: count for change, count in found.counts.items() if count}
         names = change_names(found)

@@ -15,7 +15,7 @@ from cachescope.columns import frame_of
 from cachescope.figures.compile_time import compiles, phases
 from cachescope.frames.compile_rows import CompileRow, PhaseRow
 from cachescope.json_types import JsonObject
-from cachescope.report.time_spent import time_lines
+from cachescope.report.time_spent import time_blocks
 from cachescope.views.controls import Shows, choice, heading, markup, row
 from cachescope.views.plot import Plot, Tabled, first_number
 from cachescope.views.state import State
@@ -36,7 +36,7 @@ class Time(Shows):
         self._scope, self._state = scope, state
         self.spent = TimeSpent.of(scope)
         if not self.spent.runs:
-            super().__init__(markup(*time_lines(self.spent)))
+            super().__init__(markup(*time_blocks(self.spent)))
             return
         runs = [(run_name(scope.facts, run), run) for run in scope.facts.runs]
         guarded = state.guarded
@@ -103,7 +103,7 @@ class Time(Shows):
             self._state.show_lookups(run=first_number(data), text=data[1])
 
     def _show(self, change: object = None) -> None:
-        self.said.show(*time_lines(self._spent()))
+        self.said.show(*time_blocks(self._spent()))
         self.phases.redraw()
         self.compiles.redraw()
 

@@ -8,7 +8,8 @@ import pytest
 import cachescope
 from cachescope.answers.time_spent import TimeSpent
 from cachescope.report.as_json import time_object
-from cachescope.report.time_spent import time_lines
+from cachescope.report.terminal import terminal_lines
+from cachescope.report.time_spent import time_blocks
 from tests.conftest import DATA, Archive
 from tests.readings import read_once
 
@@ -49,7 +50,7 @@ def test_a_function_compiled_with_different_collectives_is_named(version: str, r
     assert (apart.compile_id, apart.is_backward) == ("0/0", False)
     assert apart.of_ranks == (((_ALL_REDUCE,) * 2, (0,)), ((_ALL_REDUCE,), (1,)))
     said = "step (collectives.py:10), compile 0/0, was compiled with different collectives: all_reduce ×2 in rank 0; all_reduce in rank 1"
-    lines = [line.text for line in time_lines(spent)]
+    lines = [line.text for line in terminal_lines(time_blocks(spent))]
     assert said in lines
     assert (
         lines[lines.index(said) + 1] == "ranks may differ there for a reason, as the stages of a pipeline do"

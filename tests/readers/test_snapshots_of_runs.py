@@ -13,7 +13,7 @@ from cachescope.report.comparison import comparison_blocks
 from cachescope.report.contexts import contexts_blocks
 from cachescope.report.layout import wrapped
 from cachescope.report.terminal import terminal_lines
-from cachescope.report.time_spent import time_lines
+from cachescope.report.time_spent import time_blocks
 from tests.conftest import Recording
 
 SECOND = 10**9
@@ -112,7 +112,7 @@ def test_runs_on_other_cores_are_told_apart_only_where_both_recorded_them(
     assert (row.cores, row.usable_cores, row.core_quota, row.memory_limit_bytes) == (64, 2, 1.5, 16 * 10**9)
     assert told in " ".join(wrapped(terminal_lines(contexts_blocks(scope))).split())
     said = {f"on other machines: {told}, and 64 cores", f"on other machines: 64 cores, and {told}"}
-    assert said & {line.text for line in time_lines(TimeSpent.of(scope))}
+    assert said & {line.text for line in terminal_lines(time_blocks(TimeSpent.of(scope)))}
     assert said & {
         line.text
         for line in terminal_lines(comparison_blocks(cachescope.compare("run:0", "run:1", within=scope)))

@@ -29,7 +29,7 @@ from cachescope.report.blocks import (
 )
 from cachescope.report.layout import Line
 from cachescope.report.page.file import page_of
-from cachescope.report.time_spent import time_lines
+from cachescope.report.time_spent import time_blocks
 from cachescope.report.what_if_forms import BY_CAUSE
 from cachescope.scope import Scope
 from tests.made import fx, run, scope_of
@@ -193,7 +193,7 @@ def test_cuts_say_what_they_cut() -> None:
 def test_where_the_time_went_is_told_as_in_the_terminal(page: PageOf) -> None:
     spent = TimeSpent.of(cachescope.read(cachescope.sample("training")))
     *told, drawing = section(page("training"), "spent").blocks
-    assert told == time_lines(spent) and isinstance(drawing, Drawing)
+    assert told == time_blocks(spent) and isinstance(drawing, Drawing)
     assert "the slowest of 4, run 0" in texts(section(page("training"), "spent").blocks)
 
 

@@ -44,8 +44,8 @@ from cachescope.report.page.lookups import (
     causes_blocks,
     rates_blocks,
     spent_blocks,
-    time_blocks,
     what_if_blocks,
+    when_blocks,
     why_blocks,
 )
 from cachescope.report.page.reading import WORDS, reading_blocks
@@ -72,7 +72,7 @@ _OF_LOOKUPS: Final[tuple[_Told, ...]] = (
     ("why", "Why did each one miss?", why_blocks,
      "Each lookup with its reason, and which earlier one it was held against; the cards above have what changed, from what"
      " to what. Hashes are compared, never texts."),
-    ("time", "When and where did it miss?", time_blocks,
+    ("time", "When and where did it miss?", when_blocks,
      "Every lookup at its time, with the compile that followed where it did not hit; then each run beside each graph,"
      " which shows whether one graph misses everywhere or one run misses everything."),
     ("spent", "Where did the time go?", spent_blocks,

@@ -23,7 +23,7 @@ from cachescope.report.explanation import change_blocks, told_lines
 from cachescope.report.layout import Line, rest
 from cachescope.report.page.replay import replay_parts
 from cachescope.report.rates import rate_numbers, rates_table, trend_blocks
-from cachescope.report.time_spent import time_lines
+from cachescope.report.time_spent import time_blocks
 from cachescope.report.vllm import vllm_lines
 from cachescope.report.what_if_forms import BY_CAUSE, CAUSE_SAVINGS, sensitivity_lines, titled_savings
 from cachescope.report.why_missed import past_lines
@@ -137,7 +137,7 @@ def rates_blocks(scope: Read) -> Iterator[Block]:
     yield rates_table(scope)
 
 
-def time_blocks(scope: Read) -> Iterator[Block]:
+def when_blocks(scope: Read) -> Iterator[Block]:
     """Where in a job the misses are."""
     drawn = (scope.shown.rows, scope.tables.runs.rows)
     if not scope.facts.lookups:
@@ -150,7 +150,7 @@ def time_blocks(scope: Read) -> Iterator[Block]:
 def spent_blocks(scope: Read) -> Iterator[Block]:
     """Where the time of compiling went."""
     # What vLLM says of its starts, and what could not be read, stands in sections of their own.
-    yield from time_lines(replace(TimeSpent.of(scope), starts=(), problems=()))
+    yield from time_blocks(replace(TimeSpent.of(scope), starts=(), problems=()))
     drawn = (scope.compiles_read[0].rows, scope.tables.runs.rows)
     if drawn[0]:
         yield Drawing("Compiles over time", compiles, drawn)
