@@ -33,7 +33,12 @@ def run(args: argparse.Namespace) -> int:
     from cachescope.keys.key_schema import KeySchema, key_schema
     from cachescope.report.as_json import rows_object
     from cachescope.report.layout import parted
-    from cachescope.report.what_if_forms import saving_lines, sensitivity_lines, what_if_lines, what_if_object
+    from cachescope.report.what_if_forms import (
+        saving_blocks,
+        sensitivity_lines,
+        what_if_lines,
+        what_if_object,
+    )
 
     given = None if args.schema is None else read_schema(args.schema, KeySchema.from_json)
     schema = key_schema(given, args.without)
@@ -42,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
     if not args.sensitivity and (args.without or args.schema):
         return write_answer(args, lambda: what_if_object(found), lambda: what_if_lines(found))
     ranking, savings = scope.sensitivity_rows(), scope.saving_rows()
-    further = parted([sensitivity_lines(ranking), saving_lines(savings)]) if scope.facts.lookups else ()
+    further = parted([sensitivity_lines(ranking), saving_blocks(scope)]) if scope.facts.lookups else ()
     return write_answer(
         args,
         lambda: what_if_object(found) | rows_object(sensitivity=ranking, cause_savings=savings),

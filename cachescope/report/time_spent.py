@@ -191,7 +191,9 @@ def phases_table(name: str, sides: Mapping[str, Mapping[str, int]], apart: str =
     if apart:
         heads.append(Head(apart, "number"))
         in_all.append(Sorted(signed(sum(longer.values())), sum(longer.values()), "ns"))
-    rows = (tuple(row(phase)) for phase in sorted(longest, key=lambda phase: -longest[phase]))
+    # None that is shorter than a millisecond everywhere.
+    seen = [phase for phase, ns in longest.items() if duration(ns) != duration(0)]
+    rows = (tuple(row(phase)) for phase in sorted(seen, key=lambda phase: -longest[phase]))
     return Table(name, tuple(heads), (*rows, tuple(in_all)))
 
 

@@ -14,7 +14,7 @@ from cachescope.answers.summary import counts_text
 from cachescope.frames.replay_rows import CauseSaving, SensitivityRow, WhatIfCause, WhatIfRate
 from cachescope.json_types import JsonObject
 from cachescope.report.as_json import rows_object
-from cachescope.report.blocks import Column, timed
+from cachescope.report.blocks import Block, Column, table, timed
 from cachescope.report.html import Reprs
 from cachescope.report.layout import Line, rest, unwrapped
 from cachescope.terms import VLLM
@@ -217,17 +217,10 @@ CAUSE_SAVINGS: Final = (
 )
 
 
-def saving_lines(rows: Sequence[CauseSaving]) -> list[Line]:
+def saving_blocks(read: Recording) -> Iterator[Block]:
     """Cause by cause: what leaving out its own fields would save, and why the rest would stay."""
-    if not rows:
-        return []
-    lines = [Line(BY_CAUSE, style="bold")]
-    for row in rows:
-        lost = f"{duration(row.time_lost_ns)} lost"
-        summary = row.summary if len(row.fields) <= _FIELDS_NAMED else listed(row.fields, _FIELDS_NAMED)
-        lines.append(Line(f"{summary}  [{row.verdict}]", 2, right=lost, hang=2))
-        lines.append(Line("; ".join([saving_text(row), *([row.why] if row.why else [])]), 4, "dim"))
-    return lines
+    if rows := titled_savings(read):
+        yield table(BY_CAUSE, CAUSE_SAVINGS, rows, "causes by time lost", "scope.cause_savings()")
 
 
 def what_if_object(found: answer.WhatIf) -> JsonObject:

@@ -130,7 +130,7 @@ def test_two_runs_have_a_column_for_their_difference(run: Run, training: Path) -
     )
     done = run("time", cold, warm)
     rows = done.out.split("\n")
-    assert rows[2].split() == ["run", "0", "run", "1", "1", "-", "0"]
+    assert rows[1].replace("share", "").split() == ["phase", "run", "0", "run", "1", "1", "-", "0"]
     (compiler,) = (row for row in rows if row.startswith(" C++ compiler"))
     assert compiler.split()[-2:] == ["-1.2", "s"]
     (test,) = (row for row in rows if row.startswith(" vector instruction test"))

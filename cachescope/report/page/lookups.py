@@ -25,7 +25,7 @@ from cachescope.report.page.replay import replay_parts
 from cachescope.report.rates import rate_numbers, rates_table, trend_blocks
 from cachescope.report.time_spent import time_blocks
 from cachescope.report.vllm import vllm_lines
-from cachescope.report.what_if_forms import BY_CAUSE, CAUSE_SAVINGS, sensitivity_lines, titled_savings
+from cachescope.report.what_if_forms import saving_blocks, sensitivity_lines
 from cachescope.report.why_missed import past_lines
 from cachescope.terms import HOW_TO_RECORD
 from cachescope.verdict_kinds import VERDICTS, kind_of
@@ -83,8 +83,7 @@ def what_if_blocks(scope: Read) -> Iterator[Block]:
         return
     yield from sensitivity_lines(scope.sensitivity_rows(), _RANKED, "scope.sensitivity() has all")
     yield from replay_parts(scope)
-    if rows := titled_savings(scope):
-        yield table(BY_CAUSE, CAUSE_SAVINGS, rows, "causes by time lost", "scope.cause_savings()")
+    yield from saving_blocks(scope)
 
 
 def _lookups(scope: Read) -> Table:
