@@ -18,8 +18,11 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from cachescope.analysis.phases.names import (
+    BACKENDS,
     CODE_GENERATION,
     COMPILER,
+    FRAME,
+    GUARDS,
     HEADERS,
     LOADING_CODE,
     VECTOR_TEST,
@@ -28,6 +31,7 @@ from cachescope.analysis.phases.names import (
     is_vector_test,
     phase_of,
 )
+from cachescope.catalogue.facts import is_version, release
 from cachescope.frames.compile_rows import PhaseRow
 from cachescope.frames.recorded_rows import LookupRow, ProblemRow, RunRow
 from cachescope.grouping import by_key
@@ -44,6 +48,7 @@ FRAME_COMPILE: Final = "dynamo"
 _BEFORE_THE_LOCK: Final = frozenset({"entire_backward_compile", "compile_fx.<locals>.bw_compiler"})
 # Threads write their events a little later than they take the time. A clock that ran back further was set.
 _SET_BACK_NS: Final = 10**9
+_FIRST_WITH_BACKENDS: Final = (2, 11)
 
 NOT_NAMED: Final = "not named: "
 _named = lru_cache(4096)(phase_of)
@@ -81,6 +86,8 @@ class _Open:
     # Of code that is loaded: its own time, and the compiler's, before the compiler first ran in it; and from there until kernels are waited for.
     before: tuple[int, int, int] | None = None
     meanwhile: tuple[int, int, int] | None = None
+    # Of a frame: its own time when its guards had been built.
+    until_guards_ns: int | None = None
 
 
 class _Thread:
@@ -116,6 +123,8 @@ class Sweep:
         self.spent: dict[Place, Spent] = {}
         self.stretches: dict[Place, list[tuple[int, int]]] = {}
         """When code was generated in no later event, and when the compiler ran for the vector test: from when, and until when."""
+        self.after_guards: tuple[Place, int] | None = None
+        """The first frame that was compiled, and its own time after its guards had been built."""
         self._segments: Counter[str] = Counter()
         self._forget()
 
@@ -221,6 +230,7 @@ class Sweep:
             return
         thread = next((one for one in having if one.of_compile[event.compile_id]), having[0])
         one = thread.of_name[event.name].pop()
+        self._find_after_guards(thread, one)
         self._close(thread, one)
         if one is thread.open[0]:
             # With the outermost event ends all that began in it, whatever the trace lost.
@@ -228,6 +238,15 @@ class Sweep:
             return
         while thread.open[-1].is_ended:
             thread.open.pop()
+
+    def _find_after_guards(self, thread: _Thread, ended: _Open) -> None:
+        if self.after_guards is not None:
+            return
+        if ended.place.event == GUARDS and thread.of_name.get(FRAME):
+            frame = thread.of_name[FRAME][-1]
+            frame.until_guards_ns = self.spent[frame.place].self_time_ns
+        elif ended.until_guards_ns is not None:
+            self.after_guards = ended.place, self.spent[ended.place].self_time_ns - ended.until_guards_ns
 
     def _close(self, thread: _Thread, one: _Open) -> None:
         thread.end(one)
@@ -248,6 +267,8 @@ def read_phases(runs: Iterable[RunRow], stamped: Stamps) -> tuple[list[PhaseRow]
     of_run = {row.run: row for row in runs}
     read, problems = read_traces(of_run.values(), stamped, "its phases", _swept)
     swept = list(read)
+    for run, sweep in swept:
+        _find_imports(of_run[run].torch_version, sweep)
     _find_waits([(of_run[run].cache_dir, sweep) for run, sweep in swept])
     return [row for run, sweep in swept for row in _rows(run, sweep.spent)], problems
 
@@ -256,6 +277,20 @@ def _swept(path: str, size: int | None) -> tuple[Sweep, list[ProblemRow]]:
     events, sweep = TraceEvents(path, size), Sweep()
     sweep.run(events)
     return sweep, events.problems
+
+
+def _find_imports(torch_version: str | None, sweep: Sweep) -> None:
+    """Book the time in which torch imported its backends, of which it writes no event: what the first frame takes after its guards."""
+    if (
+        torch_version is None
+        or not is_version(torch_version)
+        or release(torch_version) < _FIRST_WITH_BACKENDS
+    ):
+        return
+    if sweep.after_guards is not None:
+        place, ns = sweep.after_guards
+        sweep.spent[place].add(-ns, 0)
+        sweep.spent[place._replace(inferred=BACKENDS)] = Spent(0, 0, ns, ns)
 
 
 def _find_waits(swept: Sequence[tuple[str | None, Sweep]]) -> None:

@@ -29,11 +29,18 @@ WAITING_FOR_TEST: Final = "waiting for a vector test"
 """Code generation in which a process waits until another has made that test: torch makes it under a lock, once a folder."""
 HEADERS: Final = "precompiled headers"
 """What torch 2.8 and later build before they compile a kernel for the CPU (torch/_inductor/codecache.py, `_precompile_header`)."""
+BACKENDS: Final = "importing backends"
+"""
+What torch 2.11 and later do once a process, after the first frame is compiled: to see whether its backend is a registered one, all
+of them are imported (torch/_dynamo/backends/registry.py, `_is_registered_backend`).
+"""
 AUTOTUNING: Final = "autotuning"
 LOADING_CODE: Final = "PyCodeCache.load_by_key_path"
 WAITING_FOR_CODE: Final = "async_compile.wait"
 COMPILER: Final = "compile_file"
 CODE_GENERATION: Final = "Scheduler.codegen"
+FRAME: Final = "entire_frame_compile"
+GUARDS: Final = "build_guards"
 
 
 def _phase(name: str, is_skipped_by_hit: bool, *events: str) -> Phase:
@@ -42,10 +49,11 @@ def _phase(name: str, is_skipped_by_hit: bool, *events: str) -> Phase:
 
 # fmt: off
 PHASES: Final = (
-    _phase("Dynamo tracing", False, r"bytecode_tracing", r"insert_deferred_runtime_asserts", r"bytecode_hooks_\d+",
+    # What an attempt does outside of other events puts the graph together, and writes the bytecode that calls it.
+    _phase("Dynamo tracing", False, r"compile_attempt_\d+", r"bytecode_tracing", r"insert_deferred_runtime_asserts", r"bytecode_hooks_\d+",
         r"fullgraph_capture", r"compiled_autograd", r"invoke_subgraph_\w+", r"TranslationValidator\.validate",
         r"debug_insert_nops"),
-    _phase("guards", False, r"build_guards", r"precompile_(?:build|load)_guards"),
+    _phase("guards", False, GUARDS, r"precompile_(?:build|load)_guards"),
     _phase("AOTAutograd", True, r"create_aot_dispatcher_function", r"aot_collect_metadata",
         r"aot_trace_joint_graph", r"min_cut_rematerialization_partition",
         r"compile_fx\.<locals>\.(?:fw_compiler_base|bw_compiler)"),
@@ -88,7 +96,8 @@ PHASES: Final = (
     _phase("automatic dynamic shapes (PGO)", False, r"pgo\.\w+"),
     _phase("garbage collection", False, r"gc"),
     _phase("importing Inductor", False, r"inductor_import"),
-    _phase(REST, False, r"dynamo", r"entire_frame_compile", r"entire_backward_compile", r"compile_attempt_\d+"),
+    _phase(BACKENDS, False),
+    _phase(REST, False, r"dynamo", FRAME, r"entire_backward_compile"),
 )
 # fmt: on
 _PATTERNS: Final = [(re.compile("|".join(phase.events)), phase) for phase in PHASES if phase.events]

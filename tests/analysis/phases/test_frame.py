@@ -12,7 +12,7 @@ import pytest
 
 import cachescope
 from cachescope.analysis.phases.frame import Readings, compile_of, read_phases, readings_of_runs
-from cachescope.analysis.phases.names import WAITING_FOR_TEST
+from cachescope.analysis.phases.names import BACKENDS, WAITING_FOR_TEST
 from cachescope.frames.compile_rows import PhaseRow
 from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.readers.logs.second_pass import CHANGED
@@ -203,6 +203,7 @@ def traced(
     *events: tuple[float, str, str],
     cache: str = "/c",
     compile_ids: tuple[str, ...] = (),
+    version: str | None = None,
 ) -> None:
     """A trace of a process: when what began or ended, in seconds, and code that it wrote into a folder."""
     code = record({"inductor_output_code": {"filename": f"{cache}/ab/cab.py"}})
@@ -210,6 +211,13 @@ def traced(
         record({"chromium_event": {}}, json.dumps({"name": name, "ts": (NOON + at) * 1e6, "ph": ph, "args": {"compile_id": compile_id}}))
         for (at, ph, name), compile_id in zip(events, compile_ids or ("0/0",) * len(events), strict=True)
     ]  # fmt: skip
+    if version is not None:
+        told.append(
+            record(
+                {"artifact": {"name": "torch_version", "encoding": "json"}},
+                json.dumps({"pytorch_version": version}),
+            )
+        )
     (folder / f"{pid}.log").write_text("".join([*told, code]).replace(" 7 torch", f" {pid} torch"))
 
 
@@ -256,3 +264,39 @@ def test_who_asked_before_or_tests_waits_for_nobody(
     traced(tmp_path, 2, *earlier, *later, compile_ids=("0/0",) * len(earlier) + ("1/0",) * 2)
     phases = cachescope.read(tmp_path).phases
     assert WAITING_FOR_TEST not in set(phases["phase"])
+
+
+FRAME = (
+    (0, "B", "entire_frame_compile"),
+    (1, "B", "build_guards"),
+    (2, "E", "build_guards"),
+    (5, "B", "gc"),
+    (6, "E", "gc"),
+    (6.5, "E", "entire_frame_compile"),
+)
+
+
+@pytest.mark.parametrize(("version", "events", "taken", "total"), [
+    ("2.11.0", FRAME, 3.5, 6.5),
+    ("2.15.0+cu132", FRAME, 3.5, 6.5),
+    ("2.10.0", FRAME, 0, 6.5),
+    (None, FRAME, 0, 6.5),
+    ("unknown", FRAME, 0, 6.5),
+    # Only the first frame takes it.
+    ("2.15.0", (*FRAME, *((at + 10, ph, name) for at, ph, name in FRAME)), 3.5, 13),
+    # Of a frame that failed, nothing says when its guards would have been built.
+    ("2.15.0", tuple(event for event in FRAME if event[2] != "build_guards"), 0, 6.5),
+    ("2.15.0", FRAME[:-1], 0, 6),
+])  # fmt: skip
+def test_what_the_first_frame_takes_after_its_guards_is_importing_backends(
+    version: str | None,
+    events: tuple[tuple[float, str, str], ...],
+    taken: float,
+    total: float,
+    tmp_path: Path,
+) -> None:
+    """torch/_dynamo/convert_frame.py, `clear_compile_context_weakrefs`: it asks `_is_registered_backend`, which imports them once."""
+    traced(tmp_path, 1, *events, version=version)
+    times = cachescope.read(tmp_path).phases.groupby("phase")["self_time_ns"].sum() / 1e9
+    assert times.get(BACKENDS, 0) == taken
+    assert times.sum() == total

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from cachescope.analysis.phases.frame import NOT_NAMED
+from cachescope.analysis.phases.names import REST
 from tests.analysis.phases.replay import events_of, replayed, traces_of
 from tests.conftest import RECORDINGS, Archive, Recording
 from tests.readings import read_once
@@ -36,6 +37,11 @@ def hold(folder: Path) -> int:
         assert phases["self_time_ns"].sum() == pytest.approx(plain.roots_us * 1000, rel=0.01)
         assert (phases["self_time_ns"] <= phases["time_ns"]).all()
         assert not phases["phase"].str.startswith(NOT_NAMED).any()
+        if not scope.runs["failed_compiles"].map(len).any():
+            # What torch does about an exception is in no event.
+            assert (
+                phases["self_time_ns"][phases["phase"] == REST].sum() <= 0.05 * phases["self_time_ns"].sum()
+            )
         # Lookups and events name compiles alike, but for attempts after the first, which events do not name.
         places = set(zip(phases["compile_id"], phases["segment"], strict=True))
         is_later = scope.lookups["compile_id"].str.contains("_", regex=False)
