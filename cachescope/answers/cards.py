@@ -60,7 +60,7 @@ class Card(NamedTuple):
     settings: dict[str, tuple[str, ...]]
     # What can be done besides; of guard misses for the first root, where its size is known
     advice: str | None
-    # The same field changed otherwise, where one field alone made the cause.
+    # The same fields changed otherwise, in other runs.
     other_values: tuple[tuple[int, str], ...]
     where: str  # the functions, the runs and the ranks it struck
     places: tuple[str, ...]  # the first root misses, with what missed because of them
@@ -97,7 +97,7 @@ class Card(NamedTuple):
             changes=changes,
             settings=settings,
             advice=None if kind_of(cause).is_advice_in_reason else advice,
-            other_values=tuple(_other_values(read, roots, changes[0])) if len(changes) == 1 else (),
+            other_values=tuple(_other_values(read, roots, changes)) if is_named_by_fields(cause) else (),
             where=_where(read, cause, roots),
             places=tuple(_place(read, root) for root in roots[:places]),
             guards=guards,
@@ -161,22 +161,30 @@ def ways(read: Recording, cause: int, most: int) -> list[Explanation]:
     return [Explanation.of(read, root) for root in list(found.values())[:most]]
 
 
-def _other_values(read: Recording, roots: Sequence[MissRow], first: FieldChange) -> Iterator[tuple[int, str]]:
-    # Graphs differ from one another anyway.
-    if first.field == "gm":
-        return
-    seen = {first.summary}
-    pairs = {(first.before, first.after)}
+def _other_values(
+    read: Recording, roots: Sequence[MissRow], told: Sequence[FieldChange]
+) -> Iterator[tuple[int, str]]:
+    seen = {change.summary for change in told}
+    pairs = {(change.before, change.after) for change in told}
+    runs = 0
     for root in roots[1:_ROOTS_TRIED]:
-        if len(seen) > _OTHER_VALUES:
+        # Graphs differ from one another anyway, and ranks that begin at once are compared with each other.
+        others = [
+            change
+            for change in read.changes(root.lookup)
+            if change.field != "gm" and change.summary not in seen
+            if not (change.process_values and (change.after, change.before) in pairs)
+        ]
+        if not others:
+            continue
+        field = f"{short_field(others[0].field)}: " if len(told) > 1 else ""
+        more = f", and {plural(len(others) - 1, 'more field')}" if len(others) > 1 else ""
+        yield read.facts.lookups[root.lookup].run, f"{field}{others[0].summary}{more}"
+        runs += 1
+        if runs == _OTHER_VALUES:
             return
-        for change in read.changes(root.lookup):
-            is_reversed = (change.after, change.before) in pairs
-            # Ranks that begin at once are compared with each other.
-            if change.summary not in seen and not (is_reversed and change.process_values):
-                seen.add(change.summary)
-                pairs.add((change.before, change.after))
-                yield read.facts.lookups[root.lookup].run, change.summary
+        seen.update(change.summary for change in others)
+        pairs.update((change.before, change.after) for change in others)
 
 
 def _place(read: Recording, root: MissRow) -> str:

@@ -84,10 +84,9 @@ def _changes_of(card: Card) -> list[tuple[str, str]]:
     is_said = kind.is_upgrade or (len(card.changes) == 1 and not kind.is_told_by_reason)
     shown = [] if is_said else card.changes[:_CHANGES]
     changes = [(short_field(one.field), one.summary) for one in shown]
-    changes += [(f"run {run}", change) for run, change in card.other_values]
     if shown and len(card.changes) > len(shown):
         changes.append(("", f"and {plural(len(card.changes) - len(shown), 'more field')}"))
-    return changes
+    return changes + [(f"run {run}", change) for run, change in card.other_values]
 
 
 def cost_text(card: Card) -> str:

@@ -62,6 +62,20 @@ def test_two_ranks_that_differ_by_their_rank_are_listed_once() -> None:
     assert card.other_values == ()
 
 
+def test_of_inputs_that_changed_otherwise_in_another_run_that_is_said_too() -> None:
+    """One run had another dtype, the next another size: neither is blamed for both, and there is advice on either."""
+    lookups = []
+    for at, (dtype, size) in enumerate([("float32", 8), ("float64", 8), ("float32", 9)]):
+        tensor = f"TensorMetadata(dtype=torch.{dtype}, shape=torch.Size([{size}, 4]), stride=(4, 1))"
+        details = {"gm": CODE, "example_inputs[0]": tensor, "example_inputs[1]": tensor}
+        lookups.append(fx(f"f{at}", details=details, at=at, took=1.0, function="f", file="/model.py", line=1))
+    (card,) = Cards.of(scope_of(*(run(lookup, cache_dir="/cache") for lookup in lookups))).cards
+    assert card.row.runs == (1, 2) and "float64" in card.changes[0].summary
+    assert card.other_values == ((2, "example_inputs[0]: shape [8, 4] -> [9, 4], and 1 more field"),)
+    assert ("run 2", card.other_values[0][1]) in card_text(card).changes
+    assert card.advice is not None and "dtype changed" in card.advice and "size changed" in card.advice
+
+
 def test_lines_give_the_changed_fields_their_earlier_values(recording: Recording) -> None:
     """As recording_scenarios.py changed them; no line gives one process the value of another."""
     # What was avoidable comes first.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
+from itertools import chain, islice
 from typing import Final, NamedTuple
 
 from cachescope.analysis.differences import FieldChange
@@ -28,6 +29,7 @@ from cachescope.wording import minor_version
 
 _MOST_SENTENCES: Final = 4
 _MOST_OPTIONS: Final = 3
+_OTHERS_READ: Final = 20
 # A directory that Python made for temporary use: torch's fresh_cache() calls `tempfile.mkdtemp()`.
 _TEMPORARY: Final = re.compile(r"tmp[a-z0-9_]{8}")
 _DEFAULT: Final = re.compile(r"torchinductor_.*")
@@ -109,10 +111,20 @@ def group_causes(misses: Sequence[Miss], history: History) -> list[CauseRow]:
                 ranks=tuple(sorted(rank for rank in ranks if rank is not None)),
                 time_lost_ns=lost[key],
                 summary=_summary(root.why, root.row.cache == VLLM),
-                advice=advice(root, history),
+                advice=advice(root, history, _changed_otherwise(root, members, history)),
             )
         )
     return found
+
+
+def _changed_otherwise(
+    root: Miss, members: Sequence[Miss], history: History
+) -> list[tuple[FieldChange, ...]]:
+    """What changed in the first other misses of a cause, where advice depends on how: an input may change in its size or its dtype."""
+    if root.why.what.is_of_function or not any(map(is_input, root.why.changed)):
+        return []
+    others = (one for one in members if one is not root and one.follows is None)
+    return [changes_of(other, history) for other in islice(others, _OTHERS_READ)]
 
 
 def _summary(root: Why, is_of_vllm: bool) -> str:
@@ -136,14 +148,15 @@ class AdviceFacts(NamedTuple):
     bypass_reason: str | None = None
     bypass_exception: str | None = None  # the class of the exception by which it was bypassed
     changes: tuple[FieldChange, ...] = ()  # what changed in the key
+    otherwise: Sequence[tuple[FieldChange, ...]] = ()  # and in other misses of the cause
     were_graphs_found: bool = False  # whether the FX lookups of the same compile hit
     are_lines_missing: bool = False  # whether hash details were recorded, but some of their lines are lost
     cache_dir: str | None = None  # the directory that was searched
     has_mesh: bool = False  # whether a DeviceMesh is among its inputs
 
 
-def advice(root: Miss, history: History) -> str | None:
-    """Advice for a cause, from its root miss; None if nothing is certain."""
+def advice(root: Miss, history: History, otherwise: Sequence[tuple[FieldChange, ...]]) -> str | None:
+    """Advice for a cause, from its root miss and what changed in others; None if nothing is certain."""
     row = root.row
     if row.cache == VLLM:
         from cachescope.analysis.vllm.factors import vllm_advice
@@ -163,6 +176,7 @@ def advice(root: Miss, history: History) -> str | None:
             bypass_reason,
             row.bypass_exception,
             changes_of(root, history),
+            otherwise,
             were_graphs_found=bool(were_found) and all(were_found),
             are_lines_missing=row.details == "incomplete",
             cache_dir=history.folders[root.index],
@@ -217,7 +231,8 @@ def _key_advice(facts: AdviceFacts) -> str | None:
     kind = kind_of(facts)
     if kind.is_upgrade:
         return field_advice("torch_version")
-    told = change_sentences(facts.changes, facts.were_graphs_found, _MOST_OPTIONS)
+    ways = facts.changes, *facts.otherwise
+    told = chain.from_iterable(change_sentences(way, facts.were_graphs_found, _MOST_OPTIONS) for way in ways)
     if kind.is_of_function:
         # A graph that is compiled again for other values is another one: its code is not what was changed; nor are
         # its inputs where a guard failed, on which there is advice, and it is of none.
