@@ -26,8 +26,10 @@ OF_THE_INSTALLATION: Final = ("torch_version", "system_info")
 
 
 _OF_INPUTS: Final = re.compile(r"example_inputs\[.*|inputs_to_check\[.*|fx_kwargs\[static_input_idxs\]")
-# Of an AOTAutograd key: what it knows of the arguments, and two states that Dynamo guards.
-_OF_THE_CALL: Final = ("aot_config", "grad_enabled", "autocast_state")
+# Of an AOTAutograd key: what it knows of the arguments, and two states that Dynamo guards; up to 2.12 the latter is `disable_amp`.
+_OF_THE_CALL: Final = ("aot_config", "grad_enabled", "autocast_state", "disable_amp")
+# Arguments of the compile that repeat options, which are also in the key (torch/_inductor/compile_fx.py).
+_OF_OPTIONS: Final = re.compile(r"fx_kwargs\[(?:cudagraphs|cpp_wrapper|fx_wrapper)\]")
 
 
 def is_of_the_program(name: str) -> bool:
@@ -52,10 +54,11 @@ def is_of_the_call(name: str) -> bool:
 
     Examples
     --------
-    >>> is_of_the_call("grad_enabled"), is_of_the_call("inductor_config[epilogue_fusion]")
-    (True, False)
+    >>> is_of_the_call("grad_enabled"), is_of_the_call("inductor_config[epilogue_fusion]"), is_of_the_call("fx_kwargs[cudagraphs]")
+    (True, False, False)
     """
-    return is_of_the_program(name) or name.partition("[")[0] in _OF_THE_CALL
+    is_either = is_of_the_program(name) or name.partition("[")[0] in _OF_THE_CALL
+    return is_either and _OF_OPTIONS.fullmatch(name) is None
 
 
 def matmul_settings(value: object) -> tuple[str, ...]:

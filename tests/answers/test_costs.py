@@ -13,7 +13,7 @@ import cachescope
 from cachescope.analysis.phases.names import VECTOR_TEST, WAITING_FOR_TEST
 from cachescope.answers.cards import Cards
 from cachescope.answers.chosen import Chosen
-from cachescope.answers.costs import Costs, headline
+from cachescope.answers.costs import Costs, cost_of_fields, headline
 from cachescope.answers.names import run_name
 from cachescope.answers.summary import footer
 from cachescope.figures.texts import run_labels
@@ -294,3 +294,13 @@ def test_of_runs_of_several_days_each_says_its_own() -> None:
 
     assert all(re.search(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\)$", name) for name in names(0, 24 * 3600.0))
     assert not any(re.search(r"\d{4}-\d\d-\d\d", name) for name in names(0, 60.0))
+
+
+@pytest.mark.parametrize(("fields", "cost"), [
+    (["autocast_state"], "inputs"), (["disable_amp"], "inputs"),  # up to torch 2.12
+    # mode="reduce-overhead"
+    (["fx_kwargs[cudagraphs]", "inductor_config[triton.cudagraphs]"], "avoidable"),
+    (["fx_kwargs[is_inference]"], "inputs"),
+])  # fmt: skip
+def test_what_changed_fields_cost(fields: list[str], cost: str) -> None:
+    assert cost_of_fields(fields) == cost
