@@ -180,13 +180,13 @@ class Timeline:
         if (reason := row.save_bypass) is not None:
             return NotStored("never stored", f"torch would not store it: {reason}", True)
         if (error := row.save_error) is not None:
-            return NotStored("not saved", f"torch could not store it: {last_line(error)}", True)
+            return NotStored("not saved", f"torch could not store it: {error_line(error)}", True)
         if self._is_written(at):
             return None
         if (error := row.compile_error) == INTERRUPTED:
             return NotStored("interrupted", f"its compile was {error}", True)
         if error is not None:
-            what = f"its compile failed: {last_line(error)}"
+            what = f"its compile failed: {error_line(error)}"
             return NotStored("not saved" if CANNOT_WRITE.search(error) else "failed compile", what, True)
         return self._autograd_not_stored(at) if row.cache == AOTAUTOGRAD else self._graph_not_stored(at)
 
@@ -279,6 +279,7 @@ def _abnormal_end(run: RunRow) -> str | None:
     return f"exit status {run.exit_status}" if run.exit_status else None
 
 
-def last_line(text: str) -> str:
-    """The last line of a text: of a traceback, the error itself."""
-    return text.strip().split("\n")[-1]
+def error_line(text: str) -> str:
+    """The line that tells an error: the last of a traceback, and of a message the first: below that are its details."""
+    lines = text.strip().split("\n")
+    return lines[-1 if "Traceback (most recent call last)" in text else 0]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from cachescope.analysis.history.history import History
 from cachescope.analysis.history.past_of_keys import Past, pasts_of
-from cachescope.analysis.history.timeline import CANNOT_WRITE, CUT_SHORT, last_line
+from cachescope.analysis.history.timeline import CANNOT_WRITE, CUT_SHORT, error_line
 from cachescope.analysis.verdicts.baselines import Choice
 from cachescope.analysis.verdicts.causes import group_causes, is_error
 from cachescope.analysis.verdicts.misses import Miss, VerdictsSoFar, Why, link_consequences
@@ -260,7 +260,7 @@ class _UnavailableEntries:
         if row.load_error is None:
             return None
         damaged = _refused(self._history.local_entries_of(row))
-        reason = f"the same key had been stored, but it could not be loaded: {last_line(row.load_error)}"
+        reason = f"the same key had been stored, but it could not be loaded: {error_line(row.load_error)}"
         kind = "damaged" if damaged else "load error"
         return _unavailable(kind, reason, "recorded", "torch wrote the error", earlier)
 
@@ -294,7 +294,7 @@ class _UnavailableEntries:
         earlier = past.known
         row, before = self._rows[at], self._rows[earlier]
         if row.compile_error is not None and CANNOT_WRITE.search(row.compile_error):
-            error = last_line(row.compile_error)
+            error = error_line(row.compile_error)
             reason = f"run {before.run} had looked up the same key, and this process could not use the directory: {error}"
             why = "the compile after the miss failed of it"
             return _unavailable("load error", reason, "inferred", why, earlier)

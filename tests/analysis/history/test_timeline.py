@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from cachescope.analysis.history.timeline import Timeline, last_line
+from cachescope.analysis.history.timeline import Timeline, error_line
 from cachescope.frames.recorded_rows import LookupRow
 from tests.analysis.plain_rows import TEMPLATE, history_of, run_row
 
@@ -67,7 +67,7 @@ def test_whether_a_result_is_known_to_have_been_stored(made: list[LookupRow], is
     assert timeline(*made).is_stored(0) is is_stored
 
 
-FULL = "Traceback:\nOSError: [Errno 28] No space left on device"
+FULL = "Traceback (most recent call last):\nOSError: [Errno 28] No space left on device"
 HALF = [aot(), fx(1, direction="forward", time_taken_ns=1)]
 LATER = fx(9, None, compile_id="9/0", time_taken_ns=1)
 KILLED, FAILED, RIGHT = 137, 3, 0
@@ -75,7 +75,7 @@ NOT_STORED: dict[str, tuple[list[LookupRow], int | None, tuple[str, str, bool] |
     "as far as is known it is stored": ([fx(0, None)], None, None),
     "torch would not": ([fx(0, None, save_bypass="no")], None, ("never stored", "torch would not store it: no", True)),
     "torch could not": ([fx(0, None, save_error=FULL)], None, ("not saved", "torch could not store it: OSError", True)),
-    "the compile failed": ([fx(0, None, compile_error="A\nB")], None, ("failed compile", "its compile failed: B", True)),
+    "the compile failed": ([fx(0, None, compile_error="A\nB")], None, ("failed compile", "its compile failed: A", True)),
     "the directory was full": ([fx(0, None, compile_error=FULL)], None, ("not saved", "its compile failed: OSError", True)),
     "written before it failed": ([fx(0, None, compile_error="B", time_taken_ns=1)], None, None),
     "written before it was killed": ([fx(0, None, **WRITTEN, compile_ended=False)], KILLED, None),
@@ -171,9 +171,13 @@ def test_the_attempt_of_a_compile(compile_id: str, is_later: bool) -> None:
     assert (why is not None) is is_later
 
 
-@pytest.mark.parametrize(("text", "last"), [("a", "a"), ("a\nb", "b"), ("a\nb \n\n", "b"), ("", "")])
-def test_the_last_line(text: str, last: str) -> None:
-    assert last_line(text) == last
+@pytest.mark.parametrize(("text", "line"), [
+    ("a", "a"), ("\na\n  b", "a"), ("", ""), (FULL, "OSError: [Errno 28] No space left on device"),
+    # torch 2.12: an error of Inductor ends with the code that it is of.
+    ("LoweringException: NotImplementedError: not supported for CPU.\n  target: flex_attention\n    out = hop(", "LoweringException: NotImplementedError: not supported for CPU."),
+])  # fmt: skip
+def test_the_line_that_tells_an_error(text: str, line: str) -> None:
+    assert error_line(text) == line
 
 
 def test_the_graphs_of_a_lookup() -> None:
