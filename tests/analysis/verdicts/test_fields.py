@@ -34,6 +34,8 @@ def test_a_field_that_follows_from_the_program(field: str, is_so: bool) -> None:
 @pytest.mark.parametrize(("field", "advice"), [
     ("default_dtype", "Set by torch.set_default_dtype(…)."),
     ("disable_amp", "Set by torch.autocast(…) around the call."),
+    # Torch 2.12 with TORCH_CACHING_PRECOMPILE=1 prints False.
+    ("precompile_enabled", "Set by torch._functorch.config.bundled_autograd_cache."),
     # What torch has of an option, and what the name of one shows that it does not have.
     ("inductor_config[epilogue_fusion]", "Set by options={\"epilogue_fusion\": …} of torch.compile or by torch._inductor.config.epilogue_fusion; keep it equal in every process."),
     ("inductor_config[of_a_later_torch]", "Set by options={\"of_a_later_torch\": …} of torch.compile, by torch._inductor.config.of_a_later_torch, or by a TORCHINDUCTOR_… variable; keep it equal in every process."),

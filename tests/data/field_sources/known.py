@@ -101,7 +101,7 @@ ATTRIBUTES: dict[str, Known] = {
     "custom_backend_codegen_implications": Known("custom_backend_codegen_implications[*]", "rules between the options of a registered backend",
         python_name="torch._inductor.codegen.common.register_backend_for_device(…)"),
     "precompile_enabled": Known("precompile_enabled", "whether AOTAutograd entries hold the compiled graphs themselves",
-        python_name="torch._functorch.config.bundled_autograd_cache", environment=("TORCH_CACHING_PRECOMPILE",)),
+        python_name="torch._functorch.config.bundled_autograd_cache"),
     "var_to_hint_override": Known("var_to_hint_override[*]", "a size hint given for a symbol", "generated code",
         "torch._dynamo.mark_dynamic(…, hint_override=…)", basis="torch: only symbol names are hashed elsewhere"),
     # AOTAutogradCacheDetails
