@@ -303,6 +303,13 @@ KINDS: Final[dict[tuple[str, str], Kind]] = {
         advice="Something may have cleared or pruned the directory since.",
         advice_from="directory",
     ),
+    ("entry_unavailable", "gone"): replace(
+        _UNAVAILABLE,
+        by="an entry that was gone or damaged",
+        advice="Something may have cleared or pruned the directory since, or damaged the entry. A trace does not show which: read the "
+        "directory or the text log with it.",
+        advice_from="directory",
+    ),
     ("entry_unavailable", "failed compile"): replace(
         _COMPILED_AGAIN,
         advice="Nothing is stored of a compile that fails, so that it is compiled again each time until its error is mended.",

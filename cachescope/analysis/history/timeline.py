@@ -137,7 +137,7 @@ class Timeline:
         If torch cannot write it, it goes on, and only a text log records the failure. A compile that ended without an error is
         not enough: torch records none for Ctrl-C (torch/_dynamo/convert_frame.py, `_compile`: `except Exception`).
         """
-        is_logged = self._lookups[at].run in self._has_text_log
+        is_logged = self._lookups[at].run in self.has_text_log
         return is_logged and self._is_written(at) and at not in self.not_stored
 
     def _is_written(self, at: int) -> bool:
@@ -156,7 +156,8 @@ class Timeline:
         return {row.run: row for row in self._lookups if row.cache != VLLM}
 
     @cached_property
-    def _has_text_log(self) -> set[int]:
+    def has_text_log(self) -> set[int]:
+        """The runs of which a text log is known to have been read."""
         return {row.run for row in self._lookups if row.entry_path is not None}
 
     def _is_in_last_compile(self, at: int) -> bool:
@@ -204,7 +205,7 @@ class Timeline:
         is_half = "forward" in directions and "backward" not in directions
         if (how := self._how_ended_within(at)) is not None:
             # A text log names what is written: an entry that it does not name was not written.
-            if not is_compiled or is_half or row.run in self._has_text_log:
+            if not is_compiled or is_half or row.run in self.has_text_log:
                 return _ended_abnormally(how)
         elif not is_compiled and self._is_in_last_compile(at):
             return CUT_SHORT

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from functools import cache
+from functools import cache, cached_property
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
+from cachescope.analysis.history.entry_times import EntryTimes
 from cachescope.analysis.history.history import History
 from cachescope.analysis.history.past_of_keys import Past, pasts_of
 from cachescope.analysis.history.timeline import CANNOT_WRITE, CUT_SHORT, error_line
@@ -232,6 +233,10 @@ class _UnavailableEntries:
         self._history = history
         self._rows = history.lookups
 
+    @cached_property
+    def _times(self) -> EntryTimes:
+        return EntryTimes(self._history)
+
     def judge(self, at: int, past: Past) -> _Judged:
         """Why the entry of a key that had been looked up before was unavailable."""
         row = self._rows[at]
@@ -281,13 +286,23 @@ class _UnavailableEntries:
         return _unavailable("another directory", reason, "recorded", why, past.by)
 
     def _damaged(self, row: LookupRow, past: Past) -> _Judged | None:
-        """A damaged entry next to a sound one: torch leaves the first in place and writes the second."""
-        damaged = _refused(self._history.local_entries_of(row))
-        if not damaged or len(damaged) == len(self._history.local_entries_of(row)):
+        """A damaged entry next to a sound one: torch leaves the first in place and writes the second.
+
+        Of one that torch read it warns in the text log. One that changed after the lookup, or before a sound one was found, is of
+        another moment.
+        """
+        entries = self._history.local_entries_of(row)
+        damaged = _refused(entries)
+        if len(damaged) == len(entries) or row.run in self._history.timeline.has_text_log:
             return None
-        reason = f"the same key had been stored, but it is damaged: {damaged[0].damage}"
-        why = "a damaged entry lies under the key, and a sound one that was written since"
-        return _unavailable("damaged", reason, "inferred", why, past.known)
+        found = None if past.latest_hit is None else self._rows[past.latest_hit].time
+        for entry in damaged:
+            begin, end = self._times.interval(entry)
+            if (row.time is None or begin <= row.time) and (found is None or found <= end):
+                reason = f"the same key had been stored, but it is damaged: {entry.damage}"
+                why = "a damaged entry lies under the key, and a sound one that was written since"
+                return _unavailable("damaged", reason, "inferred", why, past.known)
+        return None
 
     def _gone(self, at: int, past: Past) -> _Judged:
         """An entry that had been stored and is gone, as far as both are known."""
@@ -314,12 +329,17 @@ class _UnavailableEntries:
             open_ = "it was compiling it for another directory"
         if open_ is not None:
             return _not_known(before.run, open_, earlier)
-        reason = "the same key had been stored, but it was not there any more: deleted, moved or cleared"
+        kind, lost = "deleted", "it was not there any more: deleted, moved or cleared"
+        entries = self._history.local_entries_of(row)
+        if row.run not in self._history.timeline.has_text_log and (not entries or _refused(entries)):
+            kind = "gone"
+            lost = "it was not there any more, or could not be loaded: deleted, moved, cleared or damaged"
+        reason = f"the same key had been stored, but {lost}"
         if past.latest_hit is not None:
             why = f"run {self._rows[past.latest_hit].run} had found it in the same directory"
-            return _unavailable("deleted", reason, "recorded", why, past.latest_hit)
+            return _unavailable(kind, reason, "recorded", why, past.latest_hit)
         why = f"run {before.run} compiled it to the end, where torch stores it, and its text log shows no failure"
-        return _unavailable("deleted", reason, "inferred", why, earlier)
+        return _unavailable(kind, reason, "inferred", why, earlier)
 
 
 def _refused(entries: Iterable[EntryRow]) -> list[EntryRow]:

@@ -22,8 +22,8 @@ def graph(key: str, details: Details = G, **told: Any) -> Made:
 
 
 def again(first: Made, **second: Any) -> tuple[Run, Run]:
-    """A key that two processes in one directory missed, one after the other."""
-    return run(first, **HERE), run(graph("f11", at=100, **second), **HERE)
+    """A key that two processes in one directory missed, one after the other, and that the second stored as its text log says."""
+    return run(first, **HERE), run(graph("f11", at=100, **{"entry_path": WRITTEN, **second}), **HERE)
 
 
 def last(*runs: Run, entries: Sequence[tuple[EntryRow, Details | None]] = ()) -> dict[str, Any]:
@@ -84,18 +84,23 @@ UNAVAILABLE: dict[str, tuple[tuple[Run, ...], tuple[str, str, str]]] = {
         ("deleted", "inferred", "deleted, moved or cleared"),
     ),
     "found before": (
-        (run(graph("f11", at=0), **HERE), run(fx("f11", "hit", G, at=50), **HERE), run(graph("f11", at=100), **HERE)),
+        (run(graph("f11", at=0), **HERE), run(fx("f11", "hit", G, at=50), **HERE),
+         run(graph("f11", at=100, entry_path=WRITTEN), **HERE)),
         ("deleted", "recorded", "deleted, moved or cleared"),
+    ),
+    "found before, and no text log to say that it could not be loaded": (
+        (run(graph("f11", at=0), **HERE), run(fx("f11", "hit", G, at=50), **HERE), run(graph("f11", at=100), **HERE)),
+        ("gone", "recorded", "deleted, moved, cleared or damaged"),
     ),
     "found since nothing had been stored": (
         (run(graph("f11", at=0, save_error="OSError: full"), **HERE), run(fx("f11", "hit", G, at=50), **HERE),
-         run(graph("f11", at=100), **HERE)),
+         run(graph("f11", at=100, entry_path=WRITTEN), **HERE)),
         ("deleted", "recorded", "deleted, moved or cleared"),
     ),
     "stored since nothing had been stored": (
         (run(graph("f11", at=0, save_error="OSError: full"), **HERE),
          run(graph("f11", at=50, entry_path=WRITTEN), **HERE), run(graph("f11", at=100), **HERE)),
-        ("deleted", "inferred", "deleted, moved or cleared"),
+        ("gone", "inferred", "deleted, moved, cleared or damaged"),
     ),
     "it cannot be loaded": (
         again(graph("f11", **SAVED), load_error=LOAD_ERROR),
@@ -119,7 +124,7 @@ UNAVAILABLE: dict[str, tuple[tuple[Run, ...], tuple[str, str, str]]] = {
     ),
     "not found, as a trace tells": (
         (run(graph("f11", None, **SAVED), **HERE), run(graph("f11", None, at=100, status_detailed="miss"), **HERE)),
-        ("deleted", "inferred", "deleted, moved or cleared"),
+        ("gone", "inferred", "deleted, moved, cleared or damaged"),
     ),
 }  # fmt: skip
 
@@ -167,7 +172,7 @@ AUTOGRAD: dict[str, tuple[tuple[Run, ...], tuple[str, str, str]]] = {
     "graphs that were found are not looked up for it again": (
         (run(*pair("a11", graph("f11", **SAVED), entry_path=WRITTEN), **HERE),
          run(*pair("a11", graph("f11", at=101, outcome="hit"), graph("f11", at=102, outcome="hit"), at=100), **HERE)),
-        ("deleted", "inferred", "deleted, moved or cleared"),
+        ("gone", "inferred", "deleted, moved, cleared or damaged"),
     ),
     "begun anew": (
         (
@@ -198,8 +203,8 @@ def test_what_became_of_an_autograd_entry(case: str) -> None:
     assert reason in rows[0]["reason"]
 
 
-def damaged(**told: Any) -> tuple[EntryRow, Details | None]:
-    return entry("fxgraph", "f11", at=200, status="damaged", name="bad", **told)
+def damaged(at: float = 50, **told: Any) -> tuple[EntryRow, Details | None]:
+    return entry("fxgraph", "f11", at=at, status="damaged", name="bad", **told)
 
 
 SOUND = entry("fxgraph", "f11", G, at=103)
@@ -207,13 +212,18 @@ REFUSED = "truncated at byte 300"
 
 
 def test_entries_tell_of_damage() -> None:
-    first, second = again(graph("f11", **SAVED))
+    first, second = again(graph("f11", **SAVED), entry_path=None)
     cut = damaged(damage=REFUSED)
     row = last(first, second, entries=[cut, SOUND])
     assert (row["kind"], row["evidence"]) == ("damaged", "inferred")
     assert REFUSED in row["reason"]
+    # It was damaged since, or had been before a sound one was found; or torch does not warn of it.
+    assert last(first, second, entries=[damaged(200, damage=REFUSED), SOUND])["kind"] == "gone"
+    found = run(fx("f11", "hit", G, at=60), **HERE)
+    assert last(first, found, second, entries=[cut, SOUND])["kind"] == "gone"
+    assert last(*again(graph("f11", **SAVED)), entries=[cut, SOUND])["kind"] == "deleted"
     # Alone it may have been damaged since, and of another name torch sees nothing.
-    assert last(first, second, entries=[cut])["kind"] == "deleted"
+    assert last(first, second, entries=[cut])["kind"] == "gone"
     assert last(first, second, entries=[damaged(damage="another name"), SOUND])["kind"] == "deleted"
     refused = again(graph("f11", **SAVED), load_error=LOAD_ERROR)
     assert last(*refused, entries=[cut])["kind"] == "damaged"
