@@ -303,7 +303,7 @@ KINDS: Final[dict[tuple[str, str], Kind]] = {
         advice="Something may have cleared or pruned the directory since.",
         advice_from="directory",
     ),
-    ("entry_unavailable", "gone"): replace(
+    ("entry_unavailable", "gone or damaged"): replace(
         _UNAVAILABLE,
         by="an entry that was gone or damaged",
         advice="Something may have cleared or pruned the directory since, or damaged the entry. A trace does not show which: read the "

@@ -332,7 +332,7 @@ class _UnavailableEntries:
         kind, lost = "deleted", "it was not there any more: deleted, moved or cleared"
         entries = self._history.local_entries_of(row)
         if row.run not in self._history.timeline.has_text_log and (not entries or _refused(entries)):
-            kind = "gone"
+            kind = "gone or damaged"
             lost = "it was not there any more, or could not be loaded: deleted, moved, cleared or damaged"
         reason = f"the same key had been stored, but {lost}"
         if past.latest_hit is not None:

@@ -115,7 +115,7 @@ def test_advice_goes_by_the_directory_of_the_run_that_missed() -> None:
         run(fx("f1", details=G, at=0, **written), **found),
         run(fx("f1", details=G, at=9, status_detailed="miss"), **found),
     )
-    (advice,) = scope.causes.loc[scope.causes["kind"] == "gone", "advice"]
+    (advice,) = scope.causes.loc[scope.causes["kind"] == "gone or damaged", "advice"]
     assert "The default directory" in advice
 
 

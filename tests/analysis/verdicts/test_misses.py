@@ -90,7 +90,7 @@ UNAVAILABLE: dict[str, tuple[tuple[Run, ...], tuple[str, str, str]]] = {
     ),
     "found before, and no text log to say that it could not be loaded": (
         (run(graph("f11", at=0), **HERE), run(fx("f11", "hit", G, at=50), **HERE), run(graph("f11", at=100), **HERE)),
-        ("gone", "recorded", "deleted, moved, cleared or damaged"),
+        ("gone or damaged", "recorded", "deleted, moved, cleared or damaged"),
     ),
     "found since nothing had been stored": (
         (run(graph("f11", at=0, save_error="OSError: full"), **HERE), run(fx("f11", "hit", G, at=50), **HERE),
@@ -100,7 +100,7 @@ UNAVAILABLE: dict[str, tuple[tuple[Run, ...], tuple[str, str, str]]] = {
     "stored since nothing had been stored": (
         (run(graph("f11", at=0, save_error="OSError: full"), **HERE),
          run(graph("f11", at=50, entry_path=WRITTEN), **HERE), run(graph("f11", at=100), **HERE)),
-        ("gone", "inferred", "deleted, moved, cleared or damaged"),
+        ("gone or damaged", "inferred", "deleted, moved, cleared or damaged"),
     ),
     "it cannot be loaded": (
         again(graph("f11", **SAVED), load_error=LOAD_ERROR),
@@ -124,7 +124,7 @@ UNAVAILABLE: dict[str, tuple[tuple[Run, ...], tuple[str, str, str]]] = {
     ),
     "not found, as a trace tells": (
         (run(graph("f11", None, **SAVED), **HERE), run(graph("f11", None, at=100, status_detailed="miss"), **HERE)),
-        ("gone", "inferred", "deleted, moved, cleared or damaged"),
+        ("gone or damaged", "inferred", "deleted, moved, cleared or damaged"),
     ),
 }  # fmt: skip
 
@@ -172,7 +172,7 @@ AUTOGRAD: dict[str, tuple[tuple[Run, ...], tuple[str, str, str]]] = {
     "graphs that were found are not looked up for it again": (
         (run(*pair("a11", graph("f11", **SAVED), entry_path=WRITTEN), **HERE),
          run(*pair("a11", graph("f11", at=101, outcome="hit"), graph("f11", at=102, outcome="hit"), at=100), **HERE)),
-        ("gone", "inferred", "deleted, moved, cleared or damaged"),
+        ("gone or damaged", "inferred", "deleted, moved, cleared or damaged"),
     ),
     "begun anew": (
         (
@@ -218,12 +218,12 @@ def test_entries_tell_of_damage() -> None:
     assert (row["kind"], row["evidence"]) == ("damaged", "inferred")
     assert REFUSED in row["reason"]
     # It was damaged since, or had been before a sound one was found; or torch does not warn of it.
-    assert last(first, second, entries=[damaged(200, damage=REFUSED), SOUND])["kind"] == "gone"
+    assert last(first, second, entries=[damaged(200, damage=REFUSED), SOUND])["kind"] == "gone or damaged"
     found = run(fx("f11", "hit", G, at=60), **HERE)
-    assert last(first, found, second, entries=[cut, SOUND])["kind"] == "gone"
+    assert last(first, found, second, entries=[cut, SOUND])["kind"] == "gone or damaged"
     assert last(*again(graph("f11", **SAVED)), entries=[cut, SOUND])["kind"] == "deleted"
     # Alone it may have been damaged since, and of another name torch sees nothing.
-    assert last(first, second, entries=[cut])["kind"] == "gone"
+    assert last(first, second, entries=[cut])["kind"] == "gone or damaged"
     assert last(first, second, entries=[damaged(damage="another name"), SOUND])["kind"] == "deleted"
     refused = again(graph("f11", **SAVED), load_error=LOAD_ERROR)
     assert last(*refused, entries=[cut])["kind"] == "damaged"
