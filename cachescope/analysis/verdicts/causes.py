@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain, islice
 from typing import Final, NamedTuple
 
@@ -232,7 +232,9 @@ def _key_advice(facts: AdviceFacts) -> str | None:
     if kind.is_upgrade:
         return field_advice("torch_version")
     ways = facts.changes, *facts.otherwise
-    told = chain.from_iterable(change_sentences(way, facts.were_graphs_found, _MOST_OPTIONS) for way in ways)
+    told: Iterable[tuple[str, str]] = chain.from_iterable(
+        change_sentences(way, facts.were_graphs_found, _MOST_OPTIONS) for way in ways
+    )
     if kind.is_of_function:
         # A graph that is compiled again for other values is another one: its code is not what was changed; nor are
         # its inputs where a guard failed, on which there is advice, and it is of none.
