@@ -51,9 +51,9 @@ def _as_json(scope: Scope, explained: Explanation | None) -> JsonObject:
 
 def _blocks(scope: Scope, explained: Explanation | None, causes: int) -> Sequence[Block]:
     if explained is not None:
-        from cachescope.report.explanation import explanation_lines
+        from cachescope.report.explanation import explanation_blocks
 
-        return explanation_lines(explained)
+        return explanation_blocks(explained)
     from cachescope.report.why_missed import answer_blocks
 
     return answer_blocks(scope, most=causes)

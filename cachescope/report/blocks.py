@@ -46,8 +46,8 @@ def cell_text(cell: Cell) -> str:
     return "–" if cell is None else cell.text if isinstance(cell, Sorted) else str(cell)
 
 
-Kind = Literal["text", "word", "code", "number", "name", "long", "key"]
-"""``word`` stays on one line, ``code`` is code, ``long`` opens if it is long, ``name`` is a number that names something, ``key`` is cut at the edge."""
+Kind = Literal["text", "word", "code", "number", "name", "long", "whole", "key"]
+"""``word`` stays on one line, ``code`` is code, ``long`` opens if it is long, ``whole`` does too and stands only where that can be, ``name`` is a number that names something, ``key`` is cut at the edge."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,9 +141,9 @@ class CardText(NamedTuple):
     cost: str  # seconds, what they were spent on, and misses
     where: str
     changes: tuple[tuple[str, str], ...]  # the fields that changed, and how, where the title does not say it
-    code: tuple[
-        Line, ...
-    ]  # how its code changed, and the evidence in short: for forms without room to fold it behind the card
+    code: (
+        Diff | None
+    )  # how its code changed, and the evidence in short: for forms that cannot fold it behind the card
     told: tuple[str, ...]
     lines: tuple[str, ...]  # what gives them their earlier values, to copy
     advice: str | None

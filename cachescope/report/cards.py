@@ -10,13 +10,13 @@ from cachescope.answers.cards import MOST, Card, Cards, nothing_to_fix
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.costs import WORDS
 from cachescope.answers.names import lookups_of_cause, short_field
-from cachescope.report.blocks import Block, CardText, Fold, WorkItems
-from cachescope.report.explanation import code_lines
+from cachescope.report.blocks import Block, CardText, Diff, Fold, WorkItems, diff_lines
 from cachescope.report.layout import Line
 from cachescope.verdict_kinds import kind_of
 from cachescope.wording import duration, plural, short
 
 _CHANGES: Final = 4
+_DIFF_LINES: Final = 10
 # Of the cards on a first screen.
 _FIRST: Final = 3
 _NEVER_ASKED: Final = "Never reached the cache: bypassed, or with caching switched off"
@@ -64,7 +64,7 @@ def card_text(card: Card, evidence: tuple[Block, ...] | None = None) -> CardText
         cost=cost_text(card),
         where=card.where,
         changes=tuple(_changes_of(card)),
-        code=() if changed is None else tuple(code_lines(changed, 5)),
+        code=None if changed is None else Diff("", *diff_lines(changed.diff, _DIFF_LINES)),
         told=tuple(_told(card)),
         lines=tuple(f"do, {where}: {'; '.join(lines)}" for where, lines in card.settings.items()),
         advice=card.advice,

@@ -10,14 +10,13 @@ from cachescope.answers.aligned_lookups import Aligned, Change
 from cachescope.answers.comparison import ComparedRuns, ComparedSide, ComparedTimes
 from cachescope.frames.answer_rows import RateRow
 from cachescope.frames.recorded_rows import LookupRow
-from cachescope.report.blocks import Block, Group, Head, Numbers, Table
-from cachescope.report.explanation import change_blocks
-from cachescope.report.layout import Line, rest
+from cachescope.report.blocks import Group, Head, Numbers, Table
+from cachescope.report.explanation import folded_blocks
+from cachescope.report.layout import Line
 from cachescope.report.time_spent import machine_lines, phases_table, signed
 from cachescope.terms import FXGRAPH
 from cachescope.wording import duration, percent, plural
 
-_GROUPS: Final = 8
 _ORDERED: Final[dict[Change, str]] = {
     "regressed": "Regressed",
     "fixed": "Fixed",
@@ -114,13 +113,14 @@ def _time(ns: int | None, is_any: bool) -> str:
 
 def differences(found: ComparedRuns) -> Group:
     """The fields that differ between aligned keys, equal differences folded; and what is not known."""
-    groups, blocks = found.differences, list[Block]()
-    for changes, members in groups[:_GROUPS]:
-        title = _title(members, found.is_ordered)
-        blocks += change_blocks(changes, "explorer.frame()", title, ("A", "B"))
-        if not changes:
-            blocks.append(Line(f"{title}: the keys differ, and no recorded field does."))
-    blocks += rest(len(groups) - _GROUPS, "difference", "the frame has all", 0)
+    blocks = list(
+        folded_blocks(
+            found.differences,
+            lambda members: _title(members, found.is_ordered),
+            "explorer.frame()",
+            ("A", "B"),
+        )
+    )
     blocks += map(Line, _besides(found))
     if not blocks:
         is_any = any(one.before and one.after for one in found.aligned)

@@ -21,10 +21,10 @@ from cachescope.report.as_json import rows_object, whole_change_object
 from cachescope.report.blocks import Block, Column, Group, table
 from cachescope.report.compared_runs import run_lines
 from cachescope.report.contexts import difference_blocks
-from cachescope.report.explanation import change_lines
+from cachescope.report.explanation import folded_blocks
 from cachescope.report.html import Reprs
 from cachescope.report.json_text import values_of
-from cachescope.report.layout import Line, firsts, parted, rest
+from cachescope.report.layout import Line, parted, rest
 from cachescope.report.terminal import terminal_lines
 from cachescope.terms import AUTOTUNE, BEST_CONFIG, FXGRAPH
 from cachescope.wording import SHORT_KEY, listed, plural, short_key
@@ -115,29 +115,28 @@ def _difference(row: Built) -> Iterator[Line]:
     yield Line(f"{name}: {row.before or 'none'} → {row.after or 'none'}", 3)
 
 
-def _difference_lines(found: Difference, sides: Iterable[str]) -> list[Line]:
-    """The difference for the terminal, the most frequent first."""
+def key_difference_blocks(found: Difference, sides: Iterable[str]) -> Iterator[Block]:
+    """How many keys of two sides differ, and in what, the most frequent difference first."""
     differing = sum(len(pairs) for _, pairs in found.groups)
     counts = [f"{plural(found.equal, 'key')} equal", f"{differing + len(found.unknown)} differ"]
     counts += [f"{len(found.only_before)} only before", f"{len(found.only_after)} only after"]
-    lines = [Line(", ".join(counts), style="bold")]
-    lines += [Line(side, 3, label=label, hang=8) for label, side in zip(_SIDES, sides, strict=True)]
-    for number, (changes, pairs) in enumerate(found.groups, 1):
-        shown = list(change_lines(changes, 3, fields=40, diff_lines=40))
-        title = plural(len(changes), "field")
-        if not changes:
-            title = "no recorded field differs: the pickled whole differs where the list cannot show it"
-        elif len(changes) == 1:
-            title = shown.pop(0).text
-        lines += [Line(), Line(f"{number}  {title}", style="bold", right=plural(len(pairs), "key")), *shown]
-        lines += firsts((Line(_pair_text(pair), 3, "dim") for pair in pairs), _FEW, "key")
+    yield Line(", ".join(counts), style="bold")
+    yield from (Line(side, 3, label=label, hang=8) for label, side in zip(_SIDES, sides, strict=True))
+    if any(before.cache != after.cache for _, pairs in found.groups for before, after in pairs):
+        yield Line("They are of two caches, whose keys are made of different fields.")
+    if found.groups:
+        yield Line()
+    yield from folded_blocks(found.groups, _title, ".frame", ("Before", "After"))
     if found.unknown:
-        lines += [Line(), Line("differ, and their hash details were not recorded:", style="bold")]
-        lines += [Line(_pair_text(pair), 3, "dim") for pair in found.unknown[:_FEW]]
+        yield from (Line(), Line("differ, and their hash details were not recorded:", style="bold"))
+        yield from (Line(_pair_text(pair), 3, "dim") for pair in found.unknown[:_FEW])
     for title, rows in (("only before", found.only_before), ("only after", found.only_after)):
         if rows:
-            lines += [Line(), Line(f"{title}: {listed(map(lookup_name, rows), 5)}")]
-    return lines
+            yield from (Line(), Line(f"{title}: {listed(map(lookup_name, rows), 5)}"))
+
+
+def _title(pairs: Sequence[Pair]) -> str:
+    return f"{plural(len(pairs), 'key')}: {listed(map(_pair_text, pairs), _FEW, '; ')}"
 
 
 def _difference_object(found: Difference) -> JsonObject:
@@ -188,7 +187,7 @@ def comparison_blocks(found: answer.Comparison) -> list[Block]:
             parts.append(run_lines(found.runs))
             sides = zip(found.paths, (found.runs.before, found.runs.after), strict=True)
             names = [f"{path}: {side.name}" if path else side.name for path, side in sides]
-        parts.append(_difference_lines(found.graphs, names))
+        parts.append(key_difference_blocks(found.graphs, names))
     if found.built_alike:
         parts.append(built_lines(found.built_alike))
     return [*parted(parts)][1:] or [Line("nothing on either side that could be compared", style="bold")]

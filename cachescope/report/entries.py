@@ -34,9 +34,10 @@ from cachescope.report.blocks import (
     timed,
     written,
 )
-from cachescope.report.explanation import change_lines
+from cachescope.report.explanation import change_blocks
 from cachescope.report.html import CODE_STYLE, Reprs, answer_html, safe
 from cachescope.report.layout import Line, first_items, firsts, parted, rest, titled
+from cachescope.report.terminal import terminal_lines
 from cachescope.report.why_missed import problem_lines
 from cachescope.terms import AUTOTUNE, CACHES, ENTRY_KINDS, HASH, SHIPPED, UNREADABLE
 from cachescope.verdict_kinds import KINDS
@@ -393,7 +394,7 @@ def _past_lines(one: answer.OneEntry) -> Iterator[Line]:
         if miss.entry == one.row.entry:
             before = KINDS[miss.verdict, ""].before_in_directory
             yield Line(f"{before}: {one.names[miss.baseline_entry]}", 3, hang=2)
-            yield from change_lines(one.changes, 5)
+            yield from terminal_lines(change_blocks(one.changes, ".changes"))
             if miss.changed and miss.same_code:
                 yield Line("The generated source is the same.", 5)
     later = [m for m in one.rows(PastMiss) if m.entry != one.row.entry]

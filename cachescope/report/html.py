@@ -200,7 +200,7 @@ def _cell(head: Head, cell: Cell, longest: int) -> str:
     text = f"{cell:,}" if isinstance(cell, int) and head.kind == "number" else str(cell)
     if isinstance(cell, int | float):
         order = f" data-order='{cell}'"
-    if head.kind == "long":
+    if head.kind in ("long", "whole"):
         return f"<td class='long'>{_value_html(text, longest)}</td>"
     shown = safe(shortened(text, _CELL))
     if head.kind in ("text", "code"):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from os.path import commonprefix
 from typing import Final
 
 from cachescope.report.blocks import (
@@ -26,6 +27,7 @@ _WIDTH: Final = 100
 _LAST: Final = 24
 _ADVICE_ROWS: Final = 5
 _KEY: Final = 16
+_LONGEST: Final = 600
 _LABEL: Final = 24
 _EMPTY: Final = ("", "–")
 _GAP: Final = "  "
@@ -63,15 +65,35 @@ def _lines(block: Block) -> Iterator[Line]:
                 yield Line(block.note, style="dim")
         case Diff():
             yield Line(block.name, style="bold")
-            yield from (Line(text, 3, verbatim=True) for text in block.lines)
-            if block.note:
-                yield Line(block.note, style="dim")
+            yield from _code(block)
+
+
+def _code(diff: Diff) -> Iterator[Line]:
+    for text, alike in zip(diff.lines, _alike(diff.lines), strict=True):
+        style = {"+": "green", "-": "red", "@": "dim"}.get(text[:1], "")
+        yield Line(text, 5, style, verbatim=True, alike=alike)
+    yield from [Line(diff.note, 5, "dim")] if diff.note else []
+
+
+def _alike(lines: Sequence[str]) -> list[int]:
+    """Of each line of a diff the number of letters with which the line that it replaces, or that replaces it, begins alike."""
+    alike = [0] * len(lines)
+    gone: list[int] = []
+    for at, line in enumerate(lines):
+        if line.startswith("-"):
+            gone = [*gone, at] if lines[at - 1].startswith("-") else [at]
+        elif line.startswith("+") and gone:
+            before = gone.pop(0)
+            alike[before] = alike[at] = 1 + len(commonprefix([lines[before][1:], line[1:]]))  # noqa: RUF071
+        else:
+            gone = []
+    return alike
 
 
 def _card(number: int, card: CardText) -> Iterator[Line]:
     yield Line(f"{number}  {card.title}", style="bold", right=card.cost)
     yield from (Line(f"{name}   {change}" if name else change, 3) for name, change in card.changes)
-    yield from card.code
+    yield from () if card.code is None else _code(card.code)
     yield from (Line(text, 3) for text in (card.where, *card.told, *card.lines))
     # Where lines give some fields their earlier values, what is to be said of the others is in the explanation of the lookup.
     if card.advice and (not card.lines or len(card.changes) <= 1):
@@ -79,12 +101,18 @@ def _card(number: int, card: CardText) -> Iterator[Line]:
 
 
 def _cell(head: Head, cell: Cell) -> str:
-    text = shortened(cell_text(cell), _WIDTH)
+    text = shortened(cell_text(cell), _LONGEST)
     return text if head.kind != "key" or len(text) <= _KEY else f"{text[:_KEY]}…"
 
 
 def _rows(table: Table) -> Iterator[Line]:
     """The cells below each other; where they are too wide for that, each row in lines of its own."""
+    # What opens on demand stands where it can.
+    seen = [at for at, head in enumerate(table.heads) if head.kind != "whole"]
+    table = table._replace(
+        heads=tuple(table.heads[at] for at in seen),
+        rows=tuple(tuple(row[at] for at in seen) for row in table.rows),
+    )
     heads = [head.title for head in table.heads]
     rows = [list(map(_cell, table.heads, row)) for row in table.rows]
     widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]

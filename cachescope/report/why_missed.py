@@ -17,7 +17,7 @@ from cachescope.answers.trend import is_spread
 from cachescope.grouping import by_key
 from cachescope.report.blocks import Block
 from cachescope.report.cards import first_cards
-from cachescope.report.explanation import explanation_lines
+from cachescope.report.explanation import explanation_blocks
 from cachescope.report.html import answer_html, lines_html, safe
 from cachescope.report.layout import Line, parted, rest, titled
 from cachescope.report.terminal import terminal_lines
@@ -257,7 +257,7 @@ def block_html(read: Recording, run: int) -> str:
     costliest = next((one for one in roots if facts.lookups[one[1]].run == run), None)
     if costliest is not None:
         cause, lookup = costliest
-        whole = lines_html(explanation_lines(Explanation.of(read, lookup)))
+        whole = lines_html(terminal_lines(explanation_blocks(Explanation.of(read, lookup))))
         below = f"<details><summary>{safe(cause.summary)}, in full</summary>{whole}</details>"
     return answer_html(terminal_lines(recorded_blocks(read, run)), below)
 

@@ -32,7 +32,7 @@ from cachescope.report.vllm import vllm_lines
 from cachescope.report.why_missed import answer_blocks
 from cachescope.views.controls import Pane, Shows, button, columns, heading, markup, row, toggle_buttons
 from cachescope.views.lookup_rows import between
-from cachescope.views.plot import Plot, Tabled, first_number
+from cachescope.views.plot import Plot, Tabled, first_number, pictured
 from cachescope.views.state import LOOKUPS, WHY, State
 from cachescope.views.widget_base import Control, script
 
@@ -183,8 +183,8 @@ class Overview(Shows):
         second = Pane(*path, rates, self.outcomes)
         of_vllm = tuple(vllm_lines(scope))
         vllm = [Group("", "vLLM's torch_compile_cache", of_vllm)] if of_vllm else []
-        told = markup(*trend_blocks(scope), *vllm, *_wrong(scope))
-        super().__init__(self.numbers, columns(first, second), self.over_time, told)
+        told = pictured([*trend_blocks(scope), *vllm, *_wrong(scope)], guarded)
+        super().__init__(self.numbers, columns(first, second), self.over_time, *told)
         self._count()
 
     @property

@@ -221,7 +221,7 @@ def _head(column: Column, rows: Sequence[object]) -> Head:
         column.title.lower().replace(" ", "_"),
         column.title,
         number=column.kind in ("number", "name"),
-        wide=column.kind in ("text", "long"),
+        wide=column.kind in ("text", "long", "whole"),
         fills=column.kind == "key",
         sortable=len(rows) > 1,
         colours=column.colours,

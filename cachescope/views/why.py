@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import ipywidgets
 import pandas as pd
@@ -14,14 +14,15 @@ from cachescope.analysis.differences import FieldChange
 from cachescope.analysis.resolve_name import is_number
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.comparison import Comparison
-from cachescope.answers.difference import difference, side_named
+from cachescope.answers.difference import side_named
 from cachescope.answers.explanation import Explanation, costliest_root
 from cachescope.answers.names import lookup_in_run
 from cachescope.answers.read import Read
 from cachescope.errors import NotFoundError
 from cachescope.figures.key_strip import key_difference
 from cachescope.figures.picture import Picture
-from cachescope.report.blocks import Group
+from cachescope.report.blocks import Block, Group
+from cachescope.report.comparison import key_difference_blocks
 from cachescope.report.explanation import change_blocks, told_lines
 from cachescope.report.layout import Line
 from cachescope.views.controls import Pane, Shows, button, markup, row, sentence, text_box
@@ -31,7 +32,6 @@ from cachescope.views.plot import Plot
 from cachescope.views.state import State
 from cachescope.views.table import Table
 from cachescope.views.widget_base import STYLE, Control, script
-from cachescope.wording import plural
 
 _SHOWN: Final = 1000
 
@@ -137,8 +137,13 @@ class Why(Shows):
             return self._scope.misses
         if self._state.other is None:
             return self.explained.frame
-        names = (str(self._state.other), str(self._state.lookup))
-        return Comparison(*names, graphs=self._two(*names)).frame
+        return self._compared(self._state.other, self.explained.lookup).frame
+
+    def _compared(self, *lookups: int) -> Comparison:
+        for one in lookups:
+            if one not in self._scope.facts.lookups:
+                raise NotFoundError(f"no lookup {one}")
+        return Comparison.of(self._scope, *(side_named(self._scope, str(one)) for one in lookups))
 
     def narrow(self, chosen: Chosen) -> None:
         """Step through the misses of some lookups alone; a lookup that nobody picked gives way to one of these."""
@@ -192,41 +197,20 @@ class Why(Shows):
         self.lookup.value, self.other.value = str(lookup), "" if other is None else str(other)
         if other is None:
             self._changes, advice = self.explained.changes, self.explained.advice
-            told = [*told_lines(self.explained), *([Line(advice)] if advice else [])]
+            told: list[Block] = [*told_lines(self.explained), *([Line(advice)] if advice else [])]
+            changed = change_blocks(self._changes, "explorer.frame()")
         else:
-            self._changes, sentence = self._between(other, lookup)
+            graphs = self._compared(other, lookup).graphs
+            assert graphs is not None
+            self._changes = graphs.groups[0][0] if graphs.groups else ()
             facts = self._scope.facts
             names = [f"lookup {one}, {lookup_in_run(facts, facts.lookups[one])}" for one in (other, lookup)]
-            told = [Line(" against ".join(names), style="dim"), Line(sentence, style="bold")]
+            told, changed = [], key_difference_blocks(graphs, names)
         self.verdict.show(*told)
-        self.changes.show(*change_blocks(self._changes, "explorer.frame()"))
+        self.changes.show(*changed)
         self.plot.layout.display = "" if self._changes else "none"
         self.plot.redraw()
         self._list_same()
-
-    def _two(self, before: str, after: str) -> Any:
-        sides = [side_named(self._scope, name).keys for name in (before, after)]
-        return difference(self._scope, *sides)
-
-    def _between(self, other: int, lookup: int) -> tuple[tuple[FieldChange, ...], str]:
-        for one in (other, lookup):
-            if one not in self._scope.facts.lookups:
-                raise NotFoundError(f"no lookup {one}")
-        found = self._two(str(other), str(lookup))
-        if found.equal:
-            return (), "Both looked for the same key."
-        if found.unknown:
-            nothing = "The hash details of one of them were not recorded, so their fields cannot be compared."
-            return (), nothing
-        if not found.groups:
-            return (), "Nothing that was recorded of their keys differs, although the keys do."
-        changes = found.groups[0][0]
-        caches = {self._scope.facts.lookups[one].cache for one in (other, lookup)}
-        count = plural(len(changes), "field differs", "fields differ")
-        beyond = (
-            "" if len(caches) < 2 else " They are of two caches, whose keys are made of different fields."
-        )
-        return changes, f"{count} between the two.{beyond}"
 
 
 def first_to_show(chosen: Chosen) -> int:

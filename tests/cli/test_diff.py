@@ -1,6 +1,7 @@
 """``cachescope diff``: runs, directories, keys and lookups."""
 
 import json
+import re
 
 import pytest
 
@@ -15,7 +16,7 @@ FIELD = "inductor_config[epilogue_fusion]"
 def test_two_logs_differ_in_one_field_of_both_caches(run: Run, recording: Recording) -> None:
     text = recording("2.13.0", "config_flip") / "text"
     paths = (text / "00_cold.log", text / "01_epilogue_fusion_off.log")
-    assert f"1  {FIELD}   True -> False" in run("diff", *paths).out
+    assert f" {FIELD}  True -> False\n" in run("diff", *paths).out
     (difference,) = json.loads(run("diff", *paths, "--json").out)["differences"]
     assert difference["fields"] == [FIELD]
     assert [pair["after"]["cache"] for pair in difference["keys"]] == ["aotautograd", "fxgraph"]
@@ -110,7 +111,7 @@ def test_two_snapshots_are_told_apart_down_to_the_field(run: Run, recording: Rec
         ("torch_determinism_configs", "torch.are_deterministic_algorithms_enabled"): ("false", "true"),
         ("cuda_matmul_precision_configs", "torch.backends.cuda.matmul.fp32_precision"): ('"none"', '"tf32"'),
     }
-    assert "inductor_configs[deterministic]   false -> true" in run("diff", *both).out
+    assert re.search(r"inductor_configs +deterministic +false +true\n", run("diff", *both).out)
 
 
 def test_a_bare_context_says_nothing_about_entries(run: Run, recording: Recording) -> None:

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -9,6 +10,7 @@ import cachescope
 from cachescope.figures.compile_time import phases
 from cachescope.figures.rates import outcomes
 from cachescope.readers.logs.byte_source import zstd
+from cachescope.views.plot import Plot
 from tests.cli.conftest import Run
 from tests.conftest import Recording
 from tests.many_runs import begun, fortnight, write_ranks
@@ -64,6 +66,17 @@ def test_the_time_of_many_processes_is_that_of_the_slowest_the_median_and_the_qu
     others = "127 runs (ranks 0-126, 15:39:17) together: no hit could save more"
     assert text.index(others) > at and "their 127 hits saved 26 min 20 s" in text
     assert len(rows) < 40
+
+
+def test_a_fortnight_is_drawn_in_the_explorer_too(runs: Path) -> None:
+    def plots_of(widget: Any) -> list[Plot]:
+        below = [one for child in getattr(widget, "children", ()) for one in plots_of(child)]
+        return [*below, *([widget] if isinstance(widget, Plot) else [])]
+
+    every = plots_of(read_once(runs).explore().pane("Overview"))
+    (trend,) = (one for one in every if one.label == "Day by day and commit by commit")
+    trend.dark = False
+    assert json.loads(trend.figure)["data"]
 
 
 def test_lists_of_numbers_are_spans(run: Run, ranks: Path) -> None:

@@ -11,7 +11,7 @@ from cachescope.answers.chosen import Chosen
 from cachescope.answers.costs import headline
 from cachescope.columns import rows_of
 from cachescope.frames.replay_rows import SensitivityRow
-from cachescope.report.explanation import code_lines
+from cachescope.report.blocks import Diff, diff_lines
 from cachescope.report.layout import Line, laid_out
 from cachescope.report.page.replay import savings_of
 from cachescope.report.terminal import terminal_lines
@@ -45,13 +45,13 @@ def test_a_limit_of_rows_is_marked() -> None:
 def test_two_lines_that_begin_alike_are_shown_where_they_differ() -> None:
     before, after = ("def forward(self, " + "p : Parameter, " * count for count in (9, 10))
     change = field_change("gm", f"{before}):\n    return 1", f"{after}):\n    return 1")
-    shown = rows(*code_lines(change, 0), width=60)
-    old, new = (next(row for row in shown if row.startswith(sign)) for sign in "-+")
+    shown = rows(*terminal_lines([Diff("", *diff_lines(change.diff))]), width=65)
+    old, new = (next(row.strip() for row in shown if row.strip().startswith(sign)) for sign in "-+")
     assert old[1:] != new[1:]
     assert len(old) <= 60 and len(new) <= 60
     assert old.startswith("-def forward") and old.endswith("):")
     # Where there is room they are whole.
-    assert f"-{before}):" in rows(*code_lines(change, 0), width=300)
+    assert f"     -{before}):" in rows(*terminal_lines([Diff("", *diff_lines(change.diff))]), width=300)
 
 
 def test_code_is_cut_and_keeps_its_spaces() -> None:

@@ -119,8 +119,8 @@ def test_fields_that_changed_alike_share_a_row() -> None:
     parts = (("dtype", "torch.float32", "torch.bfloat16"),)
     alike = [FieldChange(name, "tensor", None, None, "dtype", parts) for name in fields]
     assert changed(*alike, FieldChange("a", "value", "1", "2", "1 -> 2")) == (
-        (f"{', '.join(fields[:3])} and 2 more", "dtype = torch.float32", "dtype = torch.bfloat16"),
-        ("a", "1", "2"),
+        (f"{', '.join(fields[:3])} and 2 more", "dtype", "dtype = torch.float32", "dtype = torch.bfloat16"),
+        ("a", "1 -> 2", "1", "2"),
     )
 
 
