@@ -69,8 +69,8 @@ def write_blocks(blocks: Iterable[Block], redaction: Redaction | None = None) ->
     from cachescope.report.terminal import terminal_lines
 
     shown = tuple(blocks) if redaction is None else hidden(tuple(blocks), redaction)
-    width = shutil.get_terminal_size((100, 24)).columns if sys.stdout.isatty() else 100
-    rows = list(laid_out(terminal_lines(shown), min(width, 120)))
+    width = min(shutil.get_terminal_size((100, 24)).columns, 120) if sys.stdout.isatty() else 100
+    rows = list(laid_out(terminal_lines(shown, width), width))
     if not _is_coloured():
         _write("".join(f"{text}\n" for text, _ in rows))
         return

@@ -22,8 +22,8 @@ from cachescope.report.blocks import (
 )
 from cachescope.report.layout import Line
 
-# The narrowest terminal that tables are laid out for, and what of it a last column of long texts needs, which is cut at the edge.
 _WIDTH: Final = 100
+# What a last column of long texts needs, which is cut at the edge.
 _LAST: Final = 24
 _ADVICE_ROWS: Final = 5
 _KEY: Final = 16
@@ -33,24 +33,24 @@ _EMPTY: Final = ("", "–")
 _GAP: Final = "  "
 
 
-def terminal_lines(blocks: Iterable[Block]) -> list[Line]:
-    """The blocks below each other, text apart from the items above it."""
+def terminal_lines(blocks: Iterable[Block], width: int = _WIDTH) -> list[Line]:
+    """The blocks below each other, text apart from the items above it; tables that fit a width are aligned."""
     lines = list[Line]()
     above: Block | None = None
     for block in blocks:
         if isinstance(above, WorkItems | Group | Fold) and isinstance(block, Line) and block.text:
             lines.append(Line())
-        lines += _lines(block)
+        lines += _lines(block, width)
         above = block
     return lines
 
 
-def _lines(block: Block) -> Iterator[Line]:
+def _lines(block: Block, width: int) -> Iterator[Line]:
     match block:
         case Line():
             yield block
         case Group() | Fold():
-            if lines := terminal_lines(block.blocks):
+            if lines := terminal_lines(block.blocks, width):
                 yield from (Line(), Line(block.title, style="bold"), *lines)
         case Numbers():
             for label, number, of in block.cells:
@@ -60,7 +60,7 @@ def _lines(block: Block) -> Iterator[Line]:
                 yield from (Line(), *_card(at, card))
         case Table():
             yield Line(block.name, style="bold")
-            yield from _rows(block)
+            yield from _rows(block, width)
             if block.note:
                 yield Line(block.note, style="dim")
         case Diff():
@@ -105,7 +105,7 @@ def _cell(head: Head, cell: Cell) -> str:
     return text if head.kind != "key" or len(text) <= _KEY else f"{text[:_KEY]}…"
 
 
-def _rows(table: Table) -> Iterator[Line]:
+def _rows(table: Table, width: int) -> Iterator[Line]:
     """The cells below each other; where they are too wide for that, each row in lines of its own."""
     # What opens on demand stands where it can.
     seen = [at for at, head in enumerate(table.heads) if head.kind != "whole"]
@@ -117,12 +117,12 @@ def _rows(table: Table) -> Iterator[Line]:
     rows = [list(map(_cell, table.heads, row)) for row in table.rows]
     widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
     last = min(widths[-1], _LAST) if table.heads[-1].kind == "long" else widths[-1]
-    if sum(widths[:-1]) + len(_GAP) * len(widths) + last <= _WIDTH:
+    if sum(widths[:-1]) + len(_GAP) * len(widths) + last <= width:
         for at, row in enumerate([heads, *rows]):
             cells = zip(row, widths, table.heads, strict=True)
             aligned = (
-                f"{cell:{'>' if head.kind in ('number', 'name') else '<'}{width}}"
-                for cell, width, head in cells
+                f"{cell:{'>' if head.kind in ('number', 'name') else '<'}{room}}"
+                for cell, room, head in cells
             )
             yield Line(_GAP.join(aligned), 1, "" if at else "dim", verbatim=True)
         return

@@ -170,6 +170,10 @@ def test_it_fits_a_terminal(columns: int, recording: Recording) -> None:
     shown = on_screen(command("entries", recording("2.13.0", "four_processes") / "cache"), columns=columns)
     assert shown.status == 0
     assert all(len(row) <= columns for row in shown.rows[1:])
-    kinds = [row for row in shown.rows if re.match(r"\w+ +(?:ok|damaged|temporary) +\d+ +[\d.]+ k?B", row)]
+    kinds = [
+        row
+        for row in shown.rows
+        if re.match(r" \w+ +(?:Status: )?(?:ok|damaged|temporary)(?:; Files:)? +\d+", row)
+    ]
     assert len(kinds) > 2
     assert columns < 80 or not any(row.endswith("…") for row in kinds)

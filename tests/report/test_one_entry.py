@@ -89,7 +89,7 @@ def test_a_miss_that_made_it_is_told_with_its_field_and_knows_the_second(recordi
     (miss,) = scope.past_misses.itertuples()
     second = scope.entry(miss.entry)
     assert [change.field for change in second.changes] == ["inductor_config[epilogue_fusion]"]
-    assert "inductor_config[epilogue_fusion]   True -> False" in repr(second)
+    assert "inductor_config[epilogue_fusion]  True -> False" in repr(second)
     first = scope.entry(miss.baseline_entry)
     assert first.changes == () and f"a later miss made fxgraph {miss.cache_key}" in repr(first)
 

@@ -112,7 +112,7 @@ def test_each_cause_is_explained_from_what_to_what(tour: Page) -> None:
     titles = [card.title for card in cards]
     assert titles[:2] == ["epilogue_fusion: True -> False", "cpp_runtime_thread_count: 2 -> 1"]
     (changed,) = (part for part in cards[0].evidence if isinstance(part, Table))
-    assert changed.rows == (("inductor_config[epilogue_fusion]", "True", "False"),)
+    assert changed.rows == (("inductor_config[epilogue_fusion]", "True -> False"),)
     assert "run 3" in texts(cards[0].evidence) and "because of it, fxgraph" in texts(cards[0].evidence)
     (code,) = (part for part in cards[2].evidence if isinstance(part, Diff))
     assert any(line.startswith("-") and "relu" in line for line in code.lines)
@@ -156,7 +156,7 @@ def test_a_directory_is_told_with_its_damage(directory: Page) -> None:
     drawn = [
         part.name for part in parts_of(section(directory, "entries").blocks) if isinstance(part, Drawing)
     ]
-    names = ["Sizes by kind, folder and file", "When the files were written", "References between files"]
+    names = ["Sizes by kind, folder and file", "When the files were written", "What refers to what"]
     assert drawn == names
 
 
