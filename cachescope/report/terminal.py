@@ -124,7 +124,7 @@ def _rows(table: Table, width: int) -> Iterator[Line]:
                 f"{cell:{'>' if head.kind in ('number', 'name') else '<'}{room}}"
                 for cell, room, head in cells
             )
-            yield Line(_GAP.join(aligned), 1, "" if at else "dim", verbatim=True)
+            yield Line(_GAP.join(aligned).rstrip(), 1, "" if at else "dim", verbatim=True)
         return
     hang = max((len(first) for first, *_ in rows), default=0) + len(_GAP)
     for first, *others in rows:
