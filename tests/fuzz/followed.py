@@ -90,7 +90,10 @@ class Followed:
         if self.is_whole and source.tell() != len(data):
             self.wrong.append("more bytes behind it")
         for inner in self._bytes if depth < _DEEPEST else ():
-            inside = Followed(inner, unpickler, depth=depth + 1)
+            # What C's unpickler refuses, torch does not load: Python's goes on behind a frame that is cut.
+            inside = Followed(inner, pickle.Unpickler, depth=depth + 1)
+            if inside.is_whole and unpickler is not pickle.Unpickler:
+                inside = Followed(inner, unpickler, depth=depth + 1)
             self.wrong += inside.wrong if inside.is_whole else []
 
     def stand_in(self, name: str) -> type:
