@@ -207,7 +207,7 @@ class Sweep:
     def _thread_of(self, event: TraceEvent) -> _Thread:
         """The thread in which an event begins: that of its compile, which works now unless it waits for the lock."""
         threads = self._threads
-        if threads and (event.compile_id is None or threads[-1].of_compile[event.compile_id]):
+        if threads and event.compile_id is None:
             return threads[-1]
         waits = event.name in _BEFORE_THE_LOCK
         for thread in threads:
