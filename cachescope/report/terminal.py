@@ -24,7 +24,7 @@ from cachescope.report.layout import Line
 
 _WIDTH: Final = 100
 # What a last column of long texts needs, which is cut at the edge.
-_LAST: Final = 24
+_LAST: Final = 12
 _ADVICE_ROWS: Final = 5
 _KEY: Final = 16
 _LONGEST: Final = 600
