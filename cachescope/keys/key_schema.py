@@ -62,7 +62,7 @@ class KeySchema:
     isolation : IsolationSchema
         Which context forms count; each covers the fields that represent it.
     without : tuple of str
-        Fields that do not count: names, patterns with ``*``, parts of tensors
+        Fields that do not count: names, options (``epilogue_fusion``), patterns with ``*``, parts of tensors
         (``example_inputs[*].device``), or context forms, which are moved to `isolation`.
 
     Raises
@@ -237,15 +237,18 @@ def pattern_fields(pattern: str, fields: Sequence[str], is_tensor: Callable[[str
     """The fields, and parts of fields, that a name or pattern removes.
 
     ``*`` matches anything; brackets are literal. A bare name includes its elements: ``example_inputs``
-    is ``example_inputs[*]``. ``example_inputs[*].device`` is one part of each tensor.
+    is ``example_inputs[*]``. ``example_inputs[*].device`` is one part of each tensor. The name in the brackets is enough
+    if one field alone has it, as answers name options: ``epilogue_fusion``.
 
     Examples
     --------
     >>> there = ["gm", "inductor_config[cpp.threads]", "inductor_config[cpp.simdlen]"]
     >>> sorted(pattern_fields("inductor_config[cpp.*]", there, lambda field: False).fields)
     ['inductor_config[cpp.simdlen]', 'inductor_config[cpp.threads]']
+    >>> set(pattern_fields("cpp.threads", there, lambda field: False).fields)
+    {'inductor_config[cpp.threads]'}
     """
-    found = _matching(pattern, fields)
+    found = _matching(pattern, fields) or _only(name for name in fields if name.endswith(f"[{pattern}]"))
     if found:
         return Removed(frozenset(found))
     match = _PART_PATTERN.fullmatch(pattern)
@@ -267,6 +270,11 @@ def _matching(pattern: str, fields: Sequence[str]) -> list[str]:
         return [pattern] if pattern in fields else []
     expression = re.compile(re.escape(pattern).replace(r"\*", ".*"), re.DOTALL)
     return [f for f in fields if expression.fullmatch(f) or f.partition("[")[0] == pattern]
+
+
+def _only(names: Iterable[str]) -> list[str]:
+    found = list(names)
+    return found if len(found) == 1 else []
 
 
 def _near(pattern: str, fields: Sequence[str], most: int = 5) -> str:

@@ -27,6 +27,8 @@ def refused(pattern: str, fields: list[str] = FIELDS) -> str:
     ("inductor_config[cpp.*]", {"inductor_config[cpp.threads]", "inductor_config[cpp.simdlen]"}),
     ("*", set(FIELDS)),
     ("*version", {"torch_version"}),
+    ("epilogue_fusion", {"inductor_config[epilogue_fusion]"}),
+    ("cpp.threads", {"inductor_config[cpp.threads]"}),
 ])  # fmt: skip
 def test_a_pattern(pattern: str, wanted: set[str]) -> None:
     assert pattern_fields(pattern, FIELDS, lambda name: name == "example_inputs[0]").fields == wanted
@@ -176,6 +178,7 @@ def test_names_of_forms_may_have_been_meant_as_well() -> None:
         refused("cpp.thread")
         == "no field 'cpp.thread', and no tensor 'cpp'; near it: inductor_config[cpp.threads], inductor_config[cpp.simdlen]"
     )
+    assert "near it: inductor_config[a], fx_kwargs[a]" in refused("a", ["inductor_config[a]", "fx_kwargs[a]"])
     # What holds the word comes before what is spelled like it, and nothing is said twice.
     said = refused("thread", ["treads", "cpp_threads", "Threads"])
     assert said == "no field 'thread'; near it: cpp_threads, Threads, treads"
