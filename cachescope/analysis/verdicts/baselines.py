@@ -31,6 +31,7 @@ from cachescope.grouping import by_key
 from cachescope.kept import kept
 from cachescope.keys.key_fields import is_of_the_call
 from cachescope.notebook_cells import code_file
+from cachescope.readers.logs.trace_compiles import frame_of
 from cachescope.wording import percent
 
 _NEARER_TRIED: Final = 32
@@ -358,4 +359,4 @@ def _set_of(row: Candidate) -> int:
 
 
 def _frame_of(row: LookupRow) -> str | None:
-    return None if row.compile_id is None else row.compile_id.split("/")[0]
+    return None if row.compile_id is None else frame_of(row.compile_id)

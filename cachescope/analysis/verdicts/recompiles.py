@@ -14,6 +14,7 @@ from cachescope.frames.recorded_rows import LookupRow
 from cachescope.grouping import by_key
 from cachescope.keys.key_fields import is_of_the_call
 from cachescope.notebook_cells import code_file
+from cachescope.readers.logs.trace_compiles import first_attempt
 from cachescope.verdict_kinds import RECOMPILE
 from cachescope.wording import listed, place_text
 
@@ -99,7 +100,7 @@ def recompile_of(
             return Recompile(start + listed(tuple(changed), _FIELDS_NAMED), None)
         return None
     reasons = row.recompile_reasons.split("\n")
-    own = "" if before is None else f"{(before.compile_id or '').partition('_')[0]}: "
+    own = "" if before is None else f"{first_attempt(before.compile_id or '')}: "
     reason = next((one for one in reasons if one.startswith(own)), reasons[0])
     if _OTHER_BACKEND in reason:
         return None

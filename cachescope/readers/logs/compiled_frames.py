@@ -24,6 +24,7 @@ from cachescope.readers.logs.trace_compiles import (
     compile_id_of,
     error_in,
     first_attempt,
+    frame_of,
     interned_string,
     recompile_reasons,
 )
@@ -224,11 +225,11 @@ class CompiledFrames(TracePass):
 
     def _start(self, envelope: Record, compile_id: str, _: bytes) -> None:
         start = envelope.record("dynamo_start")
-        frame = _frame_of(compile_id)
+        frame = frame_of(compile_id)
         self._collectives_since.pop(compile_id, None)
         if compile_id.endswith("/0"):
             # Ids may begin again: what was written for compiles whose beginning was lost is about other code.
-            self._reasons = {name: why for name, why in self._reasons.items() if _frame_of(name) != frame}
+            self._reasons = {name: why for name, why in self._reasons.items() if frame_of(name) != frame}
         self._segments[compile_id] += 1
         one = self._add(CompiledFrame(compile_id, self._segments[compile_id]))
         one.place = self._stacks.place_of([] if start is None else start.objects("stack"), envelope.wrong)
@@ -293,7 +294,7 @@ class CompiledFrames(TracePass):
             self.rows.append(one)
         elif one is None:
             # At the limit nothing is compiled. Else its beginning is not in the log, and ids may have begun again since.
-            place = self._place_of_frame.get(_frame_of(compile_id), NOWHERE) if is_limit else NOWHERE
+            place = self._place_of_frame.get(frame_of(compile_id), NOWHERE) if is_limit else NOWHERE
             one = self._add(CompiledFrame(compile_id, self._segments[compile_id], place))
         one.has_ended, one.error = True, error
         one.start_ns = metrics.moment_of_us("start_time_us")
@@ -316,7 +317,3 @@ def _reason_of_break(text: str) -> str:
 
 def _first_line(text: str) -> str:
     return text.strip().split("\n", 1)[0]
-
-
-def _frame_of(compile_id: str) -> str:
-    return compile_id.rpartition("/")[0]

@@ -194,6 +194,11 @@ def first_attempt(compile_id: str) -> str:
     return compile_id.partition("_")[0]
 
 
+def frame_of(compile_id: str) -> str:
+    """The frame that a compile is of: compile ``0/1`` is the second of frame ``0``, and ``!2/0/0`` one of compiled autograd."""
+    return compile_id.rpartition("/")[0]
+
+
 def compiles_of(process: Process) -> list[Compile]:
     """The compiles that the trace of a process records."""
     rows: object = load_json((process.compiles or "[]").encode())
@@ -206,7 +211,7 @@ def failed_compiles(process: Process) -> tuple[str, ...]:
     places: dict[str, str | None] = {}
     found: dict[str, None] = {}
     for one in compiles_of(process):
-        frame = one.compile_id.rpartition("/")[0]
+        frame = frame_of(one.compile_id)
         # At its recompile limit, torch records no beginning.
         places[frame] = place = place_text(one.function, one.file, one.line) or places.get(frame)
         if one.error is not None:
