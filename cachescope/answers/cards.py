@@ -257,7 +257,8 @@ def _apart(cards: Sequence[Card]) -> Iterator[Card]:
 
 
 def _title(cause: CauseRow) -> str:
-    return listed(map(short_field, cause.fields), _FIELDS) if is_named_by_fields(cause) else cause.summary
+    names = dict.fromkeys(map(short_field, cause.fields))
+    return listed(names, _FIELDS) if is_named_by_fields(cause) else cause.summary
 
 
 def _is_plain(change: FieldChange) -> bool:

@@ -246,7 +246,7 @@ def _by(costs: Costs) -> str:
 
 def _cause(cause: CauseRow) -> str:
     if cause.fields:
-        return listed(map(short_field, cause.fields), _FIELDS)
+        return listed(dict.fromkeys(map(short_field, cause.fields)), _FIELDS)
     return kind_of(cause).by or cause.summary
 
 

@@ -9,7 +9,7 @@ from cachescope.analysis.rates import known_sum
 from cachescope.answers.cards import MOST, Card, Cards, nothing_to_fix
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.costs import WORDS
-from cachescope.answers.names import lookups_of_cause, short_field
+from cachescope.answers.names import lookups_of_cause, short_fields
 from cachescope.report.blocks import Block, CardText, Diff, Fold, WorkItems, diff_lines
 from cachescope.report.layout import Line
 from cachescope.verdict_kinds import kind_of
@@ -83,7 +83,8 @@ def _changes_of(card: Card) -> list[tuple[str, str]]:
     kind = kind_of(card.row)
     is_said = kind.is_upgrade or (len(card.changes) == 1 and not kind.is_told_by_reason)
     shown = [] if is_said else card.changes[:_CHANGES]
-    changes = [(short_field(one.field), one.summary) for one in shown]
+    names = short_fields(one.field for one in shown)
+    changes = [(names[one.field], one.summary) for one in shown]
     if shown and len(card.changes) > len(shown):
         changes.append(("", f"and {plural(len(card.changes) - len(shown), 'more field')}"))
     return changes + [(f"run {run}", change) for run, change in card.other_values]

@@ -145,7 +145,7 @@ def link_consequences(misses: Sequence[Miss], history: History) -> None:
             forward[_compile_of(miss.row)] = miss
         if parent is not None:
             kind = parent.why.what
-            if kind.is_shown_by_graphs or kind.is_graph_gone:
+            if kind.is_shown_by_graphs or kind.is_graph_gone or kind.explains_fields:
                 told_by_graphs.append((miss, parent))
             if _explains(parent, miss):
                 miss.follows = parent
@@ -164,8 +164,9 @@ def link_consequences(misses: Sequence[Miss], history: History) -> None:
     for miss, parent in told_by_graphs:
         if miss.follows is parent:
             continue
-        # AOTAutograd misses whose change only the graphs below show.
-        if parent.why.what.is_shown_by_graphs and parent.root and miss.why.changed:
+        # AOTAutograd misses whose change only the graphs below show, or show in full.
+        is_told = parent.why.what.is_shown_by_graphs or _is_part(parent.why, miss.why)
+        if is_told and parent.root and miss.why.changed:
             parent.follows = miss.follows or miss
         # The FX entry was gone, and with it the AOTAutograd entry that points to it.
         elif parent.why.what.is_graph_gone:
@@ -214,6 +215,11 @@ def _explains(above: Miss, below: Miss) -> bool:
     if kind.explains_fields and fx.changed:
         return fx.changed == aot.changed or all(f in aot.changed or is_from_the_graph(f) for f in fx.changed)
     return fx.verdict in kind.explains
+
+
+def _is_part(above: Why, below: Why) -> bool:
+    """Whether only some of the fields that changed are in AOTAutograd's key: in torch 2.6 it lacks cpp_wrapper, and has the options that follow from it."""
+    return bool(above.changed) and above.kind == below.kind and set(above.changed) < set(below.changed)
 
 
 @lru_cache(maxsize=1 << 14)
