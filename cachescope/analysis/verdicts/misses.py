@@ -218,7 +218,7 @@ def _explains(above: Miss, below: Miss) -> bool:
 
 
 def _is_part(above: Why, below: Why) -> bool:
-    """Whether only some of the fields that changed are in AOTAutograd's key: in torch 2.6 it lacks cpp_wrapper, and has the options that follow from it."""
+    """Whether only some of the fields that changed are in AOTAutograd's key: up to torch 2.8 it lacks cpp_wrapper, and has the options that follow from it."""
     return bool(above.changed) and above.kind == below.kind and set(above.changed) < set(below.changed)
 
 

@@ -114,7 +114,7 @@ def test_guards_of_one_key_are_one_cause_in_both_caches() -> None:
 
 
 def test_an_option_that_only_the_graph_s_key_holds_is_the_cause_of_what_follows_from_it() -> None:
-    """With cpp_wrapper=True torch 2.6 changes three options of Triton, and AOTAutograd's key has these alone."""
+    """With cpp_wrapper=True torch 2.6 and 2.8 change three options of Triton, and AOTAutograd's key has these alone."""
     runs = []
     for at, is_on in ((0, "False"), (100, "True")):
         options = {**G, "inductor_config[triton.store_cubin]": is_on}
