@@ -75,9 +75,9 @@ def test_from_the_largest_cause_to_the_changed_field(tour: Opened) -> None:
         page,
         "the same graph, and one field of the key differs: inductor_config[epilogue_fusion], True -> False",
     )
-    fields = page.get_by_role("table").filter(has_text="Before").filter(visible=True)
+    fields = page.get_by_role("table").filter(has_text="FieldChange").filter(visible=True)
     cells = fields.locator("tbody tr").first.inner_text().split()
-    assert cells == ["inductor_config[epilogue_fusion]", "True", "False"]
+    assert cells == ["inductor_config[epilogue_fusion]", "True", "->", "False"]
 
 
 def test_a_bar_can_be_clicked(tour: Opened) -> None:

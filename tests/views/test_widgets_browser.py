@@ -31,7 +31,16 @@ def page(browser: Any) -> Any:
 
 def work(number: int) -> CardText:
     return CardText(
-        number, 10 + number, f"cause {number}", "1 s", f"in run {number}", (), (), f"advice {number}"
+        number,
+        10 + number,
+        f"cause {number}",
+        "1 s",
+        f"in run {number}",
+        (),
+        None,
+        (),
+        (),
+        f"advice {number}",
     )
 
 
