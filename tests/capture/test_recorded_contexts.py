@@ -18,7 +18,7 @@ __all__ = ["run"]
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
 
 PROGRAM = Path(__file__).parent / "ending_program.py"
-UNKNOWN = ("not known", "no key")
+UNKNOWN = ("not known", "Not known", "not decided", "no key")
 Recorded = Callable[..., SimpleNamespace]
 
 
