@@ -39,6 +39,8 @@ _PATTERNS: Final = tuple(
 )
 # A source within another one follows a name and an equals sign. What DDPOptimizer cut in two has inputs without one.
 _NEXT_SOURCE: Final = re.compile(r", (?=\w+Source\(|None(?:,|$))")
+# Of a symbolic size or stride, torch prints which it is as the member of an enum.
+_PROPERTY: Final = re.compile(r"<TensorProperty\.(\w+): \d+>")
 _OF_A_MODULE: Final = ("._modules", "._parameters", "._buffers")
 # What is called as that which it was made of: a module, an optimizer, an array that became a tensor.
 _OF_ITS_BASE: Final = ("NNModuleSource", "OptimizerSource", "NumpyTensorSource", "FloatTensorSource")
@@ -81,7 +83,7 @@ def argument_name(source: str) -> str | None:
     'self.scale'
     """
     try:
-        return _path(parsed_expression(source))
+        return _path(parsed_expression(_PROPERTY.sub(r"'\1'", source)))
     except (ValueError, RecursionError):
         return None
 
@@ -130,6 +132,8 @@ def _path(node: ast.expr) -> str:
             if isinstance(index, str) and path.endswith(_OF_A_MODULE):
                 return f"{path.rpartition('.')[0]}.{index}"
             return f"{path}[{index!r}]"
+        case {"base": base, "prop": ast.Constant(str(name)), "idx": ast.Constant(index)}:
+            return f"{_path(base)}.{name.lower()}()" + ("" if index is None else f"[{index}]")
         case {"base": base, "index": ast.Call() as key}:
             return f"{_path(base)}[{_path(key)}]"
         case {"base": base} if kind.endswith(_OF_ITS_BASE):

@@ -57,6 +57,17 @@ def test_what_differs_in_the_arguments(
     assert [*aot_config_parts(*sides)] == parts
 
 
+@pytest.mark.parametrize(("told", "name"), [
+    ("prop=<TensorProperty.SIZE: 0>, idx=0", "x.size()[0]"),
+    ("prop=<TensorProperty.STRIDE: 1>, idx=1", "x.stride()[1]"),
+    ("prop=<TensorProperty.STORAGE_OFFSET: 2>, idx=None", "x.storage_offset()"),
+    ("prop=<TensorProperty.SIZE: 0>", None),
+])  # fmt: skip
+def test_a_symbolic_size_is_called_as_the_program_gets_it(told: str, name: str | None) -> None:
+    """torch/_dynamo/source.py, `TensorPropertySource.name`."""
+    assert argument_name(f"TensorPropertySource(base={X}, {told})") == name
+
+
 def test_of_two_layouts_only_what_both_have_is_compared() -> None:
     older = told(X, before_213=True).replace("True, False)", "False, False)")
     assert aot_config_parts(older, told(X)) == (("enable_log", "False", "True"),)
