@@ -101,14 +101,19 @@ def cost_text(card: Card) -> str:
 def _told(card: Card) -> Iterator[str]:
     """The evidence in short."""
     first, kind = card.first, kind_of(card.row)
-    if kind.is_told_by_reason or (not card.changes and (not kind.is_upgrade or "besides" in first.reason)):
-        yield short(first.reason, 400)
+    how = "" if first.evidence == "recorded" else f"{first.evidence.replace('_', ' ')}: "
+    is_reason_told = kind.is_told_by_reason or (
+        not card.changes and (not kind.is_upgrade or "besides" in first.reason)
+    )
+    is_evidence_told = is_reason_told and first.evidence_text in first.reason
+    if is_reason_told:
+        yield short(f"{how if is_evidence_told else ''}{first.reason}", 400)
     if card.guards is not None:
         yield card.guards.text
     beside = "" if card.baseline is None else f", compared with {card.baseline}{_sameness(card)}"
     yield f"the first: {card.name}{beside}"
-    if first.evidence != "recorded":
-        yield short(f"{first.evidence.replace('_', ' ')}: {first.evidence_text}")
+    if how and not is_evidence_told:
+        yield short(f"{how}{first.evidence_text}")
 
 
 def _sameness(card: Card) -> str:
