@@ -132,7 +132,7 @@ def _path(node: ast.expr) -> str:
             if isinstance(index, str) and path.endswith(_OF_A_MODULE):
                 return f"{path.rpartition('.')[0]}.{index}"
             return f"{path}[{index!r}]"
-        case {"base": base, "prop": ast.Constant(str(name)), "idx": ast.Constant(index)}:
+        case {"base": base, "prop": ast.Constant(str(name)), "idx": ast.Constant(int() | None as index)}:
             return f"{_path(base)}.{name.lower()}()" + ("" if index is None else f"[{index}]")
         case {"base": base, "index": ast.Call() as key}:
             return f"{_path(base)}[{_path(key)}]"
