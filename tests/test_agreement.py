@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import re
 from pathlib import Path
 
 import pytest
@@ -63,21 +64,28 @@ def toggles_agree(scope: Scope, savings: list[CauseSaving]) -> None:
             assert (asked.time_won_ns, asked.why) == (row.time_won_ns, row.why)
 
 
-def command_agrees(folder: Path, savings: list[CauseSaving]) -> None:
+def titles_of(scope: Scope) -> dict[int, str]:
+    """What the worklist calls the causes."""
+    found = Cards.of(scope, most=20)
+    return {work.row.cause: work.title for work in (*found.works, *found.apart)}
+
+
+def command_agrees(scope: Scope, folder: Path, savings: list[CauseSaving]) -> None:
     """The command names every cause, its cost, and why its misses stay."""
     with contextlib.redirect_stdout(io.StringIO()) as output:
         assert main(["what-if", str(folder)]) == 0
     printed = " ".join(output.getvalue().split())
+    titles = titles_of(scope)
     for row in savings:
-        assert f"{duration(row.time_lost_ns)} lost" in printed
+        lost = "–" if row.time_lost_ns is None else duration(row.time_lost_ns)
+        assert re.search(rf"{re.escape(titles[row.cause])} (?:Time lost: )?{lost}", printed)
         assert row.why is None or row.why in printed
 
 
 def pane_agrees(scope: Scope, savings: list[CauseSaving]) -> None:
     """The pane lists the causes as the worklist calls them, as `what-if` has them."""
     view = WhatIfView(scope)
-    found = Cards.of(scope, most=20)
-    titles = {work.row.cause: work.title for work in (*found.works, *found.apart)}
+    titles = titles_of(scope)
     assert view.by_cause.total == len(savings)
     for row, cells in zip(savings, view.by_cause.rows, strict=False):
         assert cells[0] == titles[row.cause][:300]
@@ -117,7 +125,7 @@ def agrees(folder: Path) -> None:
     worklist_agrees(scope, savings)
     nothing_goes_unsaid(scope, savings)
     toggles_agree(scope, savings)
-    command_agrees(folder, savings)
+    command_agrees(scope, folder, savings)
     pane_agrees(scope, savings)
     report_agrees(scope)
 
