@@ -85,7 +85,7 @@ def hold_answer(scope: cachescope.Scope, outcomes: Counter[str]) -> None:
     assert counts_said(lines) == shown_of(outcomes)
     assert counts_of_causes(lines) == shown_of(outcomes)[2:]
     few = terminal_lines(answer_blocks(scope, most=1))
-    (rest,) = [int(m[1]) for one in few if (m := re.search(r"more causes? of (\d+) lookup", one.text))] or [0]
+    (rest,) = [int(m[1]) for one in few if (m := re.search(r"more causes? with (\d+) miss", one.text))] or [0]
     assert sum(counts_of_causes(few)) + rest == sum(shown_of(outcomes)[2:])
 
 
@@ -133,7 +133,7 @@ def counts_said(lines: list[Line]) -> tuple[int, ...]:
 
 def counts_of_causes(lines: list[Line]) -> tuple[int, int]:
     """Misses, and what was bypassed or disabled: in each card, and first lookups below them."""
-    shown = [found for line in lines if (found := re.search(rf": {_OF_CAUSE}, the first ", line.text))]
+    shown = [found for line in lines if (found := re.search(rf"(?:^|· ){_OF_CAUSE}", line.right))]
     for line in lines:
         shown += re.finditer(rf"first lookups[^:]*: {_OF_CAUSE}", line.text)
     return added_up([(found[1], found[2]) for found in shown])

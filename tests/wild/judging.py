@@ -13,6 +13,8 @@ from tests.wild.damages import Damage
 
 # Of lookups that are compared, for the counts.
 SAME, NOT_KNOWN, GONE, NOT_COMPARABLE = "same", "not known", "gone", "said of less"
+# A kind that leaves open which of others it is.
+_EITHER = {"gone or damaged": ("deleted", "damaged")}
 
 
 @dataclass(slots=True)
@@ -165,7 +167,7 @@ class Judge:
         if (said.verdict, said.changed) != (true.verdict, true.changed):
             return False
         are_known = said.kind is not None and true.kind is not None and not said.is_not_known
-        if are_known and said.kind != true.kind:
+        if are_known and said.kind != true.kind and true.kind not in _EITHER.get(said.kind or "", ()):
             return False
         return self._is_cause_same(said, true)
 

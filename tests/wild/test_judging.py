@@ -102,6 +102,7 @@ def test_another_reason_of_an_unavailable_entry_is_seen() -> None:
     wrong = judged([*WHOLE[:3], replace(GONE_ENTRY, kind="damaged")], TIMES).wrong
     assert [what for what, _ in wrong] == ["entry_unavailable: deleted reported as damaged"]
     assert not judged([*WHOLE[:3], replace(GONE_ENTRY, kind="not known")], TIMES).wrong
+    assert not judged([*WHOLE[:3], replace(GONE_ENTRY, kind="gone or damaged")], TIMES).wrong
 
 
 def test_a_stranger_is_no_relative() -> None:
