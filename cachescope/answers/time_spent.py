@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Self
 
 from cachescope.analysis.phases.frame import Readings, readings_of_runs, self_times
-from cachescope.analysis.phases.names import WAITING_FOR_RANKS
+from cachescope.analysis.phases.names import ENTIRE_FRAME, WAITING_FOR_RANKS
 from cachescope.analysis.rates import known_sum
 from cachescope.answers.difference import runs_below
 from cachescope.answers.facts import Facts
@@ -19,7 +19,6 @@ from cachescope.frames.recorded_rows import ProblemRow, RunRow
 from cachescope.grouping import by_key
 
 _TRACING: Final = "bytecode_tracing"
-_FRAME_COMPILE: Final = "entire_frame_compile"
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +219,7 @@ class TimeSpent:
                 self_times(of_run[run]),
                 readings[run],
                 Besides.of_run(rows[run], readings[run].total_ns),
-                has_tracing=_TRACING in events[run] or _FRAME_COMPILE not in events[run],
+                has_tracing=_TRACING in events[run] or ENTIRE_FRAME not in events[run],
                 is_preflight=rows[run].is_preflight,
                 has_lookups=run in looked_up,
                 machine=read.facts.machines.get(run, ""),

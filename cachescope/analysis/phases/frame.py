@@ -21,7 +21,7 @@ from cachescope.analysis.phases.names import (
     BACKENDS,
     CODE_GENERATION,
     COMPILER,
-    FRAME,
+    ENTIRE_FRAME,
     GUARDS,
     HEADERS,
     LOADING_CODE,
@@ -242,8 +242,8 @@ class Sweep:
     def _find_after_guards(self, thread: _Thread, ended: _Open) -> None:
         if self.after_guards is not None:
             return
-        if ended.place.event == GUARDS and thread.of_name.get(FRAME):
-            frame = thread.of_name[FRAME][-1]
+        if ended.place.event == GUARDS and thread.of_name.get(ENTIRE_FRAME):
+            frame = thread.of_name[ENTIRE_FRAME][-1]
             frame.until_guards_ns = self.spent[frame.place].self_time_ns
         elif ended.until_guards_ns is not None:
             self.after_guards = ended.place, self.spent[ended.place].self_time_ns - ended.until_guards_ns

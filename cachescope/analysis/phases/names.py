@@ -39,7 +39,7 @@ LOADING_CODE: Final = "PyCodeCache.load_by_key_path"
 WAITING_FOR_CODE: Final = "async_compile.wait"
 COMPILER: Final = "compile_file"
 CODE_GENERATION: Final = "Scheduler.codegen"
-FRAME: Final = "entire_frame_compile"
+ENTIRE_FRAME: Final = "entire_frame_compile"
 GUARDS: Final = "build_guards"
 
 
@@ -97,7 +97,7 @@ PHASES: Final = (
     _phase("garbage collection", False, r"gc"),
     _phase("importing Inductor", False, r"inductor_import"),
     _phase(BACKENDS, False),
-    _phase(REST, False, r"dynamo", FRAME, r"entire_backward_compile"),
+    _phase(REST, False, r"dynamo", ENTIRE_FRAME, r"entire_backward_compile"),
 )
 # fmt: on
 _PATTERNS: Final = [(re.compile("|".join(phase.events)), phase) for phase in PHASES if phase.events]
