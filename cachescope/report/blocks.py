@@ -47,7 +47,10 @@ def cell_text(cell: Cell) -> str:
 
 
 Kind = Literal["text", "word", "code", "number", "name", "long", "whole", "key"]
-"""``word`` stays on one line, ``code`` is code, ``long`` opens if it is long, ``whole`` does too and stands only where that can be, ``name`` is a number that names something, ``key`` is cut at the edge."""
+"""``word`` stays on one line, ``code`` is code, ``name`` is a number that names something, ``key`` is cut at the edge.
+
+``long`` opens if it is long; so does ``whole``, which a terminal leaves out.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,9 +144,8 @@ class CardText(NamedTuple):
     cost: str  # seconds, what they were spent on, and misses
     where: str
     changes: tuple[tuple[str, str], ...]  # the fields that changed, and how, where the title does not say it
-    code: (
-        Diff | None
-    )  # how its code changed, and the evidence in short: for forms that cannot fold it behind the card
+    # For forms that cannot fold the evidence behind the card: how its code changed, and the evidence in short.
+    code: Diff | None
     told: tuple[str, ...]
     lines: tuple[str, ...]  # what gives them their earlier values, to copy
     advice: str | None

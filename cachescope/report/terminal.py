@@ -107,7 +107,7 @@ def _cell(head: Head, cell: Cell) -> str:
 
 def _rows(table: Table, width: int) -> Iterator[Line]:
     """The cells below each other; where they are too wide for that, each row in lines of its own."""
-    # What opens on demand stands where it can.
+    # A terminal cannot open them.
     seen = [at for at, head in enumerate(table.heads) if head.kind != "whole"]
     table = table._replace(
         heads=tuple(table.heads[at] for at in seen),

@@ -43,6 +43,7 @@ def slowest_text(runs: Sequence[RunTime]) -> str:
     among = f", the slowest of {len(runs):,} processes," if len(runs) > 1 else ""
     least = _LEAST_SHARE * slowest.readings.total_ns
     phases = [f"{name} {duration(ns)}" for name, ns in slowest.phases.items() if ns > least][:_PHASES]
+    where = f": {', '.join(phases)}" if phases else ""
     could = slowest.could_save_ns
     saved = (
         ""
@@ -51,7 +52,7 @@ def slowest_text(runs: Sequence[RunTime]) -> str:
         if could
         else "; no hit could save more"
     )
-    return f"{slowest.name}{among} spent {duration(slowest.readings.total_ns)} in torch.compile: {', '.join(phases)}{saved}"
+    return f"{slowest.name}{among} spent {duration(slowest.readings.total_ns)} in torch.compile{where}{saved}"
 
 
 def contrast_text(contrast: Contrast) -> str:
