@@ -29,6 +29,7 @@ _LAYOUTS: Final = (
     (*_FIRST, *_LAST),
 )
 _VALUES: Final = {
+    "num_params_buffers": r"(\d{1,6})",
     "arguments": r"\[(.*)\]",
     "static_input_indices": r"(\[[\d, ]*\]|None)",
     "precompile_backend_id": r"([^\[\]]+)",
@@ -67,10 +68,13 @@ def aot_config_parts(before: str, after: str) -> tuple[tuple[str, str, str], ...
 
 @lru_cache(maxsize=64)
 def argument_sources(text: str) -> tuple[str, ...]:
-    """Where Dynamo found each input of a graph, as torch printed it; empty where that is not told."""
-    found = aot_config_values(text)
-    # Parameters that Dynamo did not make inputs come first there.
-    return tuple(_NEXT_SOURCE.split(found["arguments"])) if found.get("num_params_buffers") == "0" else ()
+    """Where Dynamo found each input of a graph, as torch printed it; empty where that is not told.
+
+    Parameters, buffers and states that the graph holds itself come first, as they do among the hashed inputs
+    (torch/_functorch/aot_autograd.py, `_try_get_metadata_from_dynamo`).
+    """
+    arguments = aot_config_values(text).get("arguments")
+    return tuple(_NEXT_SOURCE.split(arguments)) if arguments is not None else ()
 
 
 @lru_cache(maxsize=1 << 12)

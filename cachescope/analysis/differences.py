@@ -153,12 +153,16 @@ def static_inputs(details: HashDetails, set_code: int) -> frozenset[int]:
     """
     if details.direction(set_code) == "backward":
         return frozenset()
+    of_autograd = aot_config_values(details.text(set_code, "aot_config") or "")
+    # What the graph holds itself comes before its arguments.
+    held = int(of_autograd.get("num_params_buffers", "0"))
     inputs = _inputs_of_code(details.text(set_code, "gm") or "")
-    found = {number for number, name in enumerate(inputs) if name.endswith(_PARAMETER)}
-    of_autograd = aot_config_values(details.text(set_code, "aot_config") or "").get(
-        "static_input_indices", ""
-    )
-    for text in (details.text(set_code, _STATIC_OF_FX) or "", of_autograd):
+    found = {*range(held)}
+    found.update(number for number, name in enumerate(inputs, held) if name.endswith(_PARAMETER))
+    for text in (
+        details.text(set_code, _STATIC_OF_FX) or "",
+        of_autograd.get("static_input_indices", ""),
+    ):
         if _LISTED_NUMBERS.fullmatch(text):
             found.update(map(int, re.findall(r"\d+", text)))
     return frozenset(found)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from cachescope.analysis.differences import FieldChange
@@ -14,6 +14,7 @@ from cachescope.answers.costs import cost_of
 from cachescope.answers.explanation import Explanation, guard_miss
 from cachescope.answers.names import (
     baseline_name,
+    fields_text,
     is_named_by_fields,
     lookup_in_run,
     lookup_name,
@@ -246,10 +247,14 @@ def _where(read: Recording, cause: CauseRow, roots: Sequence[MissRow]) -> str:
 def _apart(cards: Sequence[Card]) -> Iterator[Card]:
     """The cards, two that would have the same title with where they struck, or else with their number."""
     titles = {card.row.cause: card.title for card in cards}
-    for way in (lambda card: card.where.partition(", in ")[0], lambda card: f"cause {card.row.cause}"):
+    ways: tuple[Callable[[Card], str], ...] = (
+        lambda card: f" in {card.where.removeprefix('in ').partition(', in ')[0]}",
+        lambda card: f" (cause {card.row.cause})",
+    )
+    for way in ways:
         count = Counter(titles.values())
         titles |= {
-            card.row.cause: f"{titles[card.row.cause]} ({way(card)})"
+            card.row.cause: f"{titles[card.row.cause]}{way(card)}"
             for card in cards
             if count[titles[card.row.cause]] > 1
         }
@@ -257,8 +262,7 @@ def _apart(cards: Sequence[Card]) -> Iterator[Card]:
 
 
 def _title(cause: CauseRow) -> str:
-    names = dict.fromkeys(map(short_field, cause.fields))
-    return listed(names, _FIELDS) if is_named_by_fields(cause) else cause.summary
+    return fields_text(cause.fields, _FIELDS) if is_named_by_fields(cause) else cause.summary
 
 
 def _is_plain(change: FieldChange) -> bool:

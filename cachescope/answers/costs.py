@@ -11,7 +11,7 @@ from cachescope.analysis.phases.frame import self_times
 from cachescope.analysis.phases.names import VECTOR_TEST, WAITING_FOR_TEST
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.facts import Facts
-from cachescope.answers.names import short_field
+from cachescope.answers.names import fields_text
 from cachescope.answers.recording import Recording
 from cachescope.answers.summary import counts_text, phases_of
 from cachescope.frames.answer_rows import CauseRow, MissRow
@@ -30,7 +30,7 @@ WORDS: Final = {
     "avoidable": ("avoidable", ""),
     "at once": ("at once", ""),
     "first": ("first compiles", "of first compiles"),
-    "edited": ("edited", "of edited code"),
+    "code": ("changed code", "of changed code"),
     "inputs": ("other inputs", "for other inputs"),
     "guards": ("other sizes or values", "for other sizes or values, which guards keep apart"),
     "sizes": ("symbolic sizes", "for sizes or integers that became symbolic or fixed"),
@@ -172,7 +172,7 @@ def cost_of(facts: Facts, cause: CauseRow) -> str:
 def cost_of_fields(fields: Sequence[str]) -> str:
     """The same where these fields of a key changed."""
     if any(map(_is_code, fields)):
-        return "edited"
+        return "code"
     if any(is_input(one) or is_of_the_call(one) for one in fields):
         return "inputs"
     if any(field.startswith(_OF_THE_MACHINE) for field in fields):
@@ -246,7 +246,7 @@ def _by(costs: Costs) -> str:
 
 def _cause(cause: CauseRow) -> str:
     if cause.fields:
-        return listed(dict.fromkeys(map(short_field, cause.fields)), _FIELDS)
+        return fields_text(cause.fields, _FIELDS)
     return kind_of(cause).by or cause.summary
 
 

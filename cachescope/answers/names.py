@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Final
 from cachescope.answers.facts import Facts
 from cachescope.frames.answer_rows import CauseRow, MissRow
 from cachescope.frames.recorded_rows import LookupRow
+from cachescope.keys.key_fields import is_input
 from cachescope.notebook_cells import code_file
 from cachescope.verdict_kinds import kind_of
-from cachescope.wording import harmless, place_text, plural, rank_names, short, short_key
+from cachescope.wording import harmless, listed, place_text, plural, rank_names, short, short_key
 
 if TYPE_CHECKING:
     from cachescope.answers.difference import SeenKey
@@ -120,6 +121,20 @@ def short_field(field: str) -> str:
     ('epilogue_fusion', 'graph (gm)')
     """
     return _NAMES.get(field) or _OPTION.sub(r"\g<name>", field)
+
+
+def fields_text(fields: Iterable[str], most: int) -> str:
+    """Changed fields in short, several inputs by their number.
+
+    Examples
+    --------
+    >>> fields_text(["gm", "example_inputs[0]", "example_inputs[2]"], 4)
+    'graph (gm), 2 inputs'
+    """
+    fields = tuple(fields)
+    count = sum(map(is_input, fields))
+    inputs = f"{count} inputs" if count > 1 else None
+    return listed(dict.fromkeys((is_input(field) and inputs) or short_field(field) for field in fields), most)
 
 
 def short_fields(fields: Iterable[str]) -> dict[str, str]:

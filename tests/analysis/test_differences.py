@@ -247,6 +247,21 @@ def test_parameters_are_static_by_the_code_of_their_graph(code: str, static: set
     assert static_inputs(details, made) == static
 
 
+@pytest.mark.parametrize(("told", "static"), [
+    ("(1, True, False, False, False, [X, Y, W], [0], True, False, None)", {0, 2}),
+    ("(2, True, False, False, False, [A, X, Y, W], [], True, False)", {0, 1, 3}),
+    ("(x, True, False, False, False, [X, Y, W], [0], True, False, None)", {1}),
+    ("(99999999999, True, False, False, False, [X, Y, W], [0], True, False, None)", {1}),
+])  # fmt: skip
+def test_what_a_graph_holds_itself_comes_before_its_arguments(told: str, static: set[int]) -> None:
+    """torch 2.13, torch/_functorch/aot_autograd.py: the first `num_params_buffers` inputs, as of an optimizer's compiled step."""
+    details = HashDetails()
+    code = "def forward(self, x : torch.Tensor, w : torch.nn.parameter.Parameter):"
+    made, _ = details.add([component("gm", code), component("aot_config", told)])
+    assert made is not None
+    assert static_inputs(details, made) == static
+
+
 @pytest.mark.parametrize("version", ["2.6.0", "2.10.0", "2.13.0", "2.15.0"])
 def test_parameters_are_static_and_saved_tensors_are_not(version: str, recording: Recording) -> None:
     # `small_mlp` of tests/data/record_programs.py: two linear layers; the third argument is the input.

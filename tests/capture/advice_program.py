@@ -156,6 +156,15 @@ def training(size: int, *, backward: bool) -> Callable[[], object]:
     return step
 
 
+def optimized(size: int, lr: float | torch.Tensor) -> Callable[[], object]:
+    def step() -> None:
+        weight = torch.nn.Parameter(torch.ones(size, size))
+        weight.grad = torch.ones(size, size)
+        torch.compile(torch.optim.SGD([weight], lr=lr).step)()
+
+    return step
+
+
 def frozen(size: int, *, freezing: bool) -> Callable[[], object]:
     def step() -> None:
         torch.manual_seed(0)
@@ -255,6 +264,12 @@ def fields() -> dict[str, list[Step]]:
     case("provenance", within=lambda: torch._inductor.config.patch({"trace.provenance_tracking_level": 1}))
     case("pass", cold={"within": passing(b"one")}, within=passing(b"two"))
     case("precompile", within=dynamo(caching_precompile=True))
+    cases["learning_rate"] = [
+        ("cold", optimized(4, 0.1)),
+        ("changed", optimized(4, 0.2)),
+        ("cold", optimized(4, torch.tensor(0.1))),
+        ("followed", optimized(4, torch.tensor(0.2))),
+    ]
     return cases
 
 

@@ -45,6 +45,7 @@ SAID = {
     "provenance": "switching debugging on changes the key",
     "pass": "a uuid() should change only when its pass does",
     "precompile": "What AOTAutograd knows of the arguments",
+    "learning_rate": "lr=torch.tensor(…) is passed to the step",
 }
 # What only AOTAutograd hashes: the FX graph is found.
 OF_AUTOGRAD_ALONE = {"renamed", "renamed_local", "functorch", "grad_mode", "precompile"}
@@ -111,10 +112,11 @@ def run(folder: Path, cache: Path, *arguments: str, **environment: str) -> list[
 
 @dataclass(frozen=True)
 class Recorded:
-    """All steps by case, and the fields that changed from the first step to the one that missed."""
+    """All steps by case, the fields that changed from the first step to the one that missed, and the file of what was compiled."""
 
     steps: dict[str, list[Step]]
     changes: dict[str, tuple[FieldChange, ...]]
+    files: dict[str, str]
 
 
 def _by_case(steps: list[Step]) -> dict[str, list[Step]]:
@@ -126,20 +128,21 @@ def _by_case(steps: list[Step]) -> dict[str, list[Step]]:
 
 def _with_changes(folder: Path, steps: list[Step]) -> Recorded:
     scope = cachescope.read(folder / "trace")
-    sets = iter(scope.lookups.loc[scope.lookups["cache"] == "aotautograd", "detail_set"])
+    looked_up = scope.lookups[scope.lookups["cache"] == "aotautograd"]
+    sets = iter(looked_up[["detail_set", "file"]].itertuples(index=False))
     first: dict[str, int] = {}
+    files: dict[str, str] = {}
     changes: dict[str, tuple[FieldChange, ...]] = {}
     for step in steps:
-        looked_up = sum(step.counters[name] for name in ("aot_hit", "aot_miss", "aot_bypass"))
-        assert looked_up == 1, step
-        detail_set = next(sets)
+        assert sum(step.counters[name] for name in ("aot_hit", "aot_miss", "aot_bypass")) == 1, step
+        detail_set, files[step.case] = next(sets)
         if step.label == "cold":
             first.setdefault(step.case, detail_set)
         elif step.label == "changed":
             found = field_changes(scope.tables.hash_details, first[step.case], detail_set)
             changes.setdefault(step.case, tuple(found))
     assert next(sets, None) is None
-    return Recorded(_by_case(steps), changes)
+    return Recorded(_by_case(steps), changes, files)
 
 
 @pytest.fixture(scope="module")
@@ -154,7 +157,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         steps = {group: future.result() for group, future in groups.items()}
     return {
         "fields": _with_changes(folder / "fields", steps["fields"]),
-        "stored": Recorded(_by_case(steps["stored"]), {}),
+        "stored": Recorded(_by_case(steps["stored"]), {}, {}),
         "reasons": set(cachescope.read(folder / "stored" / "trace").lookups["bypass_reason"].dropna()),
     }
 
@@ -178,7 +181,12 @@ def test_advice_on_a_changed_field_brings_the_hit(recorded: dict[str, Any], case
     missed = next(step for step in found.steps[case] if step.label == "changed")
     were_graphs_found = missed.counters["fx_hit"] == 1 and not missed.counters["fx_miss"]
     assert were_graphs_found == (case in OF_AUTOGRAD_ALONE)
-    facts = AdviceFacts("key_changed", changes=found.changes[case], were_graphs_found=were_graphs_found)
+    facts = AdviceFacts(
+        "key_changed",
+        changes=found.changes[case],
+        were_graphs_found=were_graphs_found,
+        file=found.files[case],
+    )
     advice = cause_advice(facts) or ""
     assert SAID[case] in advice
     assert ("FX graphs below were found" in advice) == were_graphs_found

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from cachescope.analysis.differences import FieldChange
 from cachescope.analysis.history.history import History
 from cachescope.analysis.rates import known_sum
-from cachescope.analysis.verdicts.change_advice import change_sentences, field_advice
+from cachescope.analysis.verdicts.change_advice import NUMBERS_ONLY, change_sentences, field_advice
 from cachescope.analysis.verdicts.misses import Miss, Why, changes_of
 from cachescope.catalogue.bypasses import bypass_facts, cacheable_since, function_of, operator_of, versions
 from cachescope.catalogue.defects import known_defect, sentence
@@ -66,6 +66,12 @@ _OF_AN_INPUT: Final = re.compile(
 _NOT_PICKLED: Final = (
     "The error names what cannot be pickled: in an option of Inductor, give a function or class of a module instead, or leave it out. Keep it "
     "out of the metadata of a tensor subclass: with a _stable_hash_for_caching(self) -> str the key is made, and the entry is still not stored."
+)
+# torch/optim: a float of a parameter group is a constant of the compiled step, a tensor is passed to it.
+_OPTIMIZER: Final = re.compile(r"[\\/]torch[\\/]optim[\\/]\w+\.py")
+_OF_AN_OPTIMIZER: Final = (
+    "A number in the code of the optimizer's step changed, such as its learning rate: lr=torch.tensor(…) is passed to the step, and any value "
+    "then finds the entry."
 )
 # As an example input is printed that is no tensor (torch/_library/opaque_object.py, 2.13).
 _MESH_INPUT: Final = "'torch.distributed.device_mesh.DeviceMesh'"
@@ -153,6 +159,7 @@ class AdviceFacts(NamedTuple):
     are_lines_missing: bool = False  # whether hash details were recorded, but some of their lines are lost
     cache_dir: str | None = None  # the directory that was searched
     has_mesh: bool = False  # whether a DeviceMesh is among its inputs
+    file: str = ""  # where the compiled function is
 
 
 def advice(root: Miss, history: History, otherwise: Sequence[tuple[FieldChange, ...]]) -> str | None:
@@ -184,6 +191,7 @@ def advice(root: Miss, history: History, otherwise: Sequence[tuple[FieldChange, 
             and any(
                 _MESH_INPUT in history.details.components[one] for one in history.details.sets[row.detail_set]
             ),
+            file=row.file or "",
         )
     )
     signs = [
@@ -240,7 +248,10 @@ def _key_advice(facts: AdviceFacts) -> str | None:
         # its inputs where a guard failed, on which there is advice, and it is of none.
         is_by_input = kind.advice is None or _OF_AN_INPUT.search(facts.kind)
         told = ((field, one) for field, one in told if field != "gm" and (is_by_input or not is_input(field)))
-    found = tuple(dict.fromkeys(one for _, one in told))
+    is_optimizer = _OPTIMIZER.search(facts.file) is not None
+    found = tuple(
+        dict.fromkeys(_OF_AN_OPTIMIZER if is_optimizer and one == NUMBERS_ONLY else one for _, one in told)
+    )
     if len(found) > _MOST_SENTENCES:
         rest = len(found) - _MOST_SENTENCES
         found = (

@@ -50,11 +50,14 @@ def change_sentences(
     # A graph compiled for other inputs has other code: the code is not what was changed.
     is_by_inputs = bool(inputs) and not are_moved
     code = None if were_graphs_found else next((one for one in changes if one.field == "gm"), None)
+    # A model of other sizes needs code of its own, whatever the sizes of its inputs, gradients and states are.
+    moot = _OF_ONE_SIZE if any(map(_is_other_model, inputs)) else ()
     for change in changes:
         # The arguments of other code are others.
         if not (code is not None and change.field == "aot_config"):
             for sentence in _own_sentences(change, were_graphs_found, is_by_inputs):
-                yield change.field, _beside_code(code) if sentence == _SEVERAL_SIZES else sentence
+                if sentence not in moot:
+                    yield change.field, _beside_code(code) if sentence == _SEVERAL_SIZES else sentence
 
 
 def _own_sentences(change: FieldChange, were_graphs_found: bool, is_by_inputs: bool) -> Iterator[str]:
@@ -84,6 +87,10 @@ def _of_field(change: FieldChange) -> str | None:
 def _is_of_sizes(change: FieldChange) -> bool:
     """Whether a field follows from which sizes are symbolic."""
     return is_input(change.field) or change.field in ("gm", "aot_config")
+
+
+def _is_other_model(change: FieldChange) -> bool:
+    return change.is_static and any(name == "shape" for name, *_ in change.parts)
 
 
 # Values of a process.
@@ -141,7 +148,7 @@ _NAMES_ONLY: Final = (
     "Only names in the code of the graph changed: those of arguments, attributes or locals. The old names bring the "
     "hit back."
 )
-_NUMBERS_ONLY: Final = (
+NUMBERS_ONLY: Final = (
     "A number in the code of the graph changed. One that varies from run to run may come from a step, a seed or the "
     "environment; keys do not hold the values of tensors that are passed."
 )
@@ -168,7 +175,7 @@ def graph_advice(change: FieldChange) -> str:
         return _OTHER_CODE
     differing = {(a, b) for a, b in zip(old, new, strict=True) if a != b}
     if all(_NUMBER.sub("", a) == _NUMBER.sub("", b) for a, b in differing):
-        return _NUMBERS_ONLY
+        return NUMBERS_ONLY
     return _NAMES_ONLY if _is_renaming(old, new, change) else _OTHER_CODE
 
 
@@ -176,7 +183,7 @@ def _beside_code(code: FieldChange | None) -> str:
     """What to do about a size of an input that changed, and with it the code of the graph."""
     if code is None or not code.diff:
         return _SEVERAL_SIZES
-    return f"{_SEVERAL_SIZES} {_IF_OF_SIZES}" if graph_advice(code) == _NUMBERS_ONLY else _SIZE_AND_CODE
+    return f"{_SEVERAL_SIZES} {_IF_OF_SIZES}" if graph_advice(code) == NUMBERS_ONLY else _SIZE_AND_CODE
 
 
 def _is_renaming(old: list[str], new: list[str], change: FieldChange) -> bool:
@@ -218,6 +225,7 @@ _ZERO_OR_ONE: Final = (
     "An input's size changed to or from 0 or 1, which torch compiles on its own also with dynamic=True: "
     "pad it to one size."
 )
+_OF_ONE_SIZE: Final = (_SEVERAL_SIZES, _ZERO_OR_ONE)
 _FIXED_NOW: Final = (
     "A size of an input that was symbolic is a fixed number now: dynamic shapes were switched off (dynamic=False, "
     "torch._dynamo.config.automatic_dynamic_shapes, assume_static_by_default), or torch had not yet seen it vary. "

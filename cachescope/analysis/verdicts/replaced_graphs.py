@@ -329,10 +329,17 @@ class ReplacedGraphs:
                 found.append((self.aligner.score(lookups[partner], row), partner))
         if not found:
             return None
-        # Runs of another program may lie between. Among those about as alike as the best, take the nearest, then the latest.
+        # Runs of another program may lie between. Among those about as alike as the best, take the nearest, then one of
+        # the same rank, then the most alike (the run before may have had a number of its own), then the latest.
         enough = max(score for score, _ in found) - _ABOUT_AS_ALIKE
-        alike = [partner for score, partner in found if score >= enough]
-        return min(alike, key=lambda partner: self._history.distance(partner, at))
+        rank_of = self._history.rank_of
+
+        def order(one: tuple[float, int]) -> tuple[tuple[int, int], bool, float]:
+            score, partner = one
+            is_other_rank = rank_of.get(lookups[partner].run) != rank_of.get(row.run)
+            return self._history.distance(partner, at), is_other_rank, -score
+
+        return min((one for one in found if one[0] >= enough), key=order)[1]
 
     @cached_property
     def _of_stream(self) -> dict[_Stream, list[int]]:

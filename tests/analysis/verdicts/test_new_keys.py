@@ -105,6 +105,17 @@ def test_the_same_edit_of_two_graphs_is_one_kind_and_another_edit_is_another() -
     assert kind(numbered, numbered.replace("relu", "gelu")) == kind(others, others.replace("relu", "gelu"))
 
 
+@pytest.mark.parametrize("order", [("first", "other"), ("other", "first")])
+def test_of_earlier_forms_that_differ_in_as_many_fields_the_most_alike_is_compared(
+    order: tuple[str, str],
+) -> None:
+    """As of an optimizer's step whose learning rate was another one in the run before."""
+    forms = {"first": CODE, "other": CODE.replace("relu", "gelu")}
+    runs = [run(key(name, 10.0 * at, {**G, "gm": forms[name]}), **HERE) for at, name in enumerate(order)]
+    row = last(*runs, run(key("new", 30, {**G, "gm": CODE.replace("x, x", "x, 2.0"), "x": "2"}), **HERE))
+    assert row["baseline"] == f"lookup {order.index('first')}" and set(row["changed"]) == {"gm", "x"}
+
+
 UNNAMED: dict[str, Any] = {"function": None, "file": None}
 X2 = {**G, "x": "2"}
 NEW_GRAPH = {**G, "gm": "def forward(self, z):\n    return (torch.sort(torch.erf(z)),)"}
