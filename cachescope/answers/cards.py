@@ -195,16 +195,16 @@ def _place(read: Recording, root: MissRow) -> str:
     return name + (because if followers else "")
 
 
-def cause_names(read: Recording) -> list[tuple[str, int]]:
-    """Every cause with a short name of its own: those of the worklist in its order and by its titles, then the others."""
+def cause_titles(read: Recording) -> dict[int, str]:
+    """The titles of all causes: those of the worklist in its order, each its own, then the others."""
     found = Cards.of(read, most=MOST, places=0)
-    listed_first = [(card.title, card.row.cause) for card in (*found.works, *found.apart)]
-    taken = {cause for _, cause in listed_first}
-    named = [
-        *listed_first,
-        *((_title(row), row.cause) for row in read.facts.causes if row.cause not in taken),
-    ]
-    short = [(_cut(harmless(name)), cause) for name, cause in named]
+    titles = {card.row.cause: card.title for card in (*found.works, *found.apart)}
+    return titles | {row.cause: _title(row) for row in read.facts.causes if row.cause not in titles}
+
+
+def cause_names(read: Recording) -> list[tuple[str, int]]:
+    """The titles cut to one length, each its own."""
+    short = [(_cut(harmless(title)), cause) for cause, title in cause_titles(read).items()]
     count = Counter(name for name, _ in short)
     return [(name if count[name] == 1 else _cut(name, f" (cause {cause})"), cause) for name, cause in short]
 

@@ -123,18 +123,18 @@ def short_field(field: str) -> str:
     return _NAMES.get(field) or _OPTION.sub(r"\g<name>", field)
 
 
-def fields_text(fields: Iterable[str], most: int) -> str:
-    """Changed fields in short, several inputs by their number.
+def fields_text(fields: Sequence[str], most: int) -> str:
+    """Changed fields in short, several inputs by their number and last.
 
     Examples
     --------
-    >>> fields_text(["gm", "example_inputs[0]", "example_inputs[2]"], 4)
+    >>> fields_text(["example_inputs[0]", "example_inputs[2]", "gm"], 4)
     'graph (gm), 2 inputs'
     """
-    fields = tuple(fields)
-    count = sum(map(is_input, fields))
-    inputs = f"{count} inputs" if count > 1 else None
-    return listed(dict.fromkeys((is_input(field) and inputs) or short_field(field) for field in fields), most)
+    inputs = [field for field in fields if is_input(field)]
+    names = dict.fromkeys(short_field(field) for field in fields if not is_input(field))
+    told = inputs if len(inputs) < 2 else [f"{len(inputs)} inputs"]
+    return listed([*names, *told], most)
 
 
 def short_fields(fields: Iterable[str]) -> dict[str, str]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, groupby
 from typing import Final
 
 from cachescope.answers import what_if as answer
-from cachescope.answers.cards import MOST, Cards
-from cachescope.answers.names import lookup_in_run, run_name
+from cachescope.answers.cards import cause_titles
+from cachescope.answers.names import fields_text, lookup_in_run, run_name
 from cachescope.answers.recording import Recording
 from cachescope.answers.summary import counts_text
 from cachescope.frames.replay_rows import CauseSaving, SensitivityRow, WhatIfCause, WhatIfRate
@@ -18,7 +18,7 @@ from cachescope.report.blocks import Block, Column, table, timed
 from cachescope.report.html import Reprs
 from cachescope.report.layout import Line, rest, unwrapped
 from cachescope.terms import VLLM
-from cachescope.wording import SHORT_KEY, duration, listed, percent, plural
+from cachescope.wording import SHORT_KEY, duration, percent, plural
 
 _SHOWN: Final = 6
 _FIELDS_NAMED: Final = 8
@@ -44,7 +44,8 @@ def what_if_lines(found: answer.WhatIf) -> list[Line]:
         return [Line("no lookups were read, so none can be replayed", style="bold")]
     # What is known about leaving out each field that was left out and that varies.
     safety = (Line(f"{name}: {advice}", 2) for name, advice in found.safety[:_SHOWN])
-    parts = (warning_lines(found), _answer_lines(found), safety, cause_lines(found), _run_lines(found))
+    causes = cause_lines(found, cause_titles(found.read))
+    parts = (warning_lines(found), _answer_lines(found), safety, causes, _run_lines(found))
     return [*chain(*parts), *(Line(text, style="dim") for text in _caveats(found))]
 
 
@@ -60,7 +61,7 @@ class WhatIf(Reprs, answer.WhatIf):
 def _answer_lines(found: answer.WhatIf) -> Iterator[Line]:
     if not found.removed:
         yield Line(counts_text(found.read), style="bold")
-        yield Line("no field is left out, so nothing changes", style="dim")
+        yield Line("as recorded, with no field left out", style="dim")
         return
     yield Line(_headline(found), style="bold")
     yield Line(f"{found.schema!s}. {_WHAT_KEYS_ARE}", style="dim")
@@ -98,12 +99,11 @@ def warning_lines(found: answer.WhatIf) -> Iterator[Line]:
     yield from rest(len(pairs) - 3, where=".warnings lists all", indent=2)
 
 
-def cause_lines(found: answer.WhatIf) -> Iterator[Line]:
-    """Cause by cause: how many of its misses would hit, and why the others would not."""
+def cause_lines(found: answer.WhatIf, titles: Mapping[int, str]) -> Iterator[Line]:
+    """Cause by cause, under their titles: how many of its misses would hit, and why the others would not."""
     causes = [row for row in found.cause_table.rows if row.hits_after or row.unknown or row.why]
     for row in causes[:_SHOWN]:
-        text = f"{row.summary}  [{row.verdict}]"
-        yield Line(f"{text}: {_turned(row, row.misses)}", 2)
+        yield Line(f"{titles[row.cause]}: {_turned(row, row.misses)}", 2)
         if row.why:
             yield Line(row.why, 4)
     yield from rest(len(causes) - _SHOWN, "cause", ".by_cause lists all", 2)
@@ -160,7 +160,7 @@ def sensitivity_lines(
         for row in shown:
             time = duration(row.time_alone_ns) if row.misses_alone else "nothing"
             right = f"{plural(row.misses_alone, 'miss', 'misses'):>8}  {time:>6}"
-            lines.append(Line(listed(row.fields, _FIELDS_NAMED), 2, right=right, hang=2))
+            lines.append(Line(fields_text(row.fields, _FIELDS_NAMED), 2, right=right, hang=2))
             lines.append(Line(field_note(row), 4, "dim"))
     return [*lines, *rest(len(rows) - most, where=where, indent=2)]
 
@@ -201,11 +201,8 @@ def saving_text(row: CauseSaving) -> str:
 
 def titled_savings(read: Recording) -> list[tuple[str, CauseSaving]]:
     """What leaving out the changed fields of each cause would do, as the worklist names them."""
-    named = {card.row.cause: card.title for card in Cards.of(read, most=MOST, places=0).cards}
-    return [
-        (named.get(row.cause) or listed(row.fields, _FIELDS_NAMED) or row.summary, row)
-        for row in read.saving_rows()
-    ]
+    titles = cause_titles(read)
+    return [(titles[row.cause], row) for row in read.saving_rows()]
 
 
 # Of causes with their titles.

@@ -11,6 +11,7 @@ from typing import Final
 
 from cachescope.analysis.what_if.browser_replay import MissCodes, ReplayCodes
 from cachescope.analysis.what_if.sensitivity import SAFETIES, SafetyOfFields
+from cachescope.answers.cards import cause_titles
 from cachescope.answers.names import short_fields
 from cachescope.answers.read import Read
 from cachescope.answers.what_if import WhatIf
@@ -106,11 +107,12 @@ def _forms_of(fields: Sequence[str]) -> dict[str, str]:
     return {name: form for form in forms for name in form_fields([form], fields).fields}
 
 
-def _told_alone(scope: Read, toggle: Toggle, name: str) -> Toggle:
+def _told_alone(scope: Read, toggle: Toggle, name: str, titles: Mapping[int, str]) -> Toggle:
     """Under another name, with what a replay without this one alone says besides its numbers."""
     found = WhatIf.of(scope, KeySchema(without=(toggle.name,)))
     warnings, causes = (
-        tuple(shortened(line.text, _TEXT) for line in lines(found)) for lines in (warning_lines, cause_lines)
+        tuple(shortened(line.text, _TEXT) for line in lines)
+        for lines in (warning_lines(found), cause_lines(found, titles))
     )
     return toggle._replace(name=name, warnings=warnings, causes=causes)
 
@@ -138,11 +140,13 @@ def replay_parts(scope: Read, most: int = MOST_BYTES) -> tuple[Block, ...]:
 def _groups(scope: Read, codes: ReplayCodes) -> Iterator[Toggle]:
     """What can be left out, each by its place among the codes."""
     fields, forms = codes.fields, [form.name for form in codes.forms]
-    savings = savings_of(scope, scope.sensitivity_rows(), fields)
+    savings, titles = savings_of(scope, scope.sensitivity_rows(), fields), cause_titles(scope)
     for group in toggle_groups(fields, fields, scope.field_safety, savings):
-        mine = tuple(_told_alone(scope, leaf, f"field {fields.index(leaf.name)}") for leaf in group.fields)
+        mine = tuple(
+            _told_alone(scope, leaf, f"field {fields.index(leaf.name)}", titles) for leaf in group.fields
+        )
         if group.name in forms:
-            yield _told_alone(scope, group._replace(fields=mine), f"form {forms.index(group.name)}")
+            yield _told_alone(scope, group._replace(fields=mine), f"form {forms.index(group.name)}", titles)
         elif mine and not group.is_form:
             yield group._replace(fields=mine)
 
