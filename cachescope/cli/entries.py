@@ -1,12 +1,12 @@
 """List what a cache directory contains (sizes, age, damage, duplicates, what can go), or show one entry of it.
 
-    cachescope entries DIR         files by kind and status, anything unusual, the newest entries
+    cachescope entries [DIR]       files by kind and status, anything unusual, the newest entries
     cachescope entries KEY [DIR]   one entry, by a key of any kind or enough of its beginning: guards, links, kernels,
-                                   past misses and its source. Without DIR, in the directory that torch would use here
+                                   past misses and its source
     cachescope entries --all       every compile cache of a serving start: torch's, Triton's, CUDA's, FlashInfer's, vLLM's …
 
-An existing path is a DIR, and so is redis://HOST:PORT/DB. DIRs are opened read-only; entries are parsed, never unpickled.
-Nothing is removed. --prune-list only prints paths of files that were read completely and are proven to be useless to any
+Without DIR, the directory that torch would use here is read. An existing path is a DIR, and so is redis://HOST:PORT/DB.
+DIRs are opened read-only; entries are parsed, never unpickled. Nothing is removed. --prune-list only prints paths of files that were read completely and are proven to be useless to any
 lookup. Files that cannot be read, and everything that they may need, are never listed.
 """
 
@@ -54,16 +54,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from cachescope.cli.sources import read_given
+    from cachescope.readers.directory.default_root import default_root
 
-    if bool(args.names) == args.all or (args.all and (args.locks or args.prune_list)):
-        args.usage_error("give directories, or a key, or --all alone")
+    if args.all and (args.names or args.locks or args.prune_list):
+        args.usage_error("--all stands alone")
+    if args.prune_list and not args.names:
+        args.usage_error("--prune-list is for directories that are named")
     if args.all:
         return _print_other_caches(args)
     # What is there as a path, or can be nothing else, is a source.
     paths = [name for name in args.names if os.path.lexists(name) or os.sep in name or glob.has_magic(name)]
     keys = [name for name in args.names if name not in paths]
     if not keys:
-        return _print_all(args, read_given(args, paths))
+        return _print_all(args, read_given(args, paths or [default_root()]))
     if len(keys) > 1:
         raise NotFoundError(f"{keys[0]!r} and {keys[1]!r} are no paths, and only one key can be shown")
     if args.prune_list or args.locks:
@@ -88,12 +91,12 @@ def _where(args: argparse.Namespace, key: str, paths: list[str]) -> tuple[Scope,
     from cachescope.cli.sources import read_given
     from cachescope.readers.directory.default_root import default_root
 
-    if paths:
-        return read_given(args, paths), paths
-    root = default_root()
+    roots = paths or [default_root()]
     try:
-        return read_given(args, [root]), [root]
+        return read_given(args, roots), roots
     except SourceError as error:
+        if paths:
+            raise
         raise NotFoundError(f"{key!r} is no path; for a key name the directory it is in ({error})") from error
 
 

@@ -31,6 +31,17 @@ def test_the_prune_list_names_what_can_go_and_nothing_else(run: Run, recording: 
     assert run("entries", recording("2.13.0", "training") / "cache", "--prune-list").out == ""
 
 
+def test_without_a_directory_it_is_the_one_that_torch_would_use(
+    run: Run, recording: Recording, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = recording("2.13.0", "entry_truncated") / "cache"
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(cache))
+    assert run("entries").out == run("entries", cache).out
+    # What is printed for rm is of a directory that was named.
+    done = run("entries", "--prune-list")
+    assert done.status == 2 and not done.out
+
+
 @pytest.mark.parametrize("order", ["KEY --json DIR", "DIR --json KEY", "--json DIR KEY", "KEY DIR --json"])
 def test_options_may_stand_between_the_paths(order: str, run: Run, recording: Recording) -> None:
     cache = recording("2.13.0", "cold_warm") / "cache"
