@@ -12,6 +12,7 @@ from cachescope.analysis.fixes import OPTION, VARIABLE, ways_to_set
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.costs import cost_of
 from cachescope.answers.explanation import Explanation, guard_miss
+from cachescope.answers.facts import Facts
 from cachescope.answers.names import (
     baseline_name,
     fields_text,
@@ -142,7 +143,7 @@ class Cards(NamedTuple):
         every.sort(key=lambda cause: cost_of(read.facts, cause) not in ("avoidable", "at once"))
         rest = every[most:]
         return cls(
-            tuple(_apart([Card.of(among, cause, places) for cause in every[:most]])),
+            tuple(_apart([Card.of(among, cause, places) for cause in every[:most]], read.facts)),
             len(rest),
             sum(cause.misses for cause in rest),
             footer(read, among.causes),
@@ -244,11 +245,12 @@ def _where(read: Recording, cause: CauseRow, roots: Sequence[MissRow]) -> str:
     return f"{listed(functions, _PLACES_NAMED)}{more}, in {run}{ranks}" if functions else f"in {run}{ranks}"
 
 
-def _apart(cards: Sequence[Card]) -> Iterator[Card]:
-    """The cards, two that would have the same title with where they struck, or else with their number."""
+def _apart(cards: Sequence[Card], facts: Facts) -> Iterator[Card]:
+    """The cards, two that would have the same title with where they struck, with their compile, or else with their number."""
     titles = {card.row.cause: card.title for card in cards}
     ways: tuple[Callable[[Card], str], ...] = (
         lambda card: f" in {card.where.removeprefix('in ').partition(', in ')[0]}",
+        lambda card: f", compile {number}" if (number := facts.lookups[card.first.lookup].compile_id) else "",
         lambda card: f" (cause {card.row.cause})",
     )
     for way in ways:

@@ -40,7 +40,7 @@ def test_redact_hides_where(run: Run, home: Path) -> None:
         assert "ann-lee" not in printed and str(home.parent) not in printed
 
 
-@pytest.mark.parametrize("arguments", [(), ("--all", "."), ("--all", "--locks")])
+@pytest.mark.parametrize("arguments", [("--all", "."), ("--all", "--locks"), ("--all", "--prune-list")])
 def test_it_is_one_or_the_other(run: Run, arguments: tuple[str, ...]) -> None:
     ended = run("entries", *arguments)
-    assert ended.status == 2 and "or --all alone" in ended.err
+    assert ended.status == 2 and "--all stands alone" in ended.err
