@@ -36,6 +36,8 @@ _LISTED_NUMBERS: Final = re.compile(r"\[[\d, ]*\]")
 # The code of a graph that Dynamo made, in every version: def forward(self, p_0 : torch.nn.parameter.Parameter, …):
 _FORWARD: Final = "def forward(self, "
 _PARAMETER: Final = ": torch.nn.parameter.Parameter"
+# torch/_dynamo/source.py, `ParamBufferSource` and `UnspecializedParamBufferSource`: a buffer is annotated as any other tensor.
+_PARAMETER_OR_BUFFER: Final = "ParamBufferSource("
 
 
 class FieldChange(NamedTuple):
@@ -153,12 +155,15 @@ def static_inputs(details: HashDetails, set_code: int) -> frozenset[int]:
     """
     if details.direction(set_code) == "backward":
         return frozenset()
-    of_autograd = aot_config_values(details.text(set_code, "aot_config") or "")
+    config = details.text(set_code, "aot_config") or ""
+    of_autograd = aot_config_values(config)
     # What the graph holds itself comes before its arguments.
     held = int(of_autograd.get("num_params_buffers", "0"))
     inputs = _inputs_of_code(details.text(set_code, "gm") or "")
     found = {*range(held)}
     found.update(number for number, name in enumerate(inputs, held) if name.endswith(_PARAMETER))
+    sources = enumerate(argument_sources(config))
+    found.update(number for number, source in sources if _PARAMETER_OR_BUFFER in source)
     for text in (
         details.text(set_code, _STATIC_OF_FX) or "",
         of_autograd.get("static_input_indices", ""),

@@ -256,7 +256,13 @@ def _amount(costs: Costs, amount: int) -> str:
 
 def _others(costs: Costs, test: str) -> Iterator[tuple[str, str]]:
     for what, amount in costs.others.items():
-        yield what, f"{_amount(costs, amount)} {WORDS[what][1]}{test if what == 'first' else ''}"
+        # What is not cached is mostly no miss: it never reached the cache.
+        how_many = (
+            plural(amount, "lookup")
+            if what == "not cached" and not costs.is_timed
+            else _amount(costs, amount)
+        )
+        yield what, f"{how_many} {WORDS[what][1]}{test if what == 'first' else ''}"
     if costs.untimed:
         yield "untimed", f"{plural(costs.untimed, 'miss', 'misses')} without a recorded time"
 

@@ -167,9 +167,13 @@ def _not_missed(read: Recording, row: LookupRow) -> tuple[str, Evidence, str] | 
 
 
 def guard_miss(read: Recording, miss: MissRow, most_bytes: int | None = None) -> GuardMiss | None:
-    """A guard miss in full, where traces tell; None of another miss."""
-    if not kind_of(miss).is_by_guards:
+    """Which guards did not hold, where traces tell: in a guard miss, or of the graph that a changed one is compared with."""
+    kind = kind_of(miss)
+    if not kind.is_by_guards and ("gm" not in miss.changed or kind.is_of_function):
         return None
     from cachescope.answers.guard_miss import GuardMiss
 
-    return GuardMiss.of(read, miss.lookup, most_bytes)
+    if kind.is_by_guards:
+        return GuardMiss.of(read, miss.lookup, most_bytes)
+    baseline = miss.baseline_lookup
+    return None if baseline is None else GuardMiss.of_changed(read, miss.lookup, baseline, most_bytes)

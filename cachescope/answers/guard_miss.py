@@ -1,4 +1,4 @@
-"""For which size the guards of stored entries did not hold, which line of the program they are from, and what to do."""
+"""For which size the guards of stored entries, or of another graph, did not hold, which line of the program they are from, and what to do."""
 
 from __future__ import annotations
 
@@ -56,8 +56,30 @@ class GuardMiss:
         failed = _failed(read, row, stored)
         if failed is None:
             return None
-        text = _text(failed, _lines(read, failed, stored), _how_many_stored(read, row))
-        return cls(text, _advice(failed, _inputs_of_graph(read, row)))
+        needs = _entries(failed, how_many := _how_many_stored(read, row))
+        text = _text(failed, needs, _lines(read, failed, stored))
+        text += "; what the others need is not known" if failed.entries < how_many else ""
+        why = " a key holds one entry for each set of guards (in AOTAutograd's cache since torch 2.8)."
+        return cls(text, f"{_advice(failed, _inputs_of_graph(read, row))}:{why}")
+
+    @classmethod
+    def of_changed(
+        cls, read: Recording, lookup: int, baseline: int, most_bytes: int | None = None
+    ) -> Self | None:
+        """Of a lookup whose graph is another than that of the baseline, where one line of the program decided otherwise about a size."""
+        row, other = read.facts.lookups[lookup], read.facts.lookups[baseline]
+        if not read.has_symbols_of({row.run, other.run}, most_bytes):
+            return None
+        symbols = _symbols(read, row)
+        failed = failed_in([_symbols(read, other)], symbols)
+        # An edited graph may have other guards as well: at this line both compiles have one, and only one of the two can hold.
+        decided = {text.rpartition(": ")[0] for one in symbols for text in one.guards}
+        if failed is None or decided.isdisjoint(
+            where for where, _ in _lines_of(_symbols(read, other), failed)
+        ):
+            return None
+        text = _text(failed, "the graph that it is compared with needs", _lines(read, failed, [other]))
+        return cls(text, f"{_advice(failed, _inputs_of_graph(read, row))}.")
 
 
 def _failed(read: Recording, row: LookupRow, stored: Sequence[LookupRow]) -> FailedGuards | None:
@@ -144,12 +166,10 @@ def _lines_of(symbols: Sequence[SymbolRow], failed: FailedGuards) -> Iterator[tu
                 yield where, code
 
 
-def _text(failed: FailedGuards, lines: Sequence[str], stored: int) -> str:
+def _text(failed: FailedGuards, needs: str, lines: Sequence[str]) -> str:
     sizes = ", ".join(f"{in_words(symbol.source or '')} is {value}" for symbol, value in failed.sizes)
-    needs = " or ".join(bounds.in_words for bounds in failed.bounds) or ", or ".join(failed.conditions)
-    text = f"{sizes}; {_entries(failed, stored)} {needs}"
-    text += f", from {listed(lines, _LINES, ', ')}" if lines else ""
-    return text + ("; what the others need is not known" if failed.entries < stored else "")
+    needed = " or ".join(bounds.in_words for bounds in failed.bounds) or ", or ".join(failed.conditions)
+    return f"{sizes}; {needs} {needed}" + (f", from {listed(lines, _LINES, ', ')}" if lines else "")
 
 
 def _entries(failed: FailedGuards, stored: int) -> str:
@@ -162,10 +182,7 @@ def _entries(failed: FailedGuards, stored: int) -> str:
 
 def _advice(failed: FailedGuards, inputs: Sequence[str]) -> str:
     names = ", ".join(in_words(symbol.source or "") for symbol, _ in failed.sizes)
-    warm = (
-        f"call it once with {names} on each side of that condition, and later processes find both: a key holds one entry for each "
-        "set of guards (in AOTAutograd's cache since torch 2.8)."
-    )
+    warm = f"call it once with {names} on each side of that condition, and later processes find both"
     (symbol, value), *others = failed.sizes
     least = [bounds.least for bounds in failed.bounds if bounds.least is not None and bounds.least > value]
     if not others and least and is_one_size(symbol, inputs):

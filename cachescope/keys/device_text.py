@@ -118,7 +118,7 @@ def device_difference(before: str, after: str) -> str | None:
     Examples
     --------
     >>> device_difference("device(type='cuda', index=0)", "device(type='cuda', index=1)")
-    'another index: cuda:0 -> cuda:1'
+    'another device index: cuda:0 -> cuda:1'
     >>> device_difference("{'name': 'NVIDIA A10'}", "{'name': 'NVIDIA L4'}")
     'another model: NVIDIA A10 -> NVIDIA L4'
     """
@@ -133,9 +133,9 @@ def device_difference(before: str, after: str) -> str | None:
 
 def _of_tensors(old: re.Match[str], new: re.Match[str]) -> str | None:
     if old["type"] != new["type"]:
-        return f"another type: {_spelled(old)} -> {_spelled(new)}"
+        return f"another kind of device: {_spelled(old)} -> {_spelled(new)}"
     if old["index"] != new["index"]:
-        return f"another index: {_spelled(old)} -> {_spelled(new)}"
+        return f"another device index: {_spelled(old)} -> {_spelled(new)}"
     return None
 
 

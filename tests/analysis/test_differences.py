@@ -262,6 +262,21 @@ def test_what_a_graph_holds_itself_comes_before_its_arguments(told: str, static:
     assert static_inputs(details, made) == static
 
 
+def test_buffers_are_static_by_their_sources() -> None:
+    """As torch 2.10 prints them; its code annotates a buffer as any tensor, and AOTAutograd's fields list no static inputs."""
+    local = "LocalSource(local_name='{}', is_input=True, dynamism=None, is_derefed_cell_contents=False)"
+    module = f"UnspecializedNNModuleSource(base={local.format('self')})"
+    attribute = f"AttrSource(base={module}, member='scale')"
+    buffer = f"DictGetItemSource(base=UnspecializedParamBufferSource(base={module}, member='_buffers'), index='mean')"
+    details = HashDetails()
+    sources = f"[{local.format('x')}, {buffer}, {attribute}]"
+    made, _ = details.add(
+        [component("aot_config", f"(0, True, False, False, False, {sources}, True, False)")]
+    )
+    assert made is not None
+    assert static_inputs(details, made) == {1}
+
+
 @pytest.mark.parametrize("version", ["2.6.0", "2.10.0", "2.13.0", "2.15.0"])
 def test_parameters_are_static_and_saved_tensors_are_not(version: str, recording: Recording) -> None:
     # `small_mlp` of tests/data/record_programs.py: two linear layers; the third argument is the input.

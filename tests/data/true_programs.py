@@ -228,11 +228,27 @@ def compiled_autograd() -> None:
     train(torch.ones(8))
 
 
+def branch() -> None:
+    """With another size first in each process, another side of the branch is the first to be compiled."""
+
+    def sided(x: torch.Tensor) -> torch.Tensor:
+        if x.shape[0] > 10:
+            return x * 2
+        return x.sin()
+
+    compiled = torch.compile(sided)
+    for size in map(int, CHOICE.split(",")):
+        x = torch.ones(size, 8)
+        torch._dynamo.mark_dynamic(x, 0)
+        compiled(x)
+
+
 PROGRAMS: dict[str, Callable[[], None]] = {
     one.__name__: one
     for one in (
         plain, unpicklable, mega_saved, mega_loaded, aoti_saved, aoti_loaded, precompile_saved, precompile_loaded, limit, cell,
         setdefault, custom_op, quantised, interrupted, bundled, fresh, compiled_autograd,
+        branch,
     )
 }  # fmt: skip
 

@@ -110,8 +110,8 @@ def tensor(device_type: str, index: int | None = None) -> str:
     (MI300X, MI300X.replace("xnack-", "xnack+"), "another arch: gfx942:sramecc+:xnack- -> gfx942:sramecc+:xnack+"),
     (H100, H100.replace("81090", "40000"), "same model, other properties: total_memory 81090MB -> 40000MB"),
     (H100, H100.replace(", L2_cache_size=50MB", ""), "same model; only one side has L2_cache_size"),
-    (tensor("cuda", 0), tensor("cuda", 1), "another index: cuda:0 -> cuda:1"),
-    (tensor("cpu"), tensor("cuda", 0), "another type: cpu -> cuda:0"),
+    (tensor("cuda", 0), tensor("cuda", 1), "another device index: cuda:0 -> cuda:1"),
+    (tensor("cpu"), tensor("cuda", 0), "another kind of device: cpu -> cuda:0"),
     ("{'name': 'NVIDIA A10'}", "{'name': 'NVIDIA L4'}", "another model: NVIDIA A10 -> NVIDIA L4"),
     ("{'name': 'gfx90a:sramecc+'}", "{'name': 'gfx942'}", "another arch: gfx90a:sramecc+ -> gfx942"),
     # Only two names of architectures are architectures.
@@ -129,7 +129,7 @@ def tensor(device_type: str, index: int | None = None) -> str:
      "same model, other properties: total_memory 81090MB -> 40000MB, multi_processor_count 132 -> 114"),
     (H100.replace(", L2_cache_size=50MB", ""), H100.replace("pci_domain_id=0, ", ""),
      "same model; only one side has L2_cache_size, pci_domain_id"),
-    (tensor("cuda"), tensor("cuda", 0), "another index: cuda -> cuda:0"),
+    (tensor("cuda"), tensor("cuda", 0), "another device index: cuda -> cuda:0"),
     (tensor("cuda", 0), "True", None),
     (H100, tensor("cuda", 0), None),
     (H100, H100, None),
@@ -149,7 +149,7 @@ def test_other_texts_name_no_device(before: str, after: str) -> None:
 
 def test_the_summary_of_a_change_says_what_is_another_one() -> None:
     change = field_change("example_inputs[0]", tensor("cuda", 0), tensor("cuda", 1))
-    assert change.summary == "another index: cuda:0 -> cuda:1"
+    assert change.summary == "another device index: cuda:0 -> cuda:1"
     assert change.parts == (("device", "device(type='cuda', index=0)", "device(type='cuda', index=1)"),)
     change = field_change("system_info[device]", "{'name': 'NVIDIA A10'}", "{'name': 'NVIDIA L4'}")
     assert change.summary == "another model: NVIDIA A10 -> NVIDIA L4"

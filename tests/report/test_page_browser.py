@@ -72,7 +72,7 @@ def test_the_first_screen_is_the_answer(browser: Any, tour: Path) -> None:
         ]
         seen += [
             page.get_by_text("torch.set_num_threads(2)"),
-            page.get_by_text("992 ms edited · 2 misses", exact=True),
+            page.get_by_text("992 ms changed code · 2 misses", exact=True),
         ]
         for one in seen:
             box = one.bounding_box()

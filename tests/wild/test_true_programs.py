@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import cachescope
+from cachescope.answers.cards import Cards
 from cachescope.answers.summary import counts_text
 from tests.cli.conftest import command, environment
 
@@ -250,3 +251,23 @@ def test_with_compiled_autograd_no_entry_of_a_training_graph_is_stored(tmp_path:
         command("explain", tmp_path / "runs"), capture_output=True, text=True, env=environment(), check=True
     )
     assert told.stdout.startswith("No compile is known to have been avoidable")
+
+
+def test_a_branch_on_a_size_that_went_the_other_way(tmp_path: Path) -> None:
+    """The graph is another one, and nothing was edited: the sentence and the advice name the size, and the advice is followed."""
+    agrees(ran("branch", tmp_path, choice="16"))
+    agrees(other := ran("branch", tmp_path, choice="5"))
+    assert other.counted["autograd_cache_miss"] == 1
+    runs = tmp_path / "runs"
+    (card,) = Cards.of(cachescope.read(runs)).cards
+    assert card.guards is not None and card.guards.text.startswith(
+        "x.size(0) is 5; the graph that it is compared with needs 11 or more, from "
+    )
+    said = (
+        "Pad x.size(0) to 11 or more where the result allows it; or call it once with x.size(0) on each side"
+    )
+    assert card.advice is not None and card.advice.startswith(said)
+    # Padded, and on each side.
+    for sizes in ("11", "16,5"):
+        agrees(found := ran("branch", tmp_path, choice=sizes))
+        assert found.counted["autograd_cache_hit"] == len(sizes.split(","))

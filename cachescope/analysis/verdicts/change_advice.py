@@ -66,7 +66,7 @@ def _own_sentences(change: FieldChange, were_graphs_found: bool, is_by_inputs: b
     elif change.field == "gm":
         text = graph_advice(change)
         if were_graphs_found:
-            yield text if text == _NAMES_ONLY else _OF_AUTOGRAD_ALONE
+            yield text if text in (_NAMES_ONLY, _TYPES_ONLY) else _OF_AUTOGRAD_ALONE
         elif not is_by_inputs:
             yield text
     elif is_reordered(change.before, change.after):
@@ -148,6 +148,9 @@ _NAMES_ONLY: Final = (
     "Only names in the code of the graph changed: those of arguments, attributes or locals. The old names bring the "
     "hit back."
 )
+# Behind a name: ``x : torch.nn.parameter.Parameter``.
+_ANNOTATION: Final = re.compile(r" : [A-Za-z_][\w.]*")
+_TYPES_ONLY: Final = "Only the types of the graph's arguments changed, such as a Parameter in place of a Tensor: pass each as one type in every process."
 NUMBERS_ONLY: Final = (
     "A number in the code of the graph changed. One that varies from run to run may come from a step, a seed or the "
     "environment; keys do not hold the values of tensors that are passed."
@@ -170,6 +173,8 @@ def graph_advice(change: FieldChange) -> str:
         return _OTHER_CODE
     if not change.diff:
         return _INNER_NOT_PRINTED if inner_graphs(change.after) else _NOT_PRINTED
+    if _ANNOTATION.sub("", change.before) == _ANNOTATION.sub("", change.after):
+        return _TYPES_ONLY
     old, new = _TOKEN.findall(change.before), _TOKEN.findall(change.after)
     if len(old) != len(new):
         return _OTHER_CODE

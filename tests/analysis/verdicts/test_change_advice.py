@@ -117,8 +117,9 @@ def test_whether_inputs_moved(changes: list[tuple[str, str | None, str | None]],
     assert are_inputs_moved(field_change(*change) for change in changes) is are_moved
 
 
-NAMES, NUMBERS, OTHER, EQUAL = (
+NAMES, TYPES, NUMBERS, OTHER, EQUAL = (
     "Only names in the code",
+    "Only the types of the graph's arguments",
     "A number in the code",
     "The code of the graph changed",
     "The printed code is equal",
@@ -132,6 +133,9 @@ NAMES, NUMBERS, OTHER, EQUAL = (
     ("a = b + 1", "a = b + c", OTHER), ("a = b + c", "a = b + 1", OTHER),
     ("a = b + 1", "c = b + 2", OTHER), ("a = b", "c = b", NAMES), ("a = b; c = a", "d = b; c = d", NAMES),
     ("a = b", "b = a", NAMES),
+    # With real torch 2.10: a parameter is passed where a plain tensor was.
+    ("def forward(self, p_0 : torch.Tensor):", "def forward(self, p_0 : torch.nn.parameter.Parameter):", TYPES),
+    ("def forward(self, p_0 : torch.Tensor):", "def forward(self, p_1 : torch.nn.parameter.Parameter):", OTHER),
     # Not throughout, or two that become one.
     ("a = b; c = a", "d = b; c = a", OTHER), ("a = b; c = a", "a = a; c = a", OTHER),
     ("a = b + c", "a = b + b", OTHER),
