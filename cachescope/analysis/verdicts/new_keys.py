@@ -184,7 +184,7 @@ class NewKeys:
             "that is not enough to decide" if is_named_ else "nothing names the functions (a trace does)"
         )
         alike = self._baselines.are_alike_by(like, row)
-        why = f"{where} has a graph of which {alike}; whether this is another form of it is not known, for {lacking}"
+        why = f"{where} has a graph like it: {alike}; whether this is another form of it is not known, for {lacking}"
         return why, found
 
     def _compiled_unrecorded(self, row: LookupRow) -> str | None:

@@ -164,7 +164,7 @@ def below_autograd(first: Details | None, second: Details | None, **told: Any) -
     ((run(key("1", 0, took=None), **HERE), run(key("2", 1, X2), **HERE)), "first_lookup", "not_known",
      "run 0 had begun to compile the same graph"),
     ((run(key("1", 0, **UNNAMED)), run(key("2", 10, EDITED, **UNNAMED))), "first_lookup", "not_known",
-     "run 0 has a graph of which"),
+     "run 0 has a graph like it"),
     ((run(key("1", 0, **UNNAMED)), run(key("2", 10, EDITED, **UNNAMED))), "first_lookup", "not_known",
      "nothing names the functions"),
     (below_autograd(None, None, **UNNAMED), "first_lookup", "not_known", "the hash details of its AOTAutograd key"),
@@ -183,7 +183,7 @@ def test_what_was_not_recorded(runs: tuple[Run, ...], verdict: str, evidence: st
     (X2, 5, "key_changed", "inferred", "by its time of modification the entry had been stored before"),
     (X2, None, "first_lookup", "not_known", "nothing shows since when"),
     # It may be an earlier form.
-    (EDITED, 5, "first_lookup", "not_known", "the cache directory has a graph of which "),
+    (EDITED, 5, "first_lookup", "not_known", "the cache directory has a graph like it: "),
     (EDITED, 5, "first_lookup", "not_known", "nothing names the functions"),
 ])  # fmt: skip
 def test_of_an_entry_it_is_inferred_that_it_was_there(
