@@ -29,8 +29,10 @@ from tests.readers.logs.test_many_logs import check_workers_tell_what_one_proces
 from tests.readers.logs.test_same_details import check_every_fx_entry_holds_the_details_that_the_trace_told
 from tests.readers.logs.test_unknown_records import check_no_lookup_is_lacking_that_an_event_tells_of
 from tests.recordings import RECORDED, Recorded, hold
-from tests.report.test_replay import check_the_browser_has_the_numbers_of_the_package
-from tests.report.test_replay_browser import check_the_page_says_what_the_package_says
+from tests.report.test_replay import (
+    check_the_browser_has_the_numbers_of_the_package,
+    check_the_page_says_what_the_package_says,
+)
 from tests.sampling import drawn
 from tests.test_agreement import check_what_is_lost
 from tests.test_counts import check_every_count

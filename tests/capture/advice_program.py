@@ -5,8 +5,6 @@ Each case is a list of steps. ``cold`` makes an entry, ``changed`` is the same c
 library need no C++ compiler.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """What the processes of test_prediction.py run: a snapshot of the process, then a few compiles. Needs torch."""
 
-from __future__ import annotations
-
 import argparse
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What the processes of tests/wild/test_predicted_safety.py run: a few compiles for the CPU. Needs torch."""
 
-from __future__ import annotations
-
 import argparse
 import json
 from collections.abc import Callable

@@ -4,8 +4,6 @@
 ``torch.compile``; ``DTYPE`` is that of its data, and ``CAST`` what they are brought to. What torch counted is written to the file that is named on the command line.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -4,8 +4,6 @@ This file needs nothing but torch, so that a child finds it whatever its environ
 the folder COUNTERS, one file for each process.
 """
 
-from __future__ import annotations
-
 import json
 import multiprocessing
 import os

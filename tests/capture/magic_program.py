@@ -3,8 +3,6 @@
 Prints one JSON list: of each cell its output and whether it succeeded.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from typing import Any

@@ -3,8 +3,6 @@
 Prints what torch counted, as JSON.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 

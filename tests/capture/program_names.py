@@ -1,7 +1,5 @@
 """Which programs there are, read from their sources: importing them brings torch into every process of the tests."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Compiles one function after doing what a program may do to its logs; run by test_silent_programs.py."""
 
-from __future__ import annotations
-
 import logging.config
 import os
 import subprocess

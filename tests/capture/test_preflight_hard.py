@@ -4,8 +4,6 @@ A pre-flight makes the lookups of the real run, or says which it does not know; 
 and it leaves every file as it was: those of the caches, of the home folder, of the temporary one and of the program.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 import subprocess

@@ -3,8 +3,6 @@
 `CACHESCOPE_MODELS_PYTHON` names another Python whose torch runs them.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Commands whose lookups do not reach the recording, or not all of them: it says what it cannot know."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

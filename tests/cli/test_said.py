@@ -1,7 +1,10 @@
-"""What the commands say of recordings: what was done in each is known, and so is what has to be said of it."""
+"""What the commands say of recordings: what was done in each is known, and so is what has to be said of it. ``cachescope demo`` explains those that ship."""
+
+import json
 
 import pytest
 
+from cachescope.samples import sample_names
 from tests.cli.conftest import Run
 from tests.conftest import Recording
 
@@ -61,3 +64,28 @@ def test_what_is_said(given: str, said: list[str], unsaid: list[str], run: Run, 
     assert (done.status, done.err) == (0, "")
     assert [one for one in said if not (text.startswith(one[1:]) if one[0] == "^" else one in text)] == []
     assert [one for one in unsaid if one in text] == []
+
+
+def test_the_tour_is_explained_and_the_last_lines_say_where_to_go_on(run: Run) -> None:
+    out = run("demo").out
+    assert "48 lookups in 6 runs: 22 hit, 26 missed" in out
+    assert "epilogue_fusion: True -> False" in out
+    assert "cpp_runtime_thread_count: 2 -> 1" in out
+    last = "\n".join(out.splitlines()[-6:])
+    assert "make lab" in last and "notebooks/01_why_did_it_miss.ipynb" in last
+    assert all(name in out for name in sample_names())
+
+
+def test_every_sample_is_explained(run: Run) -> None:
+    for name in sample_names():
+        out = run("demo", name).out
+        assert " lookups in " in out or "no lookups were read; " in out
+        # Also of what ships as an archive.
+        assert run("explain", *out.partition("This was: cachescope explain ")[2].split()[:1]).status == 0
+
+
+def test_json_is_the_object_of_explain(run: Run) -> None:
+    printed = json.loads(run("demo", "config_flip", "--json").out)
+    assert [cause["fields"] for cause in printed["causes"] if cause["fields"]] == [
+        ["inductor_config[epilogue_fusion]"]
+    ]

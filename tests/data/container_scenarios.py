@@ -4,8 +4,6 @@ Root records them, by ``unshare`` of util-linux. Where containers have a name be
 ``docker compose logs`` and ``kubectl logs --prefix`` do, line by line as they come.
 """
 
-from __future__ import annotations
-
 from recording_scenarios import EPILOGUE_OFF, Scenario, Step, functions
 
 ONE = functions("matmul_relu")

@@ -3,8 +3,6 @@
 What must be told of each is written in tests/wild/likeness.py.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 

@@ -6,8 +6,6 @@ at a reason that is not there, and at one that is there and that no version has:
     python tests/data/make_bypasses.py /tmp/wheels/*.whl
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

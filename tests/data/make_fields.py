@@ -9,8 +9,6 @@ The wheels that cachescope/catalogue/fields.json was made from: 2.4.1, 2.5.1, 2.
 2.14.1, 2.15.0 (macosx_11_0_arm64 up to 2.11, macosx_14_0_arm64 from 2.12).
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -8,8 +8,6 @@ By hand, from ``torch/_inductor/codegen/*.py``, ``torch/_inductor/select_algorit
 operators of ATen (``native_functions.yaml``) but for those that read or write a file, and what kernels of Triton use.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import sys

@@ -6,8 +6,6 @@ The names of its operators, functions, modules, dtypes and options, what its opt
 languages it writes code in, and the files of its compiler. Run it where torch and Triton's sources are, after an upgrade.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

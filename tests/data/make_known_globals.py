@@ -9,8 +9,6 @@ torch that wrote them. Sources: the dataclasses, enums and named tuples of the m
 here that runs what its arguments say; see `known.py`.
 """
 
-from __future__ import annotations
-
 import ast
 import io
 import json

@@ -10,8 +10,6 @@ Triton's of a wheel, torch's of a wheel for macOS. Read are the calls of loggers
 raises there. The script stops at a message above DEBUG whose meaning is not said, and at one whose meaning is said and that no release has.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 import sys

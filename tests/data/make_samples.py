@@ -3,8 +3,6 @@
 Run it again after recording anew: ``python tests/data/make_samples.py``.
 """
 
-from __future__ import annotations
-
 import json
 import lzma
 import shutil

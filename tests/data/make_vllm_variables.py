@@ -8,8 +8,6 @@ the form, the text that stands for an unset variable, and the texts that are tru
 vLLM sets some variables itself, as for a platform: of these the texts are noted, None for what is computed.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 import re

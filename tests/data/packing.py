@@ -1,7 +1,5 @@
 """What all recorders share: where they work, how they run programs, and how they pack what was recorded."""
 
-from __future__ import annotations
-
 import contextlib
 import fnmatch
 import lzma

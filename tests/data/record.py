@@ -7,8 +7,6 @@ the machine gets into the data, and is packed as recordings/<torch version>/<sce
 only the processes it starts need torch. What torch wrote is packed unchanged.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import datetime

@@ -8,8 +8,6 @@ Names, sizes and times are those torch wrote. The content is too, but for large 
 grow past a megabyte, their bytes are replaced by as many zero bytes, and provenance.json lists each with its sha256.
 """
 
-from __future__ import annotations
-
 import argparse
 import datetime
 import hashlib

@@ -4,8 +4,6 @@ Writes ``tests/data/KIND/VERSION.tar.xz``; what each kind is, its function below
 to the function.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

@@ -4,8 +4,6 @@ PYTHON has torch and what SGLang imports, WHEEL is an unpacked wheel of SGLang. 
 other; the result is sglang/<version>.tar.xz, with what SGLang itself says of each step. Compiled libraries are left out.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 

@@ -7,8 +7,6 @@ the other; the result is vllm/<version>.tar.xz. What was stood in for is said in
 Compiled libraries (.so) are replaced by as many zero bytes.
 """
 
-from __future__ import annotations
-
 import argparse
 import datetime
 import json

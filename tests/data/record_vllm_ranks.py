@@ -8,8 +8,6 @@ vllm/<version>_ranks.tar.xz, with what both ranks printed as one log of each ste
 vllm_ranks_program.py. Compiled libraries (.so) are replaced by as many zero bytes.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 from collections.abc import Mapping

@@ -3,8 +3,6 @@
 Needs root: a tiny file system stands in for a full disk, and permissions say nothing to root alone.
 """
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

@@ -3,8 +3,6 @@
 Data only. A step is one process. Steps of one group are started at once, groups one after the other.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 

@@ -3,8 +3,6 @@
 Each is followed by the same program again, which compiles anew, and once more, which hits.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from recording_scenarios import Scenario, Step, functions, scenario, step

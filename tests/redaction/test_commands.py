@@ -11,7 +11,7 @@ from cachescope.cli import main
 from tests.conftest import Recording
 from tests.redaction.planted import CORPUS, Planted, leaks
 from tests.redaction.planting import planted_copy
-from tests.report.test_page_document import without_drawing
+from tests.report.test_page import without_drawing
 
 pytestmark = pytest.mark.slow
 

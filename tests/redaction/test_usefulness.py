@@ -96,7 +96,7 @@ def test_equal_values_stay_equal_and_unequal_ones_do_not(
 
 def test_the_page_names_the_same_causes(recording: Recording, tmp_path: Any) -> None:
     import cachescope
-    from tests.report.test_page_document import without_drawing
+    from tests.report.test_page import without_drawing
 
     scope = cachescope.read(recording("2.13.0", "three_changes"))
     page = without_drawing(scope.report(tmp_path / "out.html", redact=True).read_text())

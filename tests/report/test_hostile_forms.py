@@ -15,7 +15,7 @@ from tests.conftest import Recording
 from tests.hostile_texts import hostile_scope
 from tests.output_gates import acting_in, unseen_in
 from tests.planted import SHORT, plant_in_columns
-from tests.report.test_page_document import without_drawing
+from tests.report.test_page import without_drawing
 
 pytestmark = pytest.mark.slow  # whole pages are made and parsed
 

@@ -1,7 +1,5 @@
 """Runs one program, or several, one after the other."""
 
-from __future__ import annotations
-
 import os
 import sys
 

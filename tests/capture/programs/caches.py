@@ -1,7 +1,5 @@
 """Programs that use the caches in other ways: bypassed, switched off, asked again."""
 
-from __future__ import annotations
-
 import os
 from functools import partial
 from unittest import mock

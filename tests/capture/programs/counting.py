@@ -1,7 +1,5 @@
 """What torch counted in this process, written where the tests look for it."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

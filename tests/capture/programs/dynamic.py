@@ -1,7 +1,5 @@
 """Sizes that vary, and what guards say of them."""
 
-from __future__ import annotations
-
 import torch
 
 from tests.capture.programs.registry import SIZES, mlp_model, program

@@ -1,7 +1,5 @@
 """Plain layers, in inference and in training, in other layouts and precisions."""
 
-from __future__ import annotations
-
 import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint

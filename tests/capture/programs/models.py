@@ -1,7 +1,5 @@
 """Transformers from public model definitions, sized down, with random weights: nothing is downloaded."""
 
-from __future__ import annotations
-
 import sys
 from importlib import import_module
 from pathlib import Path

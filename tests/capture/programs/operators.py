@@ -1,7 +1,5 @@
 """Operators that torch handles in ways of their own."""
 
-from __future__ import annotations
-
 import torch
 import torch._inductor.config
 from torch import nn

@@ -1,7 +1,5 @@
 """Optimizers whose step is compiled."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 
 import torch

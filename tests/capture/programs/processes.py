@@ -1,7 +1,5 @@
 """Programs of several processes: one after the other, and the two ranks that torchrun starts."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

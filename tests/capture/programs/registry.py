@@ -1,7 +1,5 @@
 """What the programs share: the list of them, the settings of a run, and two models."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Code of other shapes: graph breaks, several functions, functions that torch transforms, other ways to compile."""
 
-from __future__ import annotations
-
 import torch
 from torch import nn
 

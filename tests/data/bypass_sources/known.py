@@ -3,8 +3,6 @@
 Advice names what was tried with a real torch (`bypass_programs.py`), or says only what the sources say.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 SOURCES = "torch's sources"

@@ -1,7 +1,5 @@
 """Where torch's sources refuse to cache: the messages of its two bypass exceptions, and the operators that it does cache."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass

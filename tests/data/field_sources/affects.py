@@ -1,7 +1,5 @@
 """What an option affects, judged by who reads it. What is not certain is ``unknown``."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 GENERATED = "generated code"

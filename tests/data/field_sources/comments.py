@@ -1,7 +1,5 @@
 """What torch's authors wrote above an option, as one short line."""
 
-from __future__ import annotations
-
 import ast
 import io
 import re

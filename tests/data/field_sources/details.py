@@ -1,7 +1,5 @@
 """The attributes of torch's hash details, and the parts of those that are dicts, read off its source."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 

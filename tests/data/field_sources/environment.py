@@ -1,7 +1,5 @@
 """The environment variables that an expression of a config module reads, also through functions and names of that module."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """What is known by hand of the fields that are no options: one sentence each, true of torch 2.4 to 2.15."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

@@ -1,7 +1,5 @@
 """Which modules of torch read which option of a config module, by following the names they import it under."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections import defaultdict

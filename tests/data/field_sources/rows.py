@@ -1,7 +1,5 @@
 """The rows of the catalogue for one version of torch."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """torch's own Python sources, out of a wheel or an installed copy; torch is never imported."""
 
-from __future__ import annotations
-
 import argparse
 import re
 import zipfile

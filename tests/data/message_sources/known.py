@@ -4,8 +4,6 @@ The readers know the kinds (`cachescope/readers/logs/vllm_log.py`). ``-`` is a v
 nothing at all a message that says nothing of a lookup.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 
