@@ -7,6 +7,7 @@ a field and a text, of which the hash is made. They are nothing that torch wrote
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -49,7 +50,8 @@ class Made:
     told: dict[str, Any] = field(default_factory=dict)
 
 
-def aot(
+def looked_up(
+    cache: str,
     key: str | None,
     outcome: str = "full_miss",
     details: Details | None = None,
@@ -58,19 +60,11 @@ def aot(
     took: float | None = None,
     **told: Any,
 ) -> Made:
-    return Made(AOTAUTOGRAD, key, outcome, details, at, took, {"compile_id": "0/0", **told})  # fmt: skip
+    return Made(cache, key, outcome, details, at, took, {"compile_id": "0/0", **told})
 
 
-def fx(
-    key: str | None,
-    outcome: str = "full_miss",
-    details: Details | None = None,
-    *,
-    at: float | None = None,
-    took: float | None = None,
-    **told: Any,
-) -> Made:
-    return Made(FXGRAPH, key, outcome, details, at, took, {"compile_id": "0/0", **told})  # fmt: skip
+aot = partial(looked_up, AOTAUTOGRAD)
+fx = partial(looked_up, FXGRAPH)
 
 
 @dataclass
@@ -96,13 +90,11 @@ def entry(
     name: str = "entry",
     **told: Any,
 ) -> Stored:
-    made = EntryRow(
-        cache=cache, path=f"{root}/{cache}/{key[1:3]}/{key}/{name}", root=root, size_bytes=100,
-        modified_time=ns(at), cache_key=key, status=status, changed_time=ns(at),
-    )  # fmt: skip
-    for attribute, value in told.items():
-        setattr(made, attribute, value)
-    return made, details  # fmt: skip
+    usual: dict[str, Any] = {"size_bytes": 100, "modified_time": ns(at), "changed_time": ns(at)}
+    path = f"{root}/{cache}/{key[1:3]}/{key}/{name}"
+    return EntryRow(
+        cache=cache, path=path, root=root, cache_key=key, status=status, **(usual | told)
+    ), details
 
 
 def scope_of(*runs: Run, entries: Sequence[Stored] = (), **told: Any) -> Scope:
@@ -111,10 +103,9 @@ def scope_of(*runs: Run, entries: Sequence[Stored] = (), **told: Any) -> Scope:
     for number, one in enumerate(runs):
         moments = [made.at for made in one.lookups if made.at is not None]
         start = ns(min(moments)) if moments else None
-        process = Process(f"/logs/{number}.log", "trace", 1000 + number, start_time_ns=start)
+        usual = {"pid": 1000 + number, "start_time_ns": start}
+        process = Process(f"/logs/{number}.log", "trace", **(usual | one.told))
         process.lookups = [_lookup(reading, made) for made in one.lookups]
-        for attribute, value in one.told.items():
-            setattr(process, attribute, value)
         reading.processes.append(process)
     for made_entry, details in entries:
         made_entry.detail_set = _details(reading, details)
@@ -131,15 +122,11 @@ def _details(reading: Reading, details: Details | None) -> int | None:
 
 
 def _lookup(reading: Reading, made: Made) -> LookupRow:
-    lookup = LookupRow(
-        cache=made.cache, time=ns(made.at), cache_key=made.key, outcome=made.outcome,
-        detail_set=_details(reading, made.details),
-    )  # fmt: skip
-    if made.took is not None:
-        lookup.time_taken_ns = int(made.took * SECOND_NS)
-    for name, value in made.told.items():
-        setattr(lookup, name, value)
-    return lookup
+    usual = {
+        "time": ns(made.at), "detail_set": _details(reading, made.details),
+        "time_taken_ns": None if made.took is None else int(made.took * SECOND_NS),
+    }  # fmt: skip
+    return LookupRow(cache=made.cache, cache_key=made.key, outcome=made.outcome, **(usual | made.told))
 
 
 def miss_rows(scope: Scope) -> list[dict[str, Any]]:

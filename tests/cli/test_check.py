@@ -72,13 +72,3 @@ def test_every_format_says_the_same(run: Run, flip: Path) -> None:
     for cause in printed["causes"]:
         for outcome in done.values():
             assert cause["text"].split(":")[0] in outcome.out.replace("&gt;", ">").replace("\\", "")
-
-
-def test_no_new_cause_names_the_new_one_only(run: Run, flip: Path, recording: Recording) -> None:
-    three = recording("2.13.0", "three_changes") / "trace"
-    done = run("check", three, "--against", flip, "--json")
-    assert done.status == 3
-    printed = json.loads(done.out)
-    new = [cause for cause in printed["causes"] if cause["cause"] in printed["bars"][0]["causes"]]
-    assert [FUSION in cause["fields"] for cause in new] == [False]
-    assert run("check", flip, "--against", three).status == 0

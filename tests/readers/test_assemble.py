@@ -39,16 +39,14 @@ def added(reading: Reading, text: str | None) -> int | None:
 
 
 def fx(key: str | None, details: str | None = None, **told: Any) -> LookupRow:
-    lookup = LookupRow(cache=told.pop("cache", "fxgraph"), time=NOON_NS, cache_key=key, detail_set=details)  # type: ignore[arg-type]
-    for name, value in told.items():
-        setattr(lookup, name, value)
-    return lookup
+    return LookupRow(
+        **({"cache": "fxgraph", "time": NOON_NS, "cache_key": key, "detail_set": details} | told)
+    )
 
 
 def stored(key: str, details: str | None) -> EntryRow:
-    entry = EntryRow(cache="fxgraph", path=f"/cache/{key}", root="/cache", cache_key=key)
-    entry.detail_set = details  # type: ignore[assignment]
-    return entry
+    told: dict[str, Any] = {"detail_set": details}
+    return EntryRow(cache="fxgraph", path=f"/cache/{key}", root="/cache", cache_key=key, **told)
 
 
 def origins(tables: Tables) -> list[tuple[str, str | None]]:

@@ -114,7 +114,7 @@ class History:
             if make is fx and outcome != "hit" and self.random.random() < 0.8:
                 told["took"] = self.random.randint(1, 80) / 10
             details = mine if is_recorded else None
-            yield make(self.key(make.__name__[0], mine), outcome, details, at=at, **told)
+            yield make(self.key(own[0], mine), outcome, details, at=at, **told)
             at += 0.1
 
     def entry(self) -> Stored:

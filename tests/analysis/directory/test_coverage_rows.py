@@ -25,10 +25,7 @@ NO_GRAPHS = "its entry points to FX graphs that are not in the bundle"
 
 
 def inside(key: str = "f1", cache: str = "fxgraph", **told: Any) -> EntryRow:
-    made = EntryRow(cache=cache, path="/bundle", root="/bundle", cache_key=key)
-    for name, value in told.items():
-        setattr(made, name, value)
-    return made
+    return EntryRow(cache=cache, path="/bundle", root="/bundle", cache_key=key, **told)
 
 
 def bundle(*entries: EntryRow, **told: Any) -> Held:

@@ -1,13 +1,14 @@
 """Transformers from public model definitions, sized down, with random weights: nothing is downloaded."""
 
 import sys
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from tests.capture.programs.registry import program
+from tests.capture.programs.registry import PROGRAMS, Program
 
 MODELS = Path(__file__).parents[2] / "models"
 
@@ -31,41 +32,10 @@ def inferred(name: str) -> None:
         torch.compile(model.eval())(**inputs)
 
 
-@program
-def gpt2_training() -> None:
-    trained("gpt2")
-
-
-@program
-def gpt2_inference() -> None:
-    inferred("gpt2")
-
-
-@program
-def llama_training() -> None:
-    trained("llama")
-
-
-@program
-def llama_inference() -> None:
-    inferred("llama")
-
-
-@program
-def bert_training() -> None:
-    trained("bert")
-
-
-@program
-def bert_inference() -> None:
-    inferred("bert")
-
-
-@program
-def vit_training() -> None:
-    trained("vit")
-
-
-@program
-def vit_inference() -> None:
-    inferred("vit")
+OPTIONS: dict[str, Program] = {
+    "gpt2_training": partial(trained, "gpt2"), "gpt2_inference": partial(inferred, "gpt2"),
+    "llama_training": partial(trained, "llama"), "llama_inference": partial(inferred, "llama"),
+    "bert_training": partial(trained, "bert"), "bert_inference": partial(inferred, "bert"),
+    "vit_training": partial(trained, "vit"), "vit_inference": partial(inferred, "vit"),
+}  # fmt: skip
+PROGRAMS |= OPTIONS

@@ -70,10 +70,8 @@ class Logs:
         process = Process(f"/{len(self.reading.processes)}.log", kind, 7)
         for number, fields in enumerate(sets):
             key = f"{cache[0]}{len(self.reading.processes)}{number}"
-            lookup = LookupRow(cache=cache, cache_key=key, detail_set=self.code(fields))
-            for name, value in told.items():
-                setattr(lookup, name, value)
-            process.lookups.append(lookup)
+            code = self.code(fields)
+            process.lookups.append(LookupRow(cache=cache, cache_key=key, detail_set=code, **told))
         self.reading.processes.append(process)
         return self
 

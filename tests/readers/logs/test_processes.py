@@ -22,16 +22,8 @@ def lookup(
     """A lookup so many seconds after noon."""
     cache = "aotautograd" if key is not None and key.startswith("a") else "fxgraph"
     time = None if at is None else NOON_NS + int(at * S)
-    made = LookupRow(
-        cache=told.pop("cache", cache),
-        time=time,
-        cache_key=key,
-        outcome=outcome,
-        compile_id=told.pop("compile_id", "0/0"),
-    )
-    for name, value in told.items():
-        setattr(made, name, value)
-    return made
+    usual: dict[str, Any] = {"cache": cache, "time": time, "compile_id": "0/0"}
+    return LookupRow(cache_key=key, outcome=outcome, **(usual | told))
 
 
 def process(
@@ -39,13 +31,11 @@ def process(
     **told: Any,
 ) -> Process:  # fmt: skip
     """A log of the time between two moments, in seconds after noon."""
-    made = Process(source, kind or source.split("-")[0], pid)
-    made.clock_first_us, made.clock_last_us = NOON_US + int(first * 1e6), NOON_US + int(last * 1e6)
-    made.start_time_ns = NOON_NS + int(first * S)
-    made.lookups = list(lookups)
-    for name, value in told.items():
-        setattr(made, name, value)
-    return made
+    usual: dict[str, Any] = {
+        "clock_first_us": NOON_US + int(first * 1e6), "clock_last_us": NOON_US + int(last * 1e6),
+        "start_time_ns": NOON_NS + int(first * S), "lookups": list(lookups),
+    }  # fmt: skip
+    return Process(source, kind or source.split("-")[0], pid, **(usual | told))
 
 
 def sources(runs: Sequence[Process]) -> list[tuple[str, ...]]:

@@ -69,22 +69,18 @@ Look = tuple[str, float | None]
 def log(
     kind: str, looks: Sequence[Look | LookupRow], span: tuple[float | None, float | None], **told: Any
 ) -> Process:
-    process = Process(f"/{kind}", kind, told.pop("pid", 1), told.pop("rank", None))
     first, last = (None if at is None else NOON_US + int(at * 1e6) for at in span)
-    process.clock_first_us, process.clock_last_us = first, last
-    process.start_time_ns = None if span[0] is None else NOON_NS + int(span[0] * SECOND_NS)
-    process.lookups = [one if isinstance(one, LookupRow) else look(*one) for one in looks]
-    for name, value in told.items():
-        setattr(process, name, value)
-    return process
+    usual = {
+        "pid": 1, "clock_first_us": first, "clock_last_us": last,
+        "start_time_ns": None if span[0] is None else NOON_NS + int(span[0] * SECOND_NS),
+        "lookups": [one if isinstance(one, LookupRow) else look(*one) for one in looks],
+    }  # fmt: skip
+    return Process(f"/{kind}", kind, **(usual | told))
 
 
 def look(key: str, at: float | None, **told: Any) -> LookupRow:
     time = None if at is None else NOON_NS + int(at * SECOND_NS)
-    lookup = LookupRow(cache="fxgraph", time=time, cache_key=key)
-    for name, value in told.items():
-        setattr(lookup, name, value)
-    return lookup
+    return LookupRow(cache="fxgraph", time=time, cache_key=key, **told)
 
 
 def parts(text: Process, *traces: Process) -> list[str]:

@@ -35,10 +35,7 @@ def aot(compile_id: str | None = "0/0", **told: Any) -> LookupRow:
 
 
 def made(cache: str, compile_id: str | None, outcome: str = "full_miss", **told: Any) -> LookupRow:
-    lookup = LookupRow(cache=cache, cache_key="key", outcome=outcome, compile_id=compile_id)
-    for name, value in told.items():
-        setattr(lookup, name, value)
-    return lookup
+    return LookupRow(cache=cache, cache_key="key", outcome=outcome, compile_id=compile_id, **told)
 
 
 def frame(name: object = "f", file: object = "/mine.py", line: object = 7) -> dict[str, Any]:
