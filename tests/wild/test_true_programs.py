@@ -1,6 +1,7 @@
-"""Programs run with real torch, and what is said of them beside torch's own counters."""
+"""Programs run with real torch, and what is said of them beside torch's own counters. A cause names the known defect of torch whose sign it has."""
 
 import json
+import os
 import subprocess
 import sys
 from collections import Counter
@@ -8,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+import upstream_page
 
 import cachescope
 from cachescope.answers.cards import Cards
@@ -271,3 +273,12 @@ def test_a_branch_on_a_size_that_went_the_other_way(tmp_path: Path) -> None:
     for sizes in ("11", "16,5"):
         agrees(found := ran("branch", tmp_path, choice=sizes))
         assert found.counted["autograd_cache_hit"] == len(sizes.split(","))
+
+
+@pytest.mark.parametrize("name", ["autocast", "weak_container"])
+def test_the_cause_of_a_bypass_is_said_to_be_a_known_defect(name: str, tmp_path: Path) -> None:
+    settings = {"TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache"), "TORCH_TRACE": str(tmp_path / "trace")}
+    program = upstream_page.FOLDER / f"{name}.py"
+    subprocess.run([sys.executable, program], env=os.environ | settings, check=True, timeout=300)
+    advised = " ".join(cachescope.read(tmp_path / "trace").causes["advice"].dropna())
+    assert "This may be a known defect of torch" in advised
