@@ -90,11 +90,11 @@ def entry(
     name: str = "entry",
     **told: Any,
 ) -> Stored:
-    usual: dict[str, Any] = {"size_bytes": 100, "modified_time": ns(at), "changed_time": ns(at)}
-    path = f"{root}/{cache}/{key[1:3]}/{key}/{name}"
-    return EntryRow(
-        cache=cache, path=path, root=root, cache_key=key, status=status, **(usual | told)
-    ), details
+    usual: dict[str, Any] = {
+        "cache": cache, "cache_key": key, "path": f"{root}/{cache}/{key[1:3]}/{key}/{name}", "root": root,
+        "size_bytes": 100, "modified_time": ns(at), "changed_time": ns(at), "status": status,
+    }  # fmt: skip
+    return EntryRow(**(usual | told)), details
 
 
 def scope_of(*runs: Run, entries: Sequence[Stored] = (), **told: Any) -> Scope:
