@@ -336,6 +336,11 @@ KINDS: Final[dict[tuple[str, str], Kind]] = {
     ("entry_unavailable", "never stored"): replace(
         _UNAVAILABLE, by="an entry that was never stored", advice_from="save"
     ),
+    ("entry_unavailable", "restarted compile"): replace(
+        _UNAVAILABLE,
+        advice="Nothing was compiled: torch gives this attempt up in every process, and the next one has its own key.",
+        cost="not cached",
+    ),
     ("entry_unavailable", "compiled autograd"): replace(
         _COMPILED_AGAIN,
         advice="AOTAutograd stores no entry of a training graph whose backward pass compiled autograd compiles: only the FX "

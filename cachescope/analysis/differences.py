@@ -122,10 +122,27 @@ def _with_what_inputs_are(
     if not any(change.kind in ("new", "gone") for change in inputs.values()):
         static &= static_inputs(details, before)
     old, new = (argument_sources(details.text(one, "aot_config") or "") for one in (before, after))
+    # What only one side has, by the kind of its change.
+    sides = {"gone": (before, old), "new": (after, new)}
+    left = {"gone": [one for one in old if one not in new], "new": [one for one in new if one not in old]}
 
     def hash_of(set_code: int, field: str) -> int | None:
         code = details.component_of(set_code, field)
         return None if code is None else details.hash_codes[code]
+
+    def one_sided(change: FieldChange) -> str | None:
+        """Which input is new or gone. Among equal ones their hashes do not tell: it is one that the other side does not have."""
+        set_code, sources = sides[change.kind]
+        known = {source: f"example_inputs[{number}]" for number, source in enumerate(sources)}
+        equal = [
+            one
+            for one in left[change.kind]
+            if hash_of(set_code, known[one]) == hash_of(set_code, change.field)
+        ]
+        source = min(equal, key=lambda one: known[one] != change.field, default=None)
+        if source is not None:
+            left[change.kind].remove(source)
+        return source
 
     def told(change: FieldChange) -> FieldChange:
         number = int(change.field[len("example_inputs[") : -1])
@@ -134,7 +151,8 @@ def _with_what_inputs_are(
             source[number] if text is not None and number < len(source) else None
             for source, text in ((old, change.before), (new, change.after))
         )
-        name = argument_name(now or was or "")
+        only = one_sided(change) if change.kind in sides else None
+        name = argument_name(only or now or was or "")
         # Where one side has no such input, its name is that of the other; else both sides have to say it.
         if name is not None and (change.kind in ("new", "gone") or argument_name(was or "") == name):
             summary = f"{name}, {summary}"

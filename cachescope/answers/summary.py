@@ -86,7 +86,10 @@ def seen_text(rate: RateRow) -> str:
     return f"{plural(rate.lookups - rate.unknown, 'lookup')}{unknown}"
 
 
-MAY_BE_NO_LOOKUP: Final = "caching was off, nothing was compiled (as by torch.export), or what was compiled came from a package that needs no lookup"
+MAY_BE_NO_LOOKUP: Final = (
+    "caching was off, nothing was compiled (as by torch.export), a backend compiled it that asks no cache (as aot_eager), or what was "
+    "compiled came from a package that needs no lookup"
+)
 """Why a process may have recorded no lookup; none of it is known."""
 
 

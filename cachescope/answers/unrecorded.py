@@ -18,7 +18,7 @@ _NO_TORCH: Final = (
 )
 _SILENT: Final = (
     "nothing was recorded: torch was imported, and not a word of its caches reached the log or the trace. It compiled "
-    "nothing, or loaded what had been compiled ahead of time and asks no cache, or its loggers were disabled: "
+    "nothing, compiled with a backend that asks no cache (as aot_eager), or loaded what had been compiled ahead of time, or its loggers were disabled: "
     "logging.config.dictConfig and fileConfig do that to every logger that is there, unless disable_existing_loggers is False."
 )
 _NO_TEXT: Final = (

@@ -201,6 +201,13 @@ def test_an_input_that_another_one_moved_is_told_by_its_place() -> None:
     found = {change.field: change for change in field_changes(store, fewer, one)}
     assert found["aot_config"].summary == "arguments not there -> z"
     assert found["example_inputs[2]"].summary == "z, not there -> torch.float64 [8, 8]"
+    # Of equal inputs their sources tell which is gone, as of equal layers one of which was taken out.
+    texts |= dict.fromkeys("vw", texts["y"])
+    layers, without = (store.add(inputs(names))[0] or 0 for names in ("yvwz", "ywz"))
+    (gone,) = [one for one in field_changes(store, layers, without) if one.kind == "gone"]
+    assert gone.summary == "v, torch.float32 [8, 8] -> not there"
+    (added,) = [one for one in field_changes(store, without, layers) if one.kind == "new"]
+    assert added.summary == "v, not there -> torch.float32 [8, 8]"
     # Which name an input had before is not told where its aot_config is lost.
     lost = store.add(inputs("yx")[:-1])[0] or 0
     found = {change.field: change for change in field_changes(store, lost, fewer)}

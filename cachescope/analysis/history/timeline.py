@@ -30,7 +30,7 @@ CANNOT_WRITE: Final = re.compile(
 class NotStored(NamedTuple):
     """Why nothing was stored after a miss."""
 
-    # ``failed compile``, ``interrupted``, ``process ended``, ``not saved``, ``never stored``, ``compiled autograd`` or ``not known``
+    # ``failed compile``, ``interrupted``, ``process ended``, ``not saved``, ``never stored``, ``restarted compile``, ``compiled autograd`` or ``not known``
     kind: str
     why: str  # A clause that states the reason
     # Whether torch or the operating system reported it; otherwise it follows from what the log lacks.
@@ -58,7 +58,9 @@ class Timeline:
         self._lookups = rows
         self._aot = aot
         self._graphs = by_key((above, at) for at, above in enumerate(aot) if above is not None)
+        runs = tuple(runs)
         self._how_ended = {run.run: how for run in runs if (how := _abnormal_end(run)) is not None}
+        self._last_record = {run.run: run.end_time for run in runs if run.end_time is not None}
 
     def graphs_of(self, aot: int) -> Sequence[int]:
         """The FX lookups made under an AOTAutograd lookup."""
@@ -72,7 +74,7 @@ class Timeline:
             row = self._lookups[aot]
             if row.time_taken_ns is None:
                 ended[aot] = _ended(row, max(row.end_time or 0, *[ended[graph] or 0 for graph in graphs]))
-        # Torch compiles one function after the other: what failed had ended when its process went on to the next one.
+        # Torch compiles one function after the other: what failed had ended when its process went on to the next one, or wrote the last record.
         next_of: dict[int, tuple[tuple[str | None, int], int | None, int | None]] = {}
         for at in reversed(range(len(ended))):
             row = self._lookups[at]
@@ -81,8 +83,9 @@ class Timeline:
             next_began = next_began if compiled == own else began
             next_of[row.run] = own, row.time, next_began
             end = ended[at]
-            if row.compile_error is not None and next_began is not None and end is not None:
-                ended[at] = min(end, next_began - 1)
+            if row.compile_error is not None and end is not None:
+                latest = self._last_record.get(row.run, end) if next_began is None else next_began - 1
+                ended[at] = min(end, latest)
         return ended
 
     def position_of(self, time: int | None) -> int:
@@ -196,7 +199,7 @@ class Timeline:
         graphs = [self._lookups[graph] for graph in self.graphs_of(at)]
         if not graphs and self._was_restarted(at):
             why = "torch restarted its compile, and the new attempt has its own key"
-            return NotStored("never stored", why, True)
+            return NotStored("restarted compile", why, True)
         # Whether all of its graphs were compiled.
         is_compiled = row.compile_ended
         if is_compiled is None:

@@ -117,7 +117,7 @@ def group_causes(misses: Sequence[Miss], history: History) -> list[CauseRow]:
                 ranks=tuple(sorted(rank for rank in ranks if rank is not None)),
                 time_lost_ns=lost[key],
                 summary=_summary(root.why, root.row.cache == VLLM),
-                advice=advice(root, history, _changed_otherwise(root, members, history)),
+                advice=advice(root, members, history),
             )
         )
     return found
@@ -162,7 +162,7 @@ class AdviceFacts(NamedTuple):
     file: str = ""  # where the compiled function is
 
 
-def advice(root: Miss, history: History, otherwise: Sequence[tuple[FieldChange, ...]]) -> str | None:
+def advice(root: Miss, members: Sequence[Miss], history: History) -> str | None:
     """Advice for a cause, from its root miss and what changed in others; None if nothing is certain."""
     row = root.row
     if row.cache == VLLM:
@@ -172,6 +172,8 @@ def advice(root: Miss, history: History, otherwise: Sequence[tuple[FieldChange, 
     lookups = history.lookups
     graphs = [lookups[graph] for graph in history.timeline.graphs_of(root.index)]
     were_found = [graph.outcome == "hit" for graph in graphs if graph.cache == FXGRAPH]
+    # Those of one miss may be found, and those of another one not.
+    is_any_compiled = any(miss.row.cache == FXGRAPH for miss in members)
     run = history.run_of.get(row.run)
     bypass_reason = _bypass_reason(root)
     found = cause_advice(
@@ -183,8 +185,8 @@ def advice(root: Miss, history: History, otherwise: Sequence[tuple[FieldChange, 
             bypass_reason,
             row.bypass_exception,
             changes_of(root, history),
-            otherwise,
-            were_graphs_found=bool(were_found) and all(were_found),
+            _changed_otherwise(root, members, history),
+            were_graphs_found=bool(were_found) and all(were_found) and not is_any_compiled,
             are_lines_missing=row.details == "incomplete",
             cache_dir=history.folders[root.index],
             has_mesh=row.detail_set is not None

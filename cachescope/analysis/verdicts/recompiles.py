@@ -33,7 +33,7 @@ _FIELDS_NAMED: Final = 3
 _REASON: Final = re.compile(r"(?:!?\d+(?:/\d+)*: )?(?P<guard>.*?)(?: # .*| \(HINT: .*)?", re.DOTALL)
 # The values in it, which differ each time: not what it compares by name, and not the id of an object.
 _VALUE: Final = re.compile(
-    r"(?<= )(?:(==|!=|<=?|>=?) (?!\w+[.[(])[^,]+|(expected|actual) [^,]+)|(, )\d{6,}(?=\))"
+    r"(?<= )(?:(==|!=|<=?|>=?) (?![A-Za-z_]\w*[.[(])[^,]+|(expected|actual) [^,]+)|(, )\d{6,}(?=\))"
 )
 
 _Frame = tuple[int, str, str]

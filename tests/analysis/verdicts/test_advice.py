@@ -88,7 +88,7 @@ def never_stored(reason: str) -> AdviceFacts:
     (elsewhere(None), "Use one directory"),
     # What was never stored, by its reason.
     (never_stored("written with its backward graph"), "Call backward() once"),
-    (never_stored("restarted its compile"), None),
+    (AdviceFacts("entry_unavailable", "restarted compile"), "torch gives this attempt up in every process"),
     (never_stored("torch does not cache it"), None),
 ])  # fmt: skip
 def test_what_is_said_where_no_field_changed(facts: AdviceFacts, said: str | None) -> None:

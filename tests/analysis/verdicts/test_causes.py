@@ -281,3 +281,13 @@ def test_of_one_cause_in_one_compile_the_first_is_the_root() -> None:
     assert follows([replace(AOT, lookup=0), replace(above, cache_key="a2")], X, X) == [NONE, NONE]
     nameless = replace(AOT, lookup=0, cache_key=None)
     assert follows([nameless, replace(above, cache_key=None)], X, X) == [NONE, NONE]
+
+
+def test_that_graphs_were_found_is_said_only_where_those_of_every_miss_were() -> None:
+    """With real torch 2.7 one process changed requires_grad of an input, and another one its shape: the same field."""
+    found = run(aot("a2", details=X2, at=100, **NAMED), fx("f1", "hit", G, at=101, **NAMED))
+    compiled = run(*step(200, {**G, "x": "3"}, {**G, "x": "3"}, "3"))
+    for runs, is_said in (([found], True), ([found, compiled], False)):
+        (cause,) = scope_of(run(*step(0)), *runs).causes.query("verdict == 'key_changed'").itertuples()
+        assert cause.roots == len(runs)
+        assert ("The FX graphs below were found" in str(cause.advice)) is is_said

@@ -180,7 +180,7 @@ AUTOGRAD: dict[str, tuple[tuple[Run, ...], tuple[str, str, str]]] = {
                 graph("f12", at=2, compile_id="0/0_1"), **HERE),
             run(*pair("a11", at=100), **HERE),
         ),
-        ("never stored", "recorded", "torch restarted its compile"),
+        ("restarted compile", "recorded", "torch restarted its compile"),
     ),
     "killed": (
         (run(*pair("a11", graph("f11", at=1, outcome="unknown", took=None)), **HERE, exit_status=137),
