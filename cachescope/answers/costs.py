@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final, Self
 
 from cachescope.analysis.phases.frame import self_times
@@ -15,6 +16,8 @@ from cachescope.answers.names import fields_text
 from cachescope.answers.recording import Recording
 from cachescope.answers.summary import counts_text, phases_of
 from cachescope.frames.answer_rows import CauseRow, MissRow
+from cachescope.frames.compile_rows import PhaseRow
+from cachescope.frames.recorded_rows import LookupRow
 from cachescope.grouping import by_key
 from cachescope.keys.key_fields import OF_THE_INSTALLATION, is_input, is_of_the_call
 from cachescope.terms import FXGRAPH, VLLM
@@ -44,6 +47,9 @@ WORDS: Final = {
 # Of these a graph had, or may have been compiled before.
 _IN_DOUBT: Final = frozenset({"avoidable", "not cached", "factors", "unknown"})
 
+Compile = tuple[int, str | None, int]
+"""A run, a compile id, and which of the compiles of that id."""
+
 
 @dataclass(frozen=True, slots=True)
 class Costs:
@@ -59,7 +65,7 @@ class Costs:
     others: dict[str, int]  # the rest, by the keys of the words for it
     ranks_ns: int | None  # what all ranks compiled together; None where no start has several
     at_once_ns: int  # how much of it several compiled at once
-    firsts: frozenset[int]  # the runs on the paths that have first compiles
+    compiles: dict[str, set[Compile]]  # by the same keys, the compiles
     untimed: int  # misses without a recorded time, where others have one, that were not avoidable
     # By its cause, how many avoidable ones have no recorded time, whether or not others have one: one of AOTAutograd above graphs that hit is
     # traced and partitioned again, and Inductor compiles nothing.
@@ -100,7 +106,7 @@ class Costs:
             return "avoidable" if what == "first" and miss.lookup in found_before else what
 
         avoidable, avoidable_in = Counter[int](), Counter[int]()
-        others, firsts = Counter[str](), set[int]()
+        others, compiles = Counter[str](), defaultdict[str, set[Compile]](set)
         for run in _path(of_run, of_start):
             for miss, amount in of_run[run]:
                 what = what_of(miss)
@@ -109,8 +115,7 @@ class Costs:
                     avoidable_in[run] += amount
                 else:
                     others[what] += amount
-                if what == "first":
-                    firsts.add(run)
+                    compiles[what].add(_compile_of(facts.lookups[miss.lookup]))
         of_ranks = [(miss, amount) for run in of_run if run in of_start for miss, amount in of_run[run]]
         at_once = [ns for miss, ns in of_ranks if kind_of(facts.causes[miss.cause]).cost == "at once"]
         return cls(
@@ -120,13 +125,17 @@ class Costs:
             dict(others.most_common()),
             sum(amount for _, amount in of_ranks) if is_timed and of_ranks else None,
             sum(at_once) if is_timed else 0,
-            frozenset(firsts),
+            compiles,
             sum(ns is None and what_of(miss) != "avoidable" for miss, ns in timed) if is_timed else 0,
             Counter(miss.cause for miss in untimed if what_of(miss) == "avoidable"),
             is_any_in_doubt=bool(facts.problems)
             or any(row.outcome == "unknown" for row in chosen.rows)
             or any(what_of(miss) in _IN_DOUBT for miss in misses),
         )
+
+
+def _compile_of(row: LookupRow | PhaseRow) -> Compile:
+    return row.run, row.compile_id, row.segment
 
 
 def _jobs(read: Recording) -> dict[int, tuple[int, ...]]:
@@ -193,15 +202,15 @@ def headline(chosen: Chosen) -> str:
     costs = Costs.of(chosen)
     if not costs.amount:
         return _all_hit(chosen) or counts_text(chosen.read, chosen.rows)
-    test = _cpu_test(chosen.read, costs)
-    parts = dict(_others(costs, test))
+    tests = dict(_cpu_tests(chosen.read, costs))
+    parts = dict(_others(costs, tests))
     rest = "; ".join(parts.values())
     untimed = costs.avoidable_untimed if costs.is_timed else {}
     took = f"{plural(sum(untimed.values()), 'miss', 'misses')} whose time is not recorded"
     if costs.avoidable:
         text = f"{_avoidable(costs)} avoidable{_by(costs)}"
         text += f"; so {'was' if sum(untimed.values()) == 1 else 'were'} {took}" if untimed else ""
-        text += f"; {parts['first']}" if test else ""
+        text += "".join(f"; {parts[what]}" for what in tests)
     elif untimed:
         causes = [chosen.read.facts.causes[cause] for cause in untimed]
         text = f"{took} {'was' if sum(untimed.values()) == 1 else 'were'} avoidable, by {listed(map(_cause, causes), _NAMED)}; {rest}"
@@ -254,7 +263,7 @@ def _amount(costs: Costs, amount: int) -> str:
     return duration(amount) if costs.is_timed else plural(amount, "miss", "misses")
 
 
-def _others(costs: Costs, test: str) -> Iterator[tuple[str, str]]:
+def _others(costs: Costs, tests: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     for what, amount in costs.others.items():
         # What is not cached is mostly no miss: it never reached the cache.
         how_many = (
@@ -262,20 +271,31 @@ def _others(costs: Costs, test: str) -> Iterator[tuple[str, str]]:
             if what == "not cached" and not costs.is_timed
             else _amount(costs, amount)
         )
-        yield what, f"{how_many} {WORDS[what][1]}{test if what == 'first' else ''}"
+        yield what, f"{how_many} {WORDS[what][1]}{tests.get(what, '')}"
     if costs.untimed:
         yield "untimed", f"{plural(costs.untimed, 'miss', 'misses')} without a recorded time"
 
 
-def _cpu_test(read: Recording, costs: Costs) -> str:
-    """How much of first compiles was torch's test of the CPU, or waiting until another process had made it."""
-    times = self_times(phases_of(read, costs.firsts)) if costs.is_timed else {}
-    parts = [
-        f", {duration(times[phase])} of them {whose} test of the CPU's vector instructions, once a folder"
-        for phase, whose in ((VECTOR_TEST, "torch's"), (WAITING_FOR_TEST, "waiting for another process's"))
-        if phase in times
-    ]
-    return "".join(parts)
+def _cpu_tests(read: Recording, costs: Costs) -> Iterator[tuple[str, str]]:
+    """How much of each was torch's test of the CPU, or waiting until another process had made it, where it was made there."""
+    if not costs.is_timed:
+        return
+    rows = by_key(
+        (_compile_of(row), row)
+        for row in phases_of(read, {run for compiles in costs.compiles.values() for run, *_ in compiles})
+    )
+    for what, compiles in costs.compiles.items():
+        times = self_times(chain.from_iterable(rows.get(one, ()) for one in compiles))
+        parts = [
+            f", {duration(times[phase])} of them {whose} test of the CPU's vector instructions, once a folder"
+            for phase, whose in (
+                (VECTOR_TEST, "torch's"),
+                (WAITING_FOR_TEST, "waiting for another process's"),
+            )
+            if phase in times
+        ]
+        if parts:
+            yield what, "".join(parts)
 
 
 def _of_ranks(costs: Costs) -> str:

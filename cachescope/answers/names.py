@@ -12,6 +12,7 @@ from cachescope.frames.answer_rows import CauseRow, MissRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.keys.key_fields import is_input
 from cachescope.notebook_cells import code_file
+from cachescope.readers.kinds import shown
 from cachescope.verdict_kinds import kind_of
 from cachescope.wording import harmless, listed, place_text, plural, rank_names, short, short_key
 
@@ -87,7 +88,7 @@ def baseline_name(facts: Facts, miss: MissRow) -> str | None:
         return f"{run_name(facts, row.run)}, {lookup_name(row)}{in_compile(facts, row, beside=own)}"
     if miss.baseline_entry is not None:
         entry = facts.entries[miss.baseline_entry]
-        return f"the entry {harmless(short_key(entry.cache_key or ''))} of {harmless(entry.root)}"
+        return f"the entry {harmless(short_key(entry.cache_key or ''))} of {harmless(shown(entry.root))}"
     return None
 
 

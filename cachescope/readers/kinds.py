@@ -284,3 +284,15 @@ def _devices() -> frozenset[int]:
                 major, _, minor = where.split(" ")[2].partition(":")
                 devices.add(os.makedev(int(major), int(minor)))
     return frozenset(devices)
+
+
+# By the folder of its files, the path of each archive that was unpacked.
+UNPACKED: Final[dict[str, str]] = {}
+
+
+def shown(place: str) -> str:
+    """A place within an archive that was unpacked, below the path that was given; any other as it is."""
+    for folder, path in UNPACKED.items():
+        if place == folder or place.startswith(folder + os.sep):
+            return path + place.removeprefix(folder)
+    return place

@@ -21,6 +21,7 @@ from cachescope.frames.recorded_rows import ProblemRow
 from cachescope.grouping import by_key
 from cachescope.json_types import JsonObject
 from cachescope.readers.directory.file_contents import SourceCode
+from cachescope.readers.kinds import shown
 from cachescope.report.as_json import plain_rows, rows_object
 from cachescope.report.blocks import (
     Block,
@@ -236,7 +237,7 @@ def found_pictures(read: Recording) -> Iterator[Block]:
 
 
 def _title(entries: Sequence[EntryRow]) -> Line:
-    roots = sorted({row.root for row in entries})
+    roots = sorted({shown(row.root) for row in entries})
     where = roots[0] if len(roots) == 1 else plural(len(roots), "directory", "directories")
     title = f"{plural(len(entries), 'entry', 'entries')} of {file_size(size_of(entries))} in {where}"
     return Line(title, style="bold", whole=True)

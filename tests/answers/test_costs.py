@@ -28,6 +28,10 @@ def check_what_was_avoidable_and_the_rest_are_all_that_was_compiled(recorded: Re
     scope = read_once(recorded.folder)
     costs = Costs.of(Chosen(scope))
     lookups = scope.lookups.set_index("lookup")
+    of_test = scope.phases[scope.phases["phase"].isin([VECTOR_TEST, WAITING_FOR_TEST])]
+    for what, compiles in costs.compiles.items():
+        places = zip(of_test["run"], of_test["compile_id"], of_test["segment"], strict=True)
+        assert of_test["self_time_ns"][[place in compiles for place in places]].sum() <= costs.others[what]
     missed = scope.misses.set_index("lookup")
     times = lookups["time_taken_ns"][missed.index][
         lambda row: lookups["cache"].isin(["fxgraph", "vllm"])
@@ -196,25 +200,35 @@ def timed(*args):
     compiled(*args)
     made.append(("check_build" in {frame.name for frame in traceback.extract_stack()}, time.perf_counter_ns() - began))
 builder._run_compile_cmd = timed
-torch.compile(lambda x: (x.sin() + 1).relu())(torch.ones(16))
+def first(x): return (x.sin() + 1).relu()
+def bypassed(x): return torch.cond(x.sum() > 0, torch.sin, torch.cos, (x,))
+for name in sys.argv[2:]:
+    torch.compile(globals()[name])(torch.ones(16))
 json.dump([ns for is_test, ns in made if is_test], open(sys.argv[1], "w"))
 """
 
 
 @pytest.mark.slow
 @pytest.mark.torch
-def test_the_test_of_the_cpu_takes_as_long_as_torch_takes_for_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("functions", "of"), [
+    (("first",), "of first compiles"),
+    (("bypassed", "first"), "not cached: bypassed, switched off, or failed"),
+])  # fmt: skip
+def test_the_test_of_the_cpu_takes_as_long_as_torch_takes_for_it(
+    tmp_path: Path, functions: tuple[str, ...], of: str
+) -> None:
+    """It is told with what was compiled around it."""
     environment = {
         **os.environ, "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache"), "TORCH_TRACE": str(tmp_path / "trace"),
     }  # fmt: skip
-    subprocess.run([sys.executable, "-c", _COUNTS, tmp_path / "out"], env=environment, check=True)
+    subprocess.run([sys.executable, "-c", _COUNTS, tmp_path / "out", *functions], env=environment, check=True)
     tests = json.loads((tmp_path / "out").read_text())
     scope = cachescope.read(tmp_path / "trace")
     phase = scope.phases[scope.phases["phase"] == VECTOR_TEST]
     assert phase["count"].sum() == len(tests) > 0
     assert phase["self_time_ns"].sum() == pytest.approx(sum(tests), rel=0.05)
     seconds = f"{phase['self_time_ns'].sum() / 1e9:.1f} s of them"
-    assert f"{seconds} torch's test of the CPU's vector instructions" in headline(Chosen(scope))
+    assert f"{of}, {seconds} torch's test of the CPU's vector instructions" in headline(Chosen(scope))
 
 
 _WAITS = """

@@ -51,6 +51,14 @@ def test_without_a_directory_it_is_the_one_that_torch_would_use(
     assert done.status == 2 and not done.out
 
 
+def test_what_lies_in_an_archive_is_told_by_the_path_of_the_archive(
+    run: Run, recording: Recording, tmp_path: Path
+) -> None:
+    packed = shutil.make_archive(str(tmp_path / "baked"), "tar", recording("2.13.0", "training"), "cache")
+    out = " ".join(run("entries", packed).out.split())
+    assert f" in {packed}/cache Files by kind" in out
+
+
 @pytest.mark.parametrize("order", ["KEY --json DIR", "DIR --json KEY", "--json DIR KEY", "KEY DIR --json"])
 def test_options_may_stand_between_the_paths(order: str, run: Run, recording: Recording) -> None:
     cache = recording("2.13.0", "cold_warm") / "cache"

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from cachescope.answers.read import Read
+from cachescope.readers.kinds import shown
 from cachescope.report.blocks import Block, Column, Group, Head, Table, table, written
 from cachescope.report.layout import Line
 from cachescope.verdict_kinds import VERDICTS
@@ -58,7 +59,7 @@ def reading_blocks(scope: Read) -> Iterator[Block]:
 def _runs(scope: Read) -> Block:
     runs = scope.tables.runs.rows
     if not runs:
-        roots = sorted({str(row.root) for row in scope.facts.entries.values()})
+        roots = sorted({shown(row.root) for row in scope.facts.entries.values()})
         found = f"No run was read, only {', '.join(roots[:8])}." if roots else "No run was read."
         return Line(found)
     looked_up = Counter(row.run for row in scope.shown.rows)
