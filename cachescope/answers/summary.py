@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
+from itertools import chain
 from typing import Final
 
 from cachescope.analysis.graphs import own_operators
@@ -21,6 +22,7 @@ from cachescope.version import __version__
 from cachescope.wording import duration, file_size, file_time, listed, percent, plural, rank_names
 
 _OPERATORS_SHOWN: Final = 3
+_BREAKS_SHOWN: Final = 2
 MOST_BYTES_READ_AGAIN: Final = 100_000_000
 """Of traces that are read once more for an answer, where they are not asked for by name: some tenths of a second."""
 # Why an outcome is unknown: of torch's caches, and of vLLM's own.
@@ -34,7 +36,7 @@ def counts_text(read: Recording, some: Sequence[LookupRow] | None = None) -> str
     """Lookups, hits and misses, and the hit rate by count and by compile time, in one line; of all that were read, or of some."""
     facts = read.facts
     if not facts.lookups:
-        return _no_lookup(facts)
+        return _no_lookup(read)
     rows = list(facts.lookups.values()) if some is None else some
     if not rows:
         return f"none of the {plural(len(facts.lookups), 'lookup')} that were read is among these"
@@ -86,17 +88,32 @@ def seen_text(rate: RateRow) -> str:
     return f"{plural(rate.lookups - rate.unknown, 'lookup')}{unknown}"
 
 
-MAY_BE_NO_LOOKUP: Final = (
-    "caching was off, nothing was compiled (as by torch.export), a backend compiled it that asks no cache (as aot_eager), or what was "
-    "compiled came from a package that needs no lookup"
-)
-"""Why a process may have recorded no lookup; none of it is known."""
+def why_no_lookup(read: Recording, runs: Collection[int]) -> str:
+    """Why no lookup of some runs is recorded: that there was nothing to look up if their traces show it, else what it may be."""
+    is_long = read.size_of_logs(runs) > MOST_BYTES_READ_AGAIN
+    compiles = [] if is_long else [row for row in read.compiles_read[0].rows if row.run in runs]
+    have_ended = all(row.error is None and row.time_taken_ns is not None for row in compiles)
+    # torch/_dynamo/output_graph.py, `OutputGraph.compile_and_call_fx_graph`: a graph without operators goes to no compiler.
+    if (
+        compiles
+        and have_ended
+        and {row.run for row in compiles} == set(runs)
+        and not any(row.operators for row in compiles)
+    ):
+        breaks = dict.fromkeys(chain.from_iterable(row.graph_breaks for row in compiles))
+        after = f". Graph breaks: {listed(breaks, _BREAKS_SHOWN, '; ')}" if breaks else ""
+        return f"Dynamo found no operator to compile in {plural(len(compiles), 'frame')}{after} (cachescope compiles lists them)"
+    failed = "compiles failed, " if any(read.facts.runs[run].failed_compiles for run in runs) else ""
+    return (
+        f"{failed}caching was off, nothing was compiled (as by torch.export), a backend compiled it that asks no cache (as aot_eager), or what "
+        "was compiled came from a package that needs no lookup"
+    )
 
 
-def _no_lookup(facts: Facts) -> str:
+def _no_lookup(read: Recording) -> str:
+    facts = read.facts
     if facts.runs:
-        failed = "compiles failed, " if any(run.failed_compiles for run in facts.runs.values()) else ""
-        return f"no lookup is recorded in {plural(len(facts.runs), 'run')}: {failed}{MAY_BE_NO_LOOKUP}"
+        return f"no lookup is recorded in {plural(len(facts.runs), 'run')}: {why_no_lookup(read, facts.runs.keys())}"
     if facts.entries:
         size = sum(entry.size_bytes or 0 for entry in facts.entries.values())
         return f"no lookups were read; {plural(len(facts.entries), 'entry', 'entries')} of {file_size(size)}"

@@ -33,7 +33,8 @@ class RunRow:
         "when the command ended", unit="UTC", missing="not recorded with cachescope record, or still running")
     is_cut: bool = col("whether its log ends in the middle of a record: the process was killed, or the log was cut")
     looked_up: bool = col(
-        "False if it compiled and no lookup of it is recorded: its caches were off, its backend asks none, or it loaded a package")
+        "False if it compiled and no lookup of it is recorded: its caches were off, its backend asks none, no graph has an operator, or it "
+        "loaded a package")
     is_preflight: bool = col("whether it was a pre-flight: it compiled nothing, and its lookups are predicted", default=False)
     failed_compiles: tuple[str, ...] = col(
         "the compiles that failed, each as text, once, the first 100: ``forward (model.py:88): `` and torch's error; torch runs the "

@@ -12,7 +12,7 @@ from cachescope.answers.costs import headline
 from cachescope.answers.explanation import Explanation
 from cachescope.answers.names import lookups_of_cause
 from cachescope.answers.recording import Recording
-from cachescope.answers.summary import MAY_BE_NO_LOOKUP, counts_text, footer
+from cachescope.answers.summary import counts_text, footer, why_no_lookup
 from cachescope.answers.trend import is_spread
 from cachescope.grouping import by_key
 from cachescope.report.blocks import Block
@@ -128,7 +128,7 @@ def answer_blocks(read: Recording, runs: Collection[int] | None = None, most: in
     if runs is None or len(chosen):
         said = headline(chosen)
     else:
-        said = f"no lookup of this run is recorded: {MAY_BE_NO_LOOKUP}"
+        said = f"no lookup of this run is recorded: {why_no_lookup(read, runs)}"
     counts, failed = counts_beside(chosen, said), failed_lines(read, runs)
     blocks: list[Block] = [*failed, Line()] if failed else []
     blocks.append(Line(said, style="bold"))

@@ -170,6 +170,7 @@ class CompiledFrame:
     restarts: tuple[str, ...] = ()
     error: str | None = None
     collectives: tuple[str, ...] = ()
+    operators: int | None = None
 
     @property
     def kind(self) -> str:
@@ -301,6 +302,7 @@ class CompiledFrames(TracePass):
         one.time_taken_ns = metrics.duration_ns("duration_us", 1000)
         if one.time_taken_ns is None:  # torch 2.4 and 2.5 write seconds alone
             one.time_taken_ns = metrics.duration_ns("entire_frame_compile_time_s", 10**9)
+        one.operators = metrics.whole("graph_op_count")
         one.restarts = tuple(map(_first_line, metrics.texts("restart_reasons") or ()))
 
 

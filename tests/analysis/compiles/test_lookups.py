@@ -1,5 +1,9 @@
 """The lookups of each compile, in recordings: against torch's counters, and the code that both were made for."""
 
+import os
+import re
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +14,7 @@ from cachescope.analysis.compiles.frames import with_lookups
 from cachescope.columns import rows_of
 from cachescope.frames.compile_rows import CompileRow
 from cachescope.frames.recorded_rows import LookupRow
+from cachescope.report.why_missed import summary_text
 from tests.conftest import Recording
 from tests.truth import processes
 
@@ -38,6 +43,8 @@ def test_each_lookup_is_in_one_compile_of_its_code(version: str, name: str, reco
     for column in ("run", "segment", "function", "file", "line"):
         assert both[column].equals(both[f"{column}_of_lookup"]), column
     assert both["compile_id"].tolist() == both["compile_id_of_lookup"].str.split("_").str[0].tolist()
+    # What has no operator goes to no compiler.
+    assert (both["operators"][both["kind"] != "backward"].dropna() > 0).all()
     compiled_later = both["kind"] == "backward"
     assert (both["direction"][compiled_later] == "backward").all()
     backward = compiles[compiles["kind"] == "backward"][["run", "compile_id", "segment"]]
@@ -66,6 +73,44 @@ def test_counts_are_torchs_counters(version: str, name: str, recording: Recordin
         missed = (told["cache"] == "aotautograd") & told["outcome"].isin(["full_miss", "guard_miss"])
         assert missed.sum() == counted["aotautograd miss"]
         assert of_run[["hits", "full_misses", "guard_misses", "bypasses"]].sum().sum() == len(told)
+
+
+_NO_OPERATOR = """
+import torch
+from torch._dynamo.utils import counters
+
+def no_operator(x, y):
+    print("a graph break")
+    return y, x
+
+def with_one(x, y):
+    return no_operator(x + 1, y)
+
+one, other = torch.ones(4), torch.ones(8)
+torch.compile(no_operator)(one, other)
+print(counters["stats"]["unique_graphs"])
+torch.compile(with_one)(one, other)
+print(counters["stats"]["unique_graphs"])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+def test_without_an_operator_there_is_nothing_to_look_up(tmp_path: Path) -> None:
+    """torch's own count of graphs is the truth, of the whole program and of what it traced before its first graph."""
+    trace, program = tmp_path / "trace", tmp_path / "program.py"
+    program.write_text(_NO_OPERATOR)
+    environment = os.environ | {"TORCH_TRACE": str(trace), "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache")}
+    done = subprocess.run(
+        [sys.executable, program], env=environment, capture_output=True, text=True, check=True
+    )
+    assert [line for line in done.stdout.split("\n") if line.isdigit()] == ["0", "1"]
+    (log,) = trace.iterdir()
+    assert "no lookup" not in summary_text(cachescope.read(log))
+    whole = log.read_bytes()
+    log.write_bytes(whole[: whole.index(b'"dynamo_output_graph"')].rpartition(b'{"dynamo_start"')[0])
+    said = summary_text(cachescope.read(log))
+    assert re.search(r"found no operator to compile in \d frames\. Graph breaks: .*program\.py:6: ", said)
 
 
 def row(kind: str, segment: int = 1, start: int | None = None, taken: int | None = None) -> CompileRow:
