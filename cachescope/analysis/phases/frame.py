@@ -201,8 +201,9 @@ class Sweep:
             loading.meanwhile = None
             for name, ns, count in ((LOADING_CODE, own, 0), (COMPILER, by_compiler, runs)):
                 place = loading.place._replace(event=name)
-                self.spent[place].add(-ns, -count)
-                self.spent.setdefault(place._replace(inferred=HEADERS), Spent()).add(ns, count)
+                if place in self.spent:
+                    self.spent[place].add(-ns, -count)
+                    self.spent.setdefault(place._replace(inferred=HEADERS), Spent()).add(ns, count)
 
     def _thread_of(self, event: TraceEvent) -> _Thread:
         """The thread in which an event begins: that of its compile, which works now unless it waits for the lock."""

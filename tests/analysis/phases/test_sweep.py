@@ -1,6 +1,7 @@
 """Self times of events, against a slow sweep that is right at a glance."""
 
 from collections.abc import Sequence
+from itertools import chain
 
 import pytest
 from hypothesis import given
@@ -51,9 +52,21 @@ def slow_self_times(made: list[TraceEvent]) -> tuple[dict[str, int], int]:
     return times, covered
 
 
-@given(lists_of("abcd", [None, "0/0", "1/0"]))
-def test_self_times_are_those_of_a_slow_sweep(steps: list[Step]) -> None:
-    made = events(steps)
+BEFORE = [(LOADING_CODE, 1, True), (COMPILER, 2, True), (COMPILER, 10, False), (WAITING_FOR_CODE, 100, True)]
+AFTER = [(WAITING_FOR_CODE, 5, False), (LOADING_CODE, 3, False)]
+KERNEL = [(COMPILER, 7, True), (COMPILER, 40, False)]
+_STEPS = lists_of([LOADING_CODE, COMPILER, WAITING_FOR_CODE, "a"], [None, "0/0"])
+# By chance alone hardly any has headers.
+_PARTS = st.lists(
+    _STEPS | st.sampled_from([[(*step, "0/0") for step in part] for part in (BEFORE, KERNEL, AFTER)])
+)
+LISTS = {"any": lists_of("abcd", [None, "0/0", "1/0"]), "headers": _PARTS.map(lambda parts: [*chain(*parts)])}
+
+
+@pytest.mark.parametrize("names", LISTS)
+@given(data=st.data())
+def test_self_times_are_those_of_a_slow_sweep(names: str, data: st.DataObject) -> None:
+    made = events(data.draw(LISTS[names]))
     spent = swept(made).spent
     times, covered = slow_self_times(made)
     found: dict[str, int] = {}
@@ -66,25 +79,9 @@ def test_self_times_are_those_of_a_slow_sweep(steps: list[Step]) -> None:
     assert sum(one.count for one in spent.values()) == sum(event.is_begin for event in made)
 
 
-LOADED = [LOADING_CODE, COMPILER, WAITING_FOR_CODE, "a"]
-
-
-@given(lists_of(LOADED, [None, "0/0"]))
-def test_no_moment_of_headers_counts_twice(steps: list[Step]) -> None:
-    made = events(steps)
-    spent = swept(made).spent
-    times, _ = slow_self_times(made)
-    found: dict[str, int] = {}
-    for place, one in spent.items():
-        found[place.event] = found.get(place.event, 0) + one.self_time_ns
-        assert 0 <= one.self_time_ns <= one.time_ns and one.count >= 0
-    assert {name: time for name, time in found.items() if time} == {n: t for n, t in times.items() if t}
-    assert sum(one.count for one in spent.values()) == sum(event.is_begin for event in made)
-
-
-BEFORE = [(LOADING_CODE, 1, True), (COMPILER, 2, True), (COMPILER, 10, False), (WAITING_FOR_CODE, 100, True)]
-AFTER = [(WAITING_FOR_CODE, 5, False), (LOADING_CODE, 3, False)]
-KERNEL = [(COMPILER, 7, True), (COMPILER, 40, False)]
+def time_of_headers(steps: list[Step]) -> int:
+    spent = swept(events(steps)).spent
+    return sum(one.self_time_ns for place, one in spent.items() if place.inferred == HEADERS)
 
 
 @pytest.mark.parametrize(
@@ -101,8 +98,13 @@ KERNEL = [(COMPILER, 7, True), (COMPILER, 40, False)]
     ],
 )
 def test_headers_are_what_comes_before_a_kernel(steps: list[tuple[str, int, bool]], headers: int) -> None:
-    spent = swept(events([(*step, "0/0") for step in steps])).spent
-    assert sum(one.self_time_ns for place, one in spent.items() if place.inferred == HEADERS) == headers
+    assert time_of_headers([(*step, "0/0") for step in steps]) == headers
+
+
+def test_of_code_that_no_compile_loads_the_runs_of_the_compiler_are_not_its_own() -> None:
+    steps = [*BEFORE, *KERNEL, *AFTER]
+    of_compiles = [(*step, None if step[0] == LOADING_CODE else "0/0") for step in steps]
+    assert time_of_headers(of_compiles) == 100
 
 
 @given(lists_of(["dynamo", "entire_backward_compile", "a"], [None, "0/0", "1/0", "2/0"]))
