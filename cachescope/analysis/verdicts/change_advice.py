@@ -242,11 +242,11 @@ _SYMBOLIC_NOW: Final = (
 )
 _INTEGER_FIXED_NOW: Final = (
     "An integer input that was symbolic is a fixed number now: torch had not yet seen it vary, or compiles for each number "
-    "(torch._dynamo.config.specialize_int, dynamic=False). With dynamic=True it is symbolic from the first call on."
+    "(torch._dynamo.config.specialize_int, dynamic=False). With dynamic=True it is symbolic from the first call on, unless it is 0 or 1."
 )
 _INTEGER_SYMBOLIC_NOW: Final = (
     "An integer input that was a fixed number is symbolic now: torch has seen it vary. With dynamic=True it is symbolic "
-    "from the first call on."
+    "from the first call on, unless it is 0 or 1."
 )
 _ADVICE: Final = {
     "dtype": "An input's dtype changed: cast it to one dtype before the compiled call.",
@@ -309,7 +309,16 @@ def dynamism_advice(changes: Iterable[FieldChange]) -> str | None:
     in_tensors = [[text for text in texts if "TensorMetadata(" in text] for texts in sides]
     if not sizes_became(*in_tensors):
         return _INTEGER_FIXED_NOW if became == "fixed" else _INTEGER_SYMBOLIC_NOW
+    if (pairs := [*_fixed_or_symbolic(inputs)]) and all({"0", "1"} & {*pair} for pair in pairs):
+        return _ZERO_OR_ONE
     return _FIXED_NOW if became == "fixed" else _SYMBOLIC_NOW
+
+
+def _fixed_or_symbolic(inputs: Iterable[FieldChange]) -> Iterator[tuple[str, str]]:
+    """The sizes of inputs that are a number on one side and a symbol on the other."""
+    shapes = [(before, after) for change in inputs for name, before, after in change.parts if name == "shape"]
+    pairs = [pair for before, after in shapes for pair in zip(_sizes(before), _sizes(after), strict=False)]
+    yield from (pair for pair in pairs if pair[0].isdigit() != pair[1].isdigit())
 
 
 def sizes_became(before: Iterable[str], after: Iterable[str]) -> str:

@@ -31,6 +31,10 @@ def size(before: str, after: str) -> FieldChange:
     return changed(shape=(f"torch.Size([{before}])", f"torch.Size([{after}])"))
 
 
+def of_sizes(sizes: str) -> str:
+    return f"TensorMetadata(shape=torch.Size([{sizes}]))"
+
+
 @pytest.mark.parametrize(("change", "said"), [
     (changed(dtype=("a", "b")), [DTYPE]),
     (changed(dtype=("a", "b"), storage_bytes=("4", "8")), [DTYPE]),
@@ -93,6 +97,10 @@ def test_what_is_said_of_a_parameter(change: FieldChange, said: str) -> None:
       "('s1',)"), ("example_inputs[2]", None, "TensorMetadata(shape=torch.Size([s0]))")], "An integer input that was a"),
     ([("example_inputs[0]", "TensorMetadata(shape=torch.Size([4]))", "('s0',)"),
       ("example_inputs[1]", None, "TensorMetadata(shape=torch.Size([s0]))")], "A size of an input that was a"),
+    # Torch compiles 0 and 1 on their own whatever is dynamic; where another size changed as well, that may have been the reason.
+    ([("example_inputs[0]", "('s0',)", None), ("example_inputs[1]", of_sizes("s0, 2"), of_sizes("1, 2"))], "also with dynamic=True"),
+    ([("example_inputs[0]", of_sizes("0, 2"), of_sizes("s0, 2"))], "also with dynamic=True"),
+    ([("example_inputs[0]", of_sizes("s0, s1"), of_sizes("1, 4"))], "is a fixed number now"),
     # Of the inputs alone.
     ([("gm", "s0", "4"), ("aot_config", "s0", "4")], None),
     ([("example_inputs[0]", "class0", "class1")], None),
