@@ -79,6 +79,14 @@ def test_of_other_words_it_is_said_that_nothing_is_known(reason: str) -> None:
     assert bypass_advice(reason, "fxgraph").startswith("Not known: ")
 
 
+def test_a_library_that_was_cut_is_to_be_deleted() -> None:
+    """With real torch 2.10, cut to 100 bytes and to none, and deleted: torch then built it again and found its entries."""
+    for how in ("cannot read file data", "file too short"):
+        advice = bypass_advice(f"/cache/7o/c7ok.main.so: {how}", "aotautograd", "ImportError")
+        assert "delete the file that the error names" in advice
+    assert "An error ended the lookup" in bypass_advice("no module named x", "aotautograd", "ImportError")
+
+
 def test_where_torch_gives_no_reason_the_cache_decides() -> None:
     of_fx, of_aot = bypass_advice(None, "fxgraph"), bypass_advice("", "aotautograd")
     assert "compiler_bisector" in of_fx and "FX graph lookup of the same compile" in of_aot

@@ -48,6 +48,12 @@ _ERROR: Final = (
     "torch._functorch.config.strict_autograd_cache = True lets it through; torch 2.10 and later also write its traceback into the trace, "
     "as cache_bypass_traceback of the artifact aotautograd_cache_bypass."
 )
+# glibc, elf/dl-load.c: torch loads the file that it finds, and the FX graph's entry names the same one.
+_UNREADABLE_CODE: Final = re.compile(r"\.so: (?:cannot read file data|file too short|invalid ELF header)")
+_CODE_DAMAGED: Final = (
+    "The library that the entry loads is damaged, so that the compile fails: delete the file that the error names, and torch builds it "
+    "again from the source beside it."
+)
 
 # torch/_dynamo/package.py asks for the directory when it is imported (2.13).
 _SET_TOO_LATE: Final = (
@@ -282,7 +288,7 @@ def is_error(exception: str | None) -> bool:
 def bypass_advice(reason: str | None, cache: str, exception: str | None = None) -> str:
     """What lifts a bypass: from the catalogue, or that it is not known."""
     if is_error(exception):
-        return _ERROR
+        return _CODE_DAMAGED if _UNREADABLE_CODE.search(reason or "") else _ERROR
     facts = bypass_facts(reason or "", cache)
     if facts is None:
         return (
