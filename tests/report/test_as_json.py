@@ -12,6 +12,7 @@ from cachescope.readers.json_record import MOST_NS
 from cachescope.report.as_json import plain_rows
 from cachescope.report.json_text import json_text
 from cachescope.rows import Time, col, row
+from tests.hostile_texts import TEXTS
 from tests.output_gates import acting_in, strict_json
 
 
@@ -49,7 +50,10 @@ def without_halves(text: str) -> str:
     return re.sub("[\ud800-\udfff]", lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
-@given(st.text(alphabet=st.characters(codec=None, exclude_categories=()), max_size=60))
+HOSTILE = st.sampled_from([text for name, text in TEXTS.items() if name != "long"])
+
+
+@given(st.text(max_size=60) | st.lists(HOSTILE, max_size=9).map("".join))
 def test_any_text_survives_and_steers_nothing(text: str) -> None:
     for ascii_only in (False, True):
         printed = json_text({"text": text, text: None}, ascii_only=ascii_only)

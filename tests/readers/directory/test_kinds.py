@@ -116,7 +116,7 @@ READERS = {
     if rule.content
 } | {SHIPPED_READERS[MEGA_CACHE]}
 # Half surrogate pairs too, which JSON can spell and no file can hold.
-TEXT = st.text(st.characters())
+TEXT = st.text() | st.sampled_from(["\ud800", "a\udfff"])
 JSON = st.recursive(
     st.none() | st.booleans() | st.floats() | st.integers() | TEXT,
     lambda inner: (
@@ -132,11 +132,15 @@ JSON = st.recursive(
     ),
     max_leaves=12,
 )
+TIMED = st.floats() | st.integers() | JSON
+for _ in ("choice", "precision", "inputs", "op"):
+    TIMED = st.dictionaries(TEXT, TIMED, min_size=1, max_size=2)
+TIMINGS = st.fixed_dictionaries({"system": st.dictionaries(TEXT, JSON, max_size=2), "cache": TIMED})
 BYTES = (
     st.binary(max_size=200)
     | st.binary(max_size=200).map(lambda data: HEADER + b"\x80\x04" + data)
     | st.binary(max_size=200).map(lambda data: b"\x00" * 4 + body(("inductor", [("f", data)])) + data)
-    | JSON.map(lambda value: json.dumps(value).encode())
+    | (JSON | TIMINGS).map(lambda value: json.dumps(value).encode())
 )
 
 
