@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.costs import headline
 from cachescope.answers.explanation import Explanation
-from cachescope.answers.names import lookups_of_cause
+from cachescope.answers.names import lookups_of_cause, short_field
 from cachescope.answers.recording import Recording
 from cachescope.answers.summary import counts_text, footer, why_no_lookup
 from cachescope.answers.trend import is_spread
@@ -199,7 +199,7 @@ def rank_lines(rows: Sequence[RankDifference]) -> Iterator[Line]:
     yield Line("ranks that differ from the others", style="bold")
     for row in rows[:_RANKS_SHOWN]:
         where = f"{plural(row.graphs, 'graph')}, {plural(row.misses, 'miss', 'misses')}"
-        yield Line(f"{row.field}   {_difference(row)}", 3, right=where)
+        yield Line(f"{short_field(row.field)}   {_difference(row)}", 3, right=where)
     yield from rest(len(rows) - _RANKS_SHOWN, "field", "scope.rank_differences")
 
 
@@ -207,10 +207,21 @@ def _difference(row: RankDifference) -> str:
     ranks, compared = row.ranks, row.ranks_compared
     if row.has_majority:
         of = f"{plural(len(ranks), 'rank')} of {compared} ({rank_names(ranks)})"
-        return f"{of}: {_value(row.other_value)}, the others {_value(row.majority_value)}"
+        one, most = map(_value, _where_they_differ(row.other_value, row.majority_value))
+        return f"{of}: {one}, the others {most}"
+    # The first line of a graph is that of the others.
+    value = "" if "\n" in (row.other_value or "") else f": {_value(row.other_value)}"
     if row.values == compared:
-        return f"each of {compared} ranks has its own: {_value(row.other_value)} in rank {ranks[0]}"
-    return f"{row.values} values among {compared} ranks, none in most: {_value(row.other_value)} in one"
+        return f"each of {compared} ranks has its own{value and f'{value} in rank {ranks[0]}'}"
+    return f"{row.values} values among {compared} ranks, none in most{value and f'{value} in one'}"
+
+
+def _where_they_differ(one: str | None, other: str | None) -> tuple[str | None, str | None]:
+    """The first lines in which two texts differ, as the code of two graphs; the texts where one of them has no such line."""
+    if one is None or other is None:
+        return one, other
+    lines = zip(one.split("\n"), other.split("\n"), strict=False)
+    return next(((a.strip(), b.strip()) for a, b in lines if a != b), (one, other))
 
 
 def _value(text: str | None) -> str:
