@@ -42,6 +42,8 @@ _PATTERNS: Final = tuple(
 _NEXT_SOURCE: Final = re.compile(r", (?=\w+Source\(|None(?:,|$))")
 # Of a symbolic size or stride, torch prints which it is as the member of an enum.
 _PROPERTY: Final = re.compile(r"<TensorProperty\.(\w+): \d+>")
+# What Dynamo calls a module whose globals are used in a function of another one.
+_MODULE: Final = "__import_"
 _OF_A_MODULE: Final = ("._modules", "._parameters", "._buffers")
 # What is called as that which it was made of: a module, an optimizer, an array that became a tensor.
 _OF_ITS_BASE: Final = ("NNModuleSource", "OptimizerSource", "NumpyTensorSource", "FloatTensorSource")
@@ -122,8 +124,12 @@ def _path(node: ast.expr) -> str:
         case _:
             raise ValueError("no source of torch/_dynamo/source.py")
     match found:
-        case {"local_name": ast.Constant(str(name))} | {"global_name": ast.Constant(str(name))}:
+        case {"local_name": ast.Constant(str(name))}:
             return name
+        case {"global_name": ast.Constant(str(name))}:
+            # Of another module: torch/_dynamo/symbolic_convert.py, `import_source`.
+            module = name.removeprefix(_MODULE)
+            return name if module == name else module.replace("_dot_", ".")
         # A variable of an enclosing function.
         case {"freevar_name": ast.Constant(str(name))} if name:
             return name

@@ -91,6 +91,7 @@ def test_any_sources_and_any_text_are_compared(before: list[str], after: list[st
 
 
 _PROGRAM = """
+import sys, types
 import torch
 from torch._dynamo.backends.debugging import eager
 from cachescope.analysis.aot_config import argument_name, argument_sources
@@ -109,7 +110,11 @@ class Model(torch.nn.Module):
         for block in self.blocks:
             x = block(self.first(x))
         x = shifted(x + self.states[self.first.weight]["momentum"])
-        return self.by_name["a b"](x) * self.scale + self.kept["bias"] + self.kept[3][0] + others[0] + weight
+        return self.by_name["a b"](x) * self.scale + self.kept["bias"] + self.kept[3][0] + others[0] + weight + elsewhere()
+
+sys.modules["some.where"] = module = types.ModuleType("some.where")
+exec("import torch\\nheld = torch.ones(4)\\ndef elsewhere(): return held", module.__dict__)
+elsewhere = module.elsewhere
 
 def shifting(shift):
     return lambda x: x + shift
@@ -128,8 +133,8 @@ x, other = torch.ones(2, 4), torch.ones(4)
 torch.compile(model, backend=backend)(x, other)
 names, held = seen
 for name, value in zip(names, held, strict=True):
-    name = name.replace("self.by_name.a b", "self.by_name['a b']").replace(".1.", "[1].").replace(".0.", "[0].")
-    assert eval(name, {"self": model, "x": x, "others": [other], "weight": weight, "shift": by}) is value, name
+    name = name.replace("some.where", "sys.modules['some.where']").replace("self.by_name.a b", "self.by_name['a b']").replace(".1.", "[1].").replace(".0.", "[0].")
+    assert eval(name, {"self": model, "x": x, "others": [other], "weight": weight, "shift": by, "sys": sys}) is value, name
 print(len(names))
 """
 
