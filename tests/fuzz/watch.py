@@ -8,6 +8,7 @@ import os
 import resource
 import signal
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -37,6 +38,8 @@ class Watch:
 
     def __init__(self, folder: Path) -> None:
         self._folder = os.path.realpath(folder)
+        # An archive is unpacked there.
+        tempfile.tempdir = self._folder
         self._is_on = False
         self._seen: list[str] = []
         sys.addaudithook(self._hook)
