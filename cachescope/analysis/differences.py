@@ -310,7 +310,7 @@ def _graph_change(field: str, before: str, after: str) -> FieldChange:
     lines = diff.split("\n")[2:]
     gone = sum(line.startswith("-") for line in lines)
     added = sum(line.startswith("+") for line in lines)
-    summary = f"{plural(gone, 'line')} of the graph's code gone, {added} new"
+    summary = f"{plural(gone, 'line')} of code gone, {added} new"
     return FieldChange(field, "graph", before, after, summary, diff=diff)
 
 
