@@ -87,6 +87,12 @@ def test_a_library_that_was_cut_is_to_be_deleted() -> None:
     assert "An error ended the lookup" in bypass_advice("no module named x", "aotautograd", "ImportError")
 
 
+def test_a_key_that_cannot_be_pickled_is_told_as_such_where_it_is_an_error() -> None:
+    """As torch 2.7 ends AOTAutograd's lookup, and bypasses the FX cache."""
+    of_aot = bypass_advice("Failed to pickle cache key", "aotautograd", "Exception")
+    assert of_aot == bypass_advice("Failed to pickle cache key", "fxgraph")
+
+
 def test_where_torch_gives_no_reason_the_cache_decides() -> None:
     of_fx, of_aot = bypass_advice(None, "fxgraph"), bypass_advice("", "aotautograd")
     assert "compiler_bisector" in of_fx and "FX graph lookup of the same compile" in of_aot
@@ -104,6 +110,15 @@ def test_operators_that_a_later_torch_caches_are_told_from_those_that_none_does(
     # A function of the user's is no operator, whatever its name.
     of_user = bypass_advice(_FUNCTION.format("cond", "__main__", "cond"), "aotautograd")
     assert "graphs with cond" not in of_user and '{"__main__.cond": "1"}' in of_user
+
+
+def test_a_custom_function_is_allowed_by_a_setting_of_its_own() -> None:
+    """The words are those of torch 2.7.1; with 2.9.1, 2.10 and 2.11 the setting brought the hit, and marking its context changes nothing."""
+    context = "torch.autograd.function", "FunctionCtx"
+    advised = bypass_advice(_FUNCTION.format("<class 'FunctionCtx'>", *context), "aotautograd")
+    assert (
+        "autograd_cache_allow_custom_autograd_functions = True" in advised and "unsafe_marked" not in advised
+    )
 
 
 def test_the_line_to_copy_names_the_function() -> None:

@@ -61,8 +61,9 @@ _SET_TOO_LATE: Final = (
     "os.environ.setdefault changes nothing after that. Set it before torch is imported."
 )
 _COMPILED_AUTOGRAD: Final = "AOTAutograd does not cache the graphs of compiled autograd: they call functions of its own. The FX cache serves them."
-_AUTOGRAD_FUNCTIONS: Final = (
-    "A torch.autograd.Function becomes such an operator: "
+# torch 2.8, torch/_functorch/_aot_autograd/autograd_cache.py, `is_safe_torch_function`: to mark it as cacheable changes nothing.
+_CONTEXT: Final = "torch.autograd.function.FunctionCtx"
+_ALLOWED: Final = (
     "torch._functorch.config.autograd_cache_allow_custom_autograd_functions = True (2.8 and later) lifts it."
 )
 # A guard of a tensor, or, where no guard is recorded, the fields that changed.
@@ -257,6 +258,8 @@ def _key_advice(facts: AdviceFacts) -> str | None:
         is_by_input = kind.advice is None or _OF_AN_INPUT.search(facts.kind)
         told = ((field, one) for field, one in told if field != "gm" and (is_by_input or not is_input(field)))
     is_optimizer = _OPTIMIZER.search(facts.file) is not None
+    if is_optimizer and kind.is_of_function and "param_groups" in facts.kind:
+        return _OF_AN_OPTIMIZER
     found = tuple(
         dict.fromkeys(_OF_AN_OPTIMIZER if is_optimizer and one == NUMBERS_ONLY else one for _, one in told)
     )
@@ -287,9 +290,10 @@ def is_error(exception: str | None) -> bool:
 
 def bypass_advice(reason: str | None, cache: str, exception: str | None = None) -> str:
     """What lifts a bypass: from the catalogue, or that it is not known."""
-    if is_error(exception):
-        return _CODE_DAMAGED if _UNREADABLE_CODE.search(reason or "") else _ERROR
     facts = bypass_facts(reason or "", cache)
+    # Before torch 2.8 a key that cannot be pickled ends AOTAutograd's lookup by an error with the same words.
+    if is_error(exception) and not (reason and facts):
+        return _CODE_DAMAGED if _UNREADABLE_CODE.search(reason or "") else _ERROR
     if facts is None:
         return (
             f"Not known: the caches of torch {minor_version(versions()[0])} to {minor_version(versions()[-1])} give no such reason of their own. It "
@@ -302,6 +306,8 @@ def bypass_advice(reason: str | None, cache: str, exception: str | None = None) 
         return facts.advice
     if function.startswith("torch._dynamo.compiled_autograd."):
         return _COMPILED_AUTOGRAD
+    if function == _CONTEXT:
+        return f"A torch.autograd.Function makes it: {_ALLOWED}"
     if (operator := operator_of(function)) is None:
         return facts.advice.replace("MODULE.NAME", function)
     return f"{_about(operator)} {_operator_advice(operator, function)}"
@@ -309,7 +315,7 @@ def bypass_advice(reason: str | None, cache: str, exception: str | None = None) 
 
 def _operator_advice(operator: str, function: str) -> str:
     if operator == "autograd_function_apply":
-        return _AUTOGRAD_FUNCTIONS
+        return f"A torch.autograd.Function becomes such an operator: {_ALLOWED}"
     # The FX cache refuses it in words of its own, and the same lifts it in both.
     facts = bypass_facts(f"Can't cache HigherOrderOperator: {operator}", FXGRAPH)
     return facts.advice.replace("torch.ops.higher_order.NAME", function) if facts else ""

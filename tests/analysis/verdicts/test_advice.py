@@ -8,7 +8,7 @@ import pytest
 import cachescope
 from cachescope.analysis.differences import FieldChange, field_change
 from cachescope.analysis.verdicts.causes import AdviceFacts, cause_advice
-from cachescope.verdict_kinds import UPGRADE, Verdict
+from cachescope.verdict_kinds import RECOMPILE, UPGRADE, Verdict
 from tests.analysis.key_advice import changes_advice
 from tests.conftest import Recording
 from tests.made import fx, run, scope_of
@@ -67,6 +67,9 @@ def elsewhere(cache_dir: str | None) -> AdviceFacts:
     return AdviceFacts("entry_unavailable", "another directory", cache_dir=cache_dir)
 
 
+_SGD = "/usr/lib/python3/site-packages/torch/optim/sgd.py"
+
+
 def never_stored(reason: str) -> AdviceFacts:
     return AdviceFacts("entry_unavailable", "never stored", reason)
 
@@ -74,6 +77,10 @@ def never_stored(reason: str) -> AdviceFacts:
 @pytest.mark.parametrize(("facts", "said"), [
     (AdviceFacts("first_lookup"), None),
     (AdviceFacts("disabled"), "AOTInductor"),
+    # A scheduler that changes a learning rate; with torch 2.9.1 four compiles became one, and none in the next process.
+    (AdviceFacts("key_changed", f"{RECOMPILE}step (sgd.py:105): self.param_groups[0]['lr'] == …", file=_SGD), "lr=torch.tensor(…)"),
+    (AdviceFacts("key_changed", f"{RECOMPILE}step (own.py:105): self.param_groups[0]['lr'] == …", file="/a/own.py"), "one value in every call"),
+    (AdviceFacts("key_changed", f"{RECOMPILE}step (sgd.py:105): len(self.state) != …", file=_SGD), "one value in every call"),
     # A directory is known by its name.
     (deleted("/tmp/tmpab12_xyz"), "fresh_cache()"),
     (deleted("/tmp/tmpab12_xyz/"), "fresh_cache()"),
