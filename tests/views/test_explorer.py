@@ -255,7 +255,7 @@ def test_what_is_compiled_never_leads_the_ranking(tour: Explorer) -> None:
     # Without gm, 3.2 s would be saved: more than without any other.
     places = [
         shown(view.ranking).index(f">{name}<")
-        for name in ("inductor_config[epilogue_fusion]", "cpp_runtime_thread_count", "gm")
+        for name in ("epilogue_fusion", "cpp_runtime_thread_count", "graph (gm)")
     ]
     assert places == sorted(places)
     leaves = {leaf["name"]: leaf["saves"] for group in view.tree.groups for leaf in group["fields"]}
