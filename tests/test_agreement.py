@@ -10,6 +10,7 @@ import pytest
 from cachescope.analysis.what_if.browser_replay import ReplayCodes
 from cachescope.analysis.what_if.sensitivity import SAFETIES
 from cachescope.answers.cards import Cards, cause_titles
+from cachescope.answers.chosen import Chosen
 from cachescope.cli import main
 from cachescope.columns import rows_of
 from cachescope.frames.replay_rows import CauseSaving, SensitivityRow, WhatIfCause
@@ -114,7 +115,8 @@ def report_agrees(scope: Scope) -> None:
             found = scope.what_if(without=name)
             assert toggle.warnings == tuple(shortened(line.text, 300) for line in warning_lines(found))
             assert toggle.causes == tuple(
-                shortened(line.text, 300) for line in cause_lines(found, cause_titles(scope))
+                shortened(line.text, 300)
+                for line in cause_lines(found, cause_titles(Chosen(scope), scope.facts.causes))
             )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from cachescope.analysis.differences import FieldChange
@@ -12,7 +12,6 @@ from cachescope.analysis.fixes import OPTION, VARIABLE, ways_to_set
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.costs import cost_of
 from cachescope.answers.explanation import Explanation, guard_miss
-from cachescope.answers.facts import Facts
 from cachescope.answers.names import (
     baseline_name,
     fields_text,
@@ -71,11 +70,9 @@ class Card(NamedTuple):
     is_of_vllm: bool = False  # whether the misses are of vLLM's own lookups
 
     @classmethod
-    def of(cls, chosen: Chosen, cause: CauseRow, places: int) -> Self:
-        """The cause where it struck the chosen lookups; the first so many places."""
-        read, facts = chosen.read, chosen.read.facts
-        # May be the misses of a fleet: they are not gone through.
-        roots = chosen.roots_of(cause.cause) or chosen.misses_of(cause.cause)
+    def of(cls, chosen: Chosen, cause: CauseRow, title: str, places: int) -> Self:
+        """The cause where it struck the chosen lookups, under a title; the first so many places."""
+        read, facts, roots = chosen.read, chosen.read.facts, _roots_of(chosen, cause)
         told = roots[0]
         if kind_of(cause).is_told_by_reason:
             # An AOTAutograd lookup without hash details is told by the graphs below.
@@ -90,7 +87,7 @@ class Card(NamedTuple):
             advice = None if is_all and all(_is_plain(change) for change in changes) else advice
         return cls(
             row=cause,
-            title=_title(cause),
+            title=title,
             cost=cost_of(facts, cause),
             roots=len(roots),
             first=told,
@@ -139,11 +136,11 @@ class Cards(NamedTuple):
             How many causes are looked into, and how many places of each.
         """
         among = Chosen(read) if chosen is None else chosen
-        every = [cause for cause in among.causes if not kind_of(cause).is_first]
-        every.sort(key=lambda cause: cost_of(read.facts, cause) not in ("avoidable", "at once"))
-        rest = every[most:]
+        every = _in_order(among)
+        shown, rest = every[:most], every[most:]
+        titles = cause_titles(among, shown)
         return cls(
-            tuple(_apart([Card.of(among, cause, places) for cause in every[:most]], read.facts)),
+            tuple(Card.of(among, cause, titles[cause.cause], places) for cause in shown),
             len(rest),
             sum(cause.misses for cause in rest),
             footer(read, among.causes),
@@ -196,16 +193,46 @@ def _place(read: Recording, root: MissRow) -> str:
     return name + (because if followers else "")
 
 
-def cause_titles(read: Recording) -> dict[int, str]:
-    """The titles of all causes: those of the worklist in its order, each its own, then the others."""
-    found = Cards.of(read, most=MOST, places=0)
-    titles = {card.row.cause: card.title for card in (*found.works, *found.apart)}
-    return titles | {row.cause: _title(row) for row in read.facts.causes if row.cause not in titles}
+def cause_titles(chosen: Chosen, causes: Sequence[CauseRow]) -> dict[int, str]:
+    """The titles of some causes; several alike with where they struck, with their compile, or else with their number."""
+    read = chosen.read
+    titles = {
+        cause.cause: fields_text(cause.fields, _FIELDS) if is_named_by_fields(cause) else cause.summary
+        for cause in causes
+    }
+
+    def place(cause: CauseRow) -> str:
+        where = _where(read, cause, _roots_of(chosen, cause))
+        return f" in {where.removeprefix('in ').partition(', in ')[0]}"
+
+    def compile_of(cause: CauseRow) -> str:
+        number = read.facts.lookups[_roots_of(chosen, cause)[0].lookup].compile_id
+        return f", compile {number}" if number else ""
+
+    for way in (place, compile_of, lambda cause: f" (cause {cause.cause})"):
+        count = Counter(titles.values())
+        alike = [cause for cause in causes if count[titles[cause.cause]] > 1]
+        titles |= {cause.cause: f"{titles[cause.cause]}{way(cause)}" for cause in alike}
+    return titles
+
+
+def _in_order(chosen: Chosen) -> list[CauseRow]:
+    """The causes but for first lookups: those that were avoidable first, then the costliest."""
+    every = [cause for cause in chosen.causes if not kind_of(cause).is_first]
+    return sorted(every, key=lambda cause: cost_of(chosen.read.facts, cause) not in ("avoidable", "at once"))
+
+
+def _roots_of(chosen: Chosen, cause: CauseRow) -> Sequence[MissRow]:
+    # May be the misses of a fleet: they are not gone through.
+    return chosen.roots_of(cause.cause) or chosen.misses_of(cause.cause)
 
 
 def cause_names(read: Recording) -> list[tuple[str, int]]:
-    """The titles cut to one length, each its own."""
-    short = [(_cut(harmless(title)), cause) for cause, title in cause_titles(read).items()]
+    """The titles cut to one length, each its own: misses that can be acted on, what never reached the cache, then first lookups."""
+    chosen = Chosen(read)
+    causes = sorted(_in_order(chosen), key=lambda cause: not kind_of(cause).is_miss)
+    causes += [cause for cause in chosen.causes if kind_of(cause).is_first]
+    short = [(_cut(harmless(title)), cause) for cause, title in cause_titles(chosen, causes).items()]
     count = Counter(name for name, _ in short)
     return [(name if count[name] == 1 else _cut(name, f" (cause {cause})"), cause) for name, cause in short]
 
@@ -243,28 +270,6 @@ def _where(read: Recording, cause: CauseRow, roots: Sequence[MissRow]) -> str:
     ranks = f", ranks {rank_names(cause.ranks)}" if len(cause.ranks) > 1 else ""
     more = " or more" if functions and len(roots) > _ROOTS_TRIED else ""
     return f"{listed(functions, _PLACES_NAMED)}{more}, in {run}{ranks}" if functions else f"in {run}{ranks}"
-
-
-def _apart(cards: Sequence[Card], facts: Facts) -> Iterator[Card]:
-    """The cards, two that would have the same title with where they struck, with their compile, or else with their number."""
-    titles = {card.row.cause: card.title for card in cards}
-    ways: tuple[Callable[[Card], str], ...] = (
-        lambda card: f" in {card.where.removeprefix('in ').partition(', in ')[0]}",
-        lambda card: f", compile {number}" if (number := facts.lookups[card.first.lookup].compile_id) else "",
-        lambda card: f" (cause {card.row.cause})",
-    )
-    for way in ways:
-        count = Counter(titles.values())
-        titles |= {
-            card.row.cause: f"{titles[card.row.cause]}{way(card)}"
-            for card in cards
-            if count[titles[card.row.cause]] > 1
-        }
-    return (card._replace(title=titles[card.row.cause]) for card in cards)
-
-
-def _title(cause: CauseRow) -> str:
-    return fields_text(cause.fields, _FIELDS) if is_named_by_fields(cause) else cause.summary
 
 
 def _is_plain(change: FieldChange) -> bool:

@@ -8,6 +8,7 @@ from typing import Final
 
 from cachescope.answers import what_if as answer
 from cachescope.answers.cards import cause_titles
+from cachescope.answers.chosen import Chosen
 from cachescope.answers.names import fields_text, lookup_in_run, run_name
 from cachescope.answers.recording import Recording
 from cachescope.answers.summary import counts_text
@@ -44,7 +45,7 @@ def what_if_lines(found: answer.WhatIf) -> list[Line]:
         return [Line("no lookups were read, so none can be replayed", style="bold")]
     # What is known about leaving out each field that was left out and that varies.
     safety = (Line(f"{name}: {advice}", 2) for name, advice in found.safety[:_SHOWN])
-    causes = cause_lines(found, cause_titles(found.read))
+    causes = cause_lines(found, cause_titles(Chosen(found.read), found.read.facts.causes))
     parts = (warning_lines(found), _answer_lines(found), safety, causes, _run_lines(found))
     return [*chain(*parts), *(Line(text, style="dim") for text in _caveats(found))]
 
@@ -201,7 +202,7 @@ def saving_text(row: CauseSaving) -> str:
 
 def titled_savings(read: Recording) -> list[tuple[str, CauseSaving]]:
     """What leaving out the changed fields of each cause would do, as the worklist names them."""
-    titles = cause_titles(read)
+    titles = cause_titles(Chosen(read), read.facts.causes)
     return [(titles[row.cause], row) for row in read.saving_rows()]
 
 

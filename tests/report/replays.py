@@ -8,6 +8,7 @@ from typing import Any
 
 from cachescope.analysis.what_if.browser_replay import ReplayCodes
 from cachescope.answers.cards import cause_titles
+from cachescope.answers.chosen import Chosen
 from cachescope.answers.names import short_field, short_fields
 from cachescope.columns import rows_of
 from cachescope.frames.replay_rows import WhatIfRate
@@ -117,5 +118,8 @@ def told(toggle: Any) -> list[str]:
 def told_of(scope: Scope, name: str, *, warnings_only: bool = False) -> list[str]:
     """The same of the package, as `what_if` prints it."""
     found = scope.what_if(without=name)
-    lines = [*warning_lines(found), *([] if warnings_only else cause_lines(found, cause_titles(scope)))]
+    lines = [
+        *warning_lines(found),
+        *([] if warnings_only else cause_lines(found, cause_titles(Chosen(scope), scope.facts.causes))),
+    ]
     return [" ".join(shortened(line.text, 300).split()) for line in lines]

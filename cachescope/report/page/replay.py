@@ -12,6 +12,7 @@ from typing import Final
 from cachescope.analysis.what_if.browser_replay import MissCodes, ReplayCodes
 from cachescope.analysis.what_if.sensitivity import SAFETIES, SafetyOfFields
 from cachescope.answers.cards import cause_titles
+from cachescope.answers.chosen import Chosen
 from cachescope.answers.names import short_fields
 from cachescope.answers.read import Read
 from cachescope.answers.what_if import WhatIf
@@ -140,7 +141,10 @@ def replay_parts(scope: Read, most: int = MOST_BYTES) -> tuple[Block, ...]:
 def _groups(scope: Read, codes: ReplayCodes) -> Iterator[Toggle]:
     """What can be left out, each by its place among the codes."""
     fields, forms = codes.fields, [form.name for form in codes.forms]
-    savings, titles = savings_of(scope, scope.sensitivity_rows(), fields), cause_titles(scope)
+    savings, titles = (
+        savings_of(scope, scope.sensitivity_rows(), fields),
+        cause_titles(Chosen(scope), scope.facts.causes),
+    )
     for group in toggle_groups(fields, fields, scope.field_safety, savings):
         mine = tuple(
             _told_alone(scope, leaf, f"field {fields.index(leaf.name)}", titles) for leaf in group.fields
