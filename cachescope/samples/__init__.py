@@ -53,7 +53,7 @@ def as_read(path: str) -> str:
     # Links may lead in a circle, at which Path.resolve raises before 3.13.
     place = Path(os.path.realpath(path))
     is_packed = place.parent == _FOLDER and (place / _ARCHIVE).exists()
-    return str(place / _ARCHIVE) if is_packed else path
+    return os.path.join(path, _ARCHIVE) if is_packed else path
 
 
 @cache
