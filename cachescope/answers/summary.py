@@ -90,16 +90,16 @@ def seen_text(rate: RateRow) -> str:
 
 def why_no_lookup(read: Recording, runs: Collection[int]) -> str:
     """Why no lookup of some runs is recorded: that there was nothing to look up if their traces show it, else what it may be."""
+    # Records that are lost may be those of a graph.
+    is_whole = not read.facts.problems and not any(read.facts.runs[run].is_cut for run in runs)
     is_long = read.size_of_logs(runs) > MOST_BYTES_READ_AGAIN
     compiles = [] if is_long else [row for row in read.compiles_read[0].rows if row.run in runs]
     have_ended = all(row.error is None and row.time_taken_ns is not None for row in compiles)
-    # torch/_dynamo/output_graph.py, `OutputGraph.compile_and_call_fx_graph`: a graph without operators goes to no compiler.
-    if (
-        compiles
-        and have_ended
-        and {row.run for row in compiles} == set(runs)
-        and not any(row.operators for row in compiles)
-    ):
+    # Where Dynamo made no graph at all, its operators are not counted; a count of none is the evidence.
+    counts = {row.operators for row in compiles}
+    are_counted = 0 in counts and counts <= {0, None}
+    # torch/_dynamo/output_graph.py, `OutputGraph.compile_and_call_fx_graph`: a graph without operators and outputs goes to no compiler.
+    if is_whole and have_ended and are_counted and {row.run for row in compiles} == set(runs):
         breaks = dict.fromkeys(chain.from_iterable(row.graph_breaks for row in compiles))
         after = f". Graph breaks: {listed(breaks, _BREAKS_SHOWN, '; ')}" if breaks else ""
         return f"Dynamo found no operator to compile in {plural(len(compiles), 'frame')}{after} (cachescope compiles lists them)"

@@ -52,8 +52,8 @@ class CompileRow:
     guard_misses: int | None = col("how many missed because guards did not hold", missing="as for hits", default=None)
     bypasses: int | None = col("how many were bypassed", missing="as for hits", default=None)
     operators: int | None = col(
-        "how many operators the graph has that Dynamo made; one with none goes to no compiler, and is not looked up",
-        missing="Dynamo made no graph, it is a backward graph, or its end is not in the log", torch_name="graph_op_count", default=None)
+        "how many operators the graph has that Dynamo made; one with no operator and no output goes to no compiler, and is not looked up",
+        missing="it failed, Dynamo made no graph, it is a backward graph, or its end is not in the log", torch_name="graph_op_count", default=None)
 
 
 @row("recorded")
