@@ -73,7 +73,7 @@ def argument_sources(text: str) -> tuple[str, ...]:
     """Where Dynamo found each input of a graph, as torch printed it; empty where that is not told.
 
     Parameters, buffers and states that the graph holds itself come first, as they do among the hashed inputs
-    (torch/_functorch/aot_autograd.py, `_try_get_metadata_from_dynamo`).
+    (torch/_functorch/_aot_autograd/frontend_utils.py, `_try_get_metadata_from_dynamo`, 2.13).
     """
     arguments = aot_config_values(text).get("arguments")
     return tuple(_NEXT_SOURCE.split(arguments)) if arguments is not None else ()

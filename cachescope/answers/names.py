@@ -124,8 +124,8 @@ def short_field(field: str) -> str:
     return _NAMES.get(field) or _OPTION.sub(r"\g<name>", field)
 
 
-def fields_text(fields: Sequence[str], most: int) -> str:
-    """Changed fields in short, several inputs by their number and last.
+def fields_text(fields: Sequence[str], most: int, names: Mapping[str, str] | None = None) -> str:
+    """Changed fields in short, several inputs by their number and last; under `names` where fields of one short name are to be told apart.
 
     Examples
     --------
@@ -133,9 +133,10 @@ def fields_text(fields: Sequence[str], most: int) -> str:
     'graph (gm), 2 inputs'
     """
     inputs = [field for field in fields if is_input(field)]
-    names = dict.fromkeys(short_field(field) for field in fields if not is_input(field))
+    others = [field for field in fields if not is_input(field)]
+    shown = dict.fromkeys(short_field(field) if names is None else names[field] for field in others)
     told = inputs if len(inputs) < 2 else [f"{len(inputs)} inputs"]
-    return listed([*names, *told], most)
+    return listed([*shown, *told], most)
 
 
 def short_fields(fields: Iterable[str]) -> dict[str, str]:

@@ -9,7 +9,7 @@ from typing import Final
 from cachescope.answers import what_if as answer
 from cachescope.answers.cards import cause_titles
 from cachescope.answers.chosen import Chosen
-from cachescope.answers.names import fields_text, lookup_in_run, run_name
+from cachescope.answers.names import fields_text, lookup_in_run, run_name, short_fields
 from cachescope.answers.recording import Recording
 from cachescope.answers.summary import counts_text
 from cachescope.frames.replay_rows import CauseSaving, SensitivityRow, WhatIfCause, WhatIfRate
@@ -156,12 +156,13 @@ def sensitivity_lines(
     lines.append(Line(f"{_WHAT_KEYS_ARE} Each line is a replay of all lookups.", style="dim"))
     if not rows:
         lines.append(Line(NO_FIELD))
+    names = short_fields(dict.fromkeys(chain.from_iterable(row.fields for row in rows)))
     for safety, shown in groupby(rows[:most], key=lambda row: row.safety):
         lines.append(Line(SAFETY[safety]))
         for row in shown:
             time = duration(row.time_alone_ns) if row.misses_alone else "nothing"
             right = f"{plural(row.misses_alone, 'miss', 'misses'):>8}  {time:>6}"
-            lines.append(Line(fields_text(row.fields, _FIELDS_NAMED), 2, right=right, hang=2))
+            lines.append(Line(fields_text(row.fields, _FIELDS_NAMED, names), 2, right=right, hang=2))
             lines.append(Line(field_note(row), 4, "dim"))
     return [*lines, *rest(len(rows) - most, where=where, indent=2)]
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.costs import headline
 from cachescope.answers.explanation import Explanation
-from cachescope.answers.names import lookups_of_cause, short_field
+from cachescope.answers.names import lookups_of_cause, short_fields
 from cachescope.answers.recording import Recording
 from cachescope.answers.summary import counts_text, footer, why_no_lookup
 from cachescope.answers.trend import is_spread
@@ -197,9 +197,10 @@ def rank_lines(rows: Sequence[RankDifference]) -> Iterator[Line]:
     if not rows:
         return
     yield Line("ranks that differ from the others", style="bold")
+    names = short_fields(row.field for row in rows)
     for row in rows[:_RANKS_SHOWN]:
         where = f"{plural(row.graphs, 'graph')}, {plural(row.misses, 'miss', 'misses')}"
-        yield Line(f"{short_field(row.field)}   {_difference(row)}", 3, right=where)
+        yield Line(f"{names[row.field]}   {_difference(row)}", 3, right=where)
     yield from rest(len(rows) - _RANKS_SHOWN, "field", "scope.rank_differences")
 
 

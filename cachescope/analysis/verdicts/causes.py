@@ -77,8 +77,8 @@ _NOT_PICKLED: Final = (
 # torch/optim: a float of a parameter group is a constant of the compiled step, a tensor is passed to it.
 _OPTIMIZER: Final = re.compile(r"[\\/]torch[\\/]optim[\\/]\w+\.py")
 _OF_AN_OPTIMIZER: Final = (
-    "A number in the code of the optimizer's step changed, such as its learning rate: lr=torch.tensor(…) is passed to the step, and any value "
-    "then finds the entry."
+    "A number in the code of the optimizer's step changed. If it is the learning rate: lr=torch.tensor(…) is passed to the step, and any value of "
+    "it then finds the entry."
 )
 # As an example input is printed that is no tensor (torch/_library/opaque_object.py, 2.13).
 _MESH_INPUT: Final = "'torch.distributed.device_mesh.DeviceMesh'"

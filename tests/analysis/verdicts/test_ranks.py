@@ -56,6 +56,9 @@ def test_what_the_most_ranks_have_is_what_others_differ_from(
     ((ONE, ONE, TWO, ONE, ONE), "1 rank of 5 (2): 2, the others 1"),
     ((ONE, TWO, SIX), "each of 3 ranks has its own: 1 in rank 0"),
     ((ONE, ONE, {"gm": "g"}), "1 rank of 3 (2): no such field, the others 1"),
+    # Two fields that share a short name have their whole ones.
+    (({"gm": "g", "inductor_config[a]": "1", "fx_kwargs[a]": "1"},) * 2 + ({"gm": "g", "inductor_config[a]": "2", "fx_kwargs[a]": "2"},),
+     "fx_kwargs[a]   1 rank of 3 (2): 2, the others 1"),
     # Of graphs, what differs in them.
     (({"gm": made.CODE},) * 2 + ({"gm": made.CODE.replace("relu", "gelu")},), "1 rank of 3 (2): b = torch.gelu(a), the others b = torch.relu(a)"),
     (({"gm": made.CODE}, {"gm": made.CODE.replace("relu", "gelu")}), "each of 2 ranks has its own"),
