@@ -65,14 +65,22 @@ def run(args: argparse.Namespace) -> int:
     # What is there as a path, or can be nothing else, is a source.
     paths = [name for name in args.names if os.path.lexists(name) or os.sep in name or glob.has_magic(name)]
     keys = [name for name in args.names if name not in paths]
+    roots = paths or [default_root()]
     if not keys:
-        return _print_all(args, read_given(args, paths or [default_root()]))
+        return _print_all(args, read_given(args, roots))
     if len(keys) > 1:
         raise NotFoundError(f"{keys[0]!r} and {keys[1]!r} are no paths, and only one key can be shown")
     if args.prune_list or args.locks:
         raise NotFoundError(f"{keys[0]!r} is no path; --prune-list and --locks are for whole directories")
-    scope, paths = _where(args, keys[0], paths)
-    return _print_one(args, scope, paths, keys[0])
+    try:
+        scope = read_given(args, roots)
+    except SourceError as error:
+        if paths:
+            raise
+        raise NotFoundError(
+            f"{keys[0]!r} is no path; for a key name the directory it is in ({error})"
+        ) from error
+    return _print_one(args, scope, roots, keys[0])
 
 
 def _print_other_caches(args: argparse.Namespace) -> int:
@@ -84,20 +92,6 @@ def _print_other_caches(args: argparse.Namespace) -> int:
         mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape")
     found = found_caches(os.environ, os.path.expanduser("~"), mounts)
     return write_answer(args, lambda: other_caches_object(found), lambda: other_cache_lines(found))
-
-
-def _where(args: argparse.Namespace, key: str, paths: list[str]) -> tuple[Scope, list[str]]:
-    """What to look a key up in."""
-    from cachescope.cli.sources import read_given
-    from cachescope.readers.directory.default_root import default_root
-
-    roots = paths or [default_root()]
-    try:
-        return read_given(args, roots), roots
-    except SourceError as error:
-        if paths:
-            raise
-        raise NotFoundError(f"{key!r} is no path; for a key name the directory it is in ({error})") from error
 
 
 def _print_all(args: argparse.Namespace, scope: Scope) -> int:
