@@ -12,7 +12,7 @@ from cachescope.analysis.aot_config import (
     argument_name,
     argument_sources,
 )
-from cachescope.analysis.graphs import graph_diff, inner_graphs
+from cachescope.analysis.graphs import graph_diff, inner_graphs, replacement
 from cachescope.analysis.process_values import DiffersBy, Sides, differs_by
 from cachescope.components import Detail
 from cachescope.details import HashDetails
@@ -308,9 +308,12 @@ def _graph_change(field: str, before: str, after: str) -> FieldChange:
         summary = f"the printed code is equal: {within}a captured tensor, attribute or annotation in the graph differs"
         return FieldChange(field, "graph", before, after, summary)
     lines = diff.split("\n")[2:]
-    gone = sum(line.startswith("-") for line in lines)
-    added = sum(line.startswith("+") for line in lines)
-    summary = f"{plural(gone, 'line')} of code gone, {added} new"
+    gone, new = ([line[1:] for line in lines if line.startswith(sign)] for sign in "-+")
+    replaced = replacement("\n".join(gone), "\n".join(new))
+    if replaced is None:
+        summary = f"{plural(len(gone), 'line')} of code gone, {len(new)} new"
+    else:
+        summary = f"{short(replaced)} in {plural(len(gone), 'line')} of code"
     return FieldChange(field, "graph", before, after, summary, diff=diff)
 
 

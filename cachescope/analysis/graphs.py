@@ -21,6 +21,7 @@ _OPERATOR: Final = re.compile(
     r"mkldnn_prepacked|fbgemm|sparse|c10d|_?c10d_functional|_c10d_functional_autograd|streams|symm_mem|profiler|fsdp|export|bucketing|"
     r"device_mesh|_dtensor|_native|_inductor_test|_inductor_debug)\.)(\w+)\.(\w+)"
 )
+_TOKEN: Final = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|[A-Za-z_]\w*|\d+(?:\.\d+)?(?:e[+-]?\d+)?|[^\w\s]")
 _LAST_HINT: Final = "# To see more debug info"
 
 
@@ -43,6 +44,30 @@ def graph_diff(before: str, after: str, context: int = 2) -> str:
         _body(before).splitlines(), _body(after).splitlines(), "before", "after", lineterm="", n=context
     )
     return "\n".join(lines)
+
+
+def tokens(code: str) -> list[str]:
+    """The names, numbers, texts and signs of a graph's code."""
+    return _TOKEN.findall(code)
+
+
+def replacement(gone: str, new: str) -> str | None:
+    """The one token that stands in the place of another one, with the argument that it is given for; None if more differs.
+
+    Examples
+    --------
+    >>> replacement("cross_entropy(x, y, label_smoothing = 0.0)", "cross_entropy(x, y, label_smoothing = 0.1)")
+    'label_smoothing = 0.0 -> 0.1'
+    """
+    old, now = tokens(gone), tokens(new)
+    if len(old) != len(now):
+        return None
+    places = [at for at, (a, b) in enumerate(zip(old, now, strict=True)) if a != b]
+    if len({(old[at], now[at]) for at in places}) != 1:
+        return None
+    arguments = {old[at - 2] if old[at - 1] == "=" and old[at - 3] in ("(", ",") else "" for at in places}
+    argument = arguments.pop() if len(arguments) == 1 else ""
+    return f"{argument and f'{argument} = '}{old[places[0]]} -> {now[places[0]]}"
 
 
 def inner_graphs(code: str) -> list[str]:

@@ -77,7 +77,9 @@ class Card(NamedTuple):
         if kind_of(cause).is_told_by_reason:
             # An AOTAutograd lookup without hash details is told by the graphs below.
             told = next((miss for miss in chosen.misses_of(cause.cause) if miss.baseline), told)
-        changes = read.changes(told.lookup)
+        # A guard that failed says why it was compiled again; what changed in the key follows from that.
+        is_by_guard = kind_of(cause).is_of_function and facts.lookups[told.lookup].recompile_reasons
+        changes = () if is_by_guard else read.changes(told.lookup)
         guards = guard_miss(read, roots[0], MOST_BYTES_READ_AGAIN)
         is_of_vllm = facts.lookups[roots[0].lookup].cache == VLLM
         settings, advice = dict[str, tuple[str, ...]](), cause.advice if guards is None else guards.advice
@@ -194,26 +196,36 @@ def _place(read: Recording, root: MissRow) -> str:
 
 
 def cause_titles(chosen: Chosen, causes: Sequence[CauseRow]) -> dict[int, str]:
-    """The titles of some causes; several alike with where they struck, with their compile, or else with their number."""
+    """The titles of some causes; of changed code, and of several alike, with where they struck; else with their compile or number."""
     read = chosen.read
-    titles = {
-        cause.cause: fields_text(cause.fields, _FIELDS) if is_named_by_fields(cause) else cause.summary
-        for cause in causes
-    }
 
     def place(cause: CauseRow) -> str:
         where = _where(read, cause, _roots_of(chosen, cause))
         return f" in {where.removeprefix('in ').partition(', in ')[0]}"
 
+    titles = {
+        cause.cause: fields_text(cause.fields, _FIELDS) if is_named_by_fields(cause) else cause.summary
+        for cause in causes
+    }
+    titles |= {cause.cause: titles[cause.cause] + place(cause) for cause in causes if _is_code(cause)}
+
     def compile_of(cause: CauseRow) -> str:
         number = read.facts.lookups[_roots_of(chosen, cause)[0].lookup].compile_id
         return f", compile {number}" if number else ""
 
-    for way in (place, compile_of, lambda cause: f" (cause {cause.cause})"):
+    for way in (
+        lambda cause: "" if _is_code(cause) else place(cause),
+        compile_of,
+        lambda cause: f" (cause {cause.cause})",
+    ):
         count = Counter(titles.values())
         alike = [cause for cause in causes if count[titles[cause.cause]] > 1]
         titles |= {cause.cause: f"{titles[cause.cause]}{way(cause)}" for cause in alike}
     return titles
+
+
+def _is_code(cause: CauseRow) -> bool:
+    return is_named_by_fields(cause) and "gm" in cause.fields
 
 
 def _in_order(chosen: Chosen) -> list[CauseRow]:

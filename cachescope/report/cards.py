@@ -110,7 +110,8 @@ def _told(card: Card) -> Iterator[str]:
         yield short(f"{how if is_evidence_told else ''}{first.reason}", 400)
     if card.guards is not None:
         yield card.guards.text
-    beside = "" if card.baseline is None else f", compared with {card.baseline}{_sameness(card)}"
+    is_compared = card.baseline is not None and not (kind.is_of_function and not card.changes)
+    beside = f", compared with {card.baseline}{_sameness(card)}" if is_compared else ""
     yield f"the first: {card.name}{beside}"
     if how and not is_evidence_told:
         yield short(f"{how}{first.evidence_text}")

@@ -14,9 +14,8 @@ from cachescope.wording import and_more, harmless_cut, harmless_line, without_co
 
 _NARROWEST: Final = 20
 _WIDTH_OF_A_REPR: Final = 100
-# Of a line of code that is cut: its beginning, what stands before the place where it differs, and the room for that.
+# Of a line of code that is cut: its beginning, and the room for what differs.
 _BEGINNING: Final = 12
-_CONTEXT: Final = 12
 _SHOWN_OF_A_DIFFERENCE: Final = 30
 
 
@@ -127,7 +126,10 @@ def _rows(line: Line, width: int) -> Iterator[str]:
 
 def _cut(code: str, width: int, alike: int = 0) -> str:
     """A line of code cut at a width, its inner spaces kept."""
-    if len(code.expandtabs(4)) > width and alike > width - _SHOWN_OF_A_DIFFERENCE:
-        code = f"{code[:_BEGINNING]}…{code[alike - _CONTEXT :]}"
+    alike = len(code[:alike].expandtabs(4))
     code = code.expandtabs(4)
+    if len(code) > width and alike > width - _SHOWN_OF_A_DIFFERENCE:
+        # Both lines are cut at one place, and as much as fits of what stands before it is kept.
+        before = max(width - _BEGINNING - 1 - _SHOWN_OF_A_DIFFERENCE, 0)
+        code = f"{code[:_BEGINNING]}…{code[alike - before :]}"
     return code if len(code) <= width else code[: width - 1] + "…"

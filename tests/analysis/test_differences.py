@@ -48,6 +48,24 @@ def test_a_graph_is_told_as_a_unified_diff(recording: Recording) -> None:
     assert "+    tanh = torch.ops.aten.tanh.default(mm);  mm = None" in diff
 
 
+@pytest.mark.parametrize(("before", "after", "summary"), [
+    ("y = f(x, dim = 1)", "y = f(x, dim = 2)", "dim = 1 -> 2 in 1 line of code"),
+    ("y = f(x, dim = 1)\nz = g(y, 1)", "y = f(x, dim = 2)\nz = g(y, 2)", "1 -> 2 in 2 lines of code"),
+    ("y = 0.5 * x", "y = 0.25 * x", "0.5 -> 0.25 in 1 line of code"),
+    ("y = torch.sin(x)", "y = torch.cos(x)", "sin -> cos in 1 line of code"),
+    # Several differ, or one is gone.
+    ("y = f(x, 1, 2)", "y = f(x, 3, 4)", "1 line of code gone, 1 new"),
+    ("y = f(x, 1)", "y = f(x)", "1 line of code gone, 1 new"),
+])  # fmt: skip
+def test_where_one_name_or_number_of_the_code_changed_it_is_named(
+    before: str, after: str, summary: str
+) -> None:
+    assert (
+        field_change("gm", f"def forward(self):\n{before}\n", f"def forward(self):\n{after}\n").summary
+        == summary
+    )
+
+
 def test_settings_in_pickled_bytes_are_named_where_they_can_be_read(recording: Recording) -> None:
     # activation_memory_budget, which was changed, is beyond what torch printed.
     change = changes_of(recording("2.13.0", "autograd_config"), 1, "aotautograd")["autograd_config"]

@@ -96,7 +96,7 @@ def said(tables: dict[str, pa.Table], folder: Path, frame: str, **changed: Any) 
     ("runs", "sources", pa.array([None], pa.list_(pa.string())), "holds list<element: string>, not lists of text"),
     ("runs", "sources", pa.array(["text"]), "holds string, not lists of text"),
     ("contexts", "settings", [json.dumps({"a": "b"})], None),
-    ("contexts", "settings", [json.dumps({"a": 1})], "holds no JSON objects of texts"),
+    ("contexts", "settings", [json.dumps({"a": 1, "b": "c"})], "holds no JSON objects of texts"),
     ("contexts", "settings", ["[]"], "holds no JSON objects"),
     ("contexts", "torch_manifest", [json.dumps({"files": {"a": "1"}})], None),
     ("contexts", "torch_manifest", ["{}"], "holds no files"),

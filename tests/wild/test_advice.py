@@ -249,6 +249,26 @@ def test_variables_and_the_order_of_sets_are_kept_by_the_environment(tmp_path: P
     )
 
 
+def test_what_a_recompile_says_spares_it(tmp_path: Path) -> None:
+    program = ROOT / "tests" / "capture" / "recompile_program.py"
+
+    def graphs(way: str, trace: Path | None = None) -> dict[str, int]:
+        environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / way.replace(" ", "_"))}
+        if trace is not None:
+            environment["TORCH_TRACE"] = str(trace)
+        run = subprocess.run(
+            [sys.executable, str(program), way], env=environment, check=True, timeout=600, capture_output=True
+        )
+        return json.loads(run.stdout)  # type: ignore[no-any-return]
+
+    assert graphs("as it is", tmp_path / "trace") == {"sized": 2, "scaled": 2}
+    causes = cachescope.read(tmp_path / "trace").causes
+    said = {title.split()[2]: advice for title, advice in causes[["summary", "advice"]].dropna().to_numpy()}
+    assert "With dynamic=True or torch._dynamo.mark_dynamic(x, 0) it is symbolic" in said["sized"]
+    assert "With dynamic=True, or as a tensor, it is one" in said["scaled"]
+    assert graphs("dynamic") == graphs("passed") == {"sized": 1, "scaled": 1}
+
+
 def _set_of(scope: cachescope.Scope) -> str:
     """The option that holds a set, as torch printed it for the second compile."""
     lookup = scope.lookups.loc[scope.lookups["cache"] == "aotautograd", "lookup"].tolist()[1]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from cachescope.analysis.differences import FieldChange, is_reordered
-from cachescope.analysis.graphs import inner_graphs
+from cachescope.analysis.graphs import inner_graphs, tokens
 from cachescope.analysis.process_values import Kind
 from cachescope.catalogue.facts import document, field_facts
 from cachescope.keys.key_fields import is_input
@@ -76,8 +76,9 @@ def _own_sentences(change: FieldChange, were_graphs_found: bool, is_by_inputs: b
 
 
 def _of_field(change: FieldChange) -> str | None:
-    if change.field == "aot_config" and _NAMED_AT_RANDOM.sub("", change.before or "") == _NAMED_AT_RANDOM.sub(
-        "", change.after or ""
+    before, after = change.before or "", change.after or ""
+    if _NAMED_AT_RANDOM.search(before) and _NAMED_AT_RANDOM.sub("", before) == _NAMED_AT_RANDOM.sub(
+        "", after
     ):
         return _AHEAD_OF_TIME
     left_out = document(_FILE)["left_out"] if change.kind in ("new", "gone") else {}
@@ -139,7 +140,6 @@ def process_advice(change: FieldChange) -> Iterator[str]:
 
 # The graph.
 
-_TOKEN: Final = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|[A-Za-z_]\w*|\d+(?:\.\d+)?(?:e[+-]?\d+)?|[^\w\s]")
 # What is printed as a name and is a value.
 _VALUES: Final = frozenset({"True", "False", "None", "Ellipsis", "inf", "nan"})
 # The whole of a token, or in a text; a name keeps its digits.
@@ -175,7 +175,7 @@ def graph_advice(change: FieldChange) -> str:
         return _INNER_NOT_PRINTED if inner_graphs(change.after) else _NOT_PRINTED
     if _ANNOTATION.sub("", change.before) == _ANNOTATION.sub("", change.after):
         return _TYPES_ONLY
-    old, new = _TOKEN.findall(change.before), _TOKEN.findall(change.after)
+    old, new = tokens(change.before), tokens(change.after)
     if len(old) != len(new):
         return _OTHER_CODE
     differing = {(a, b) for a, b in zip(old, new, strict=True) if a != b}

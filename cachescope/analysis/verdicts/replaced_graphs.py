@@ -249,7 +249,7 @@ def _enough(a: _Graph, b: _Graph, is_one_program: bool) -> float:
         return _ENOUGH if _LIBRARY.search(one[1]) else _ENOUGH_OF_ONE_FUNCTION
     # A renamed function, or a program that was moved as a whole; a cell that was edited has another name.
     is_moved = os.path.basename(one[1]) == os.path.basename(other[1])
-    is_edited = a.file is not None and b.file is not None and is_cell(a.file) and is_cell(b.file)
+    is_edited = is_cell(a.file or "") and is_cell(b.file or "")
     is_one = one[1] == other[1] or (one[0] == other[0] and (is_moved or is_edited))
     return _ENOUGH if is_one else _NEVER
 

@@ -202,10 +202,11 @@ def _moments_apart_ns(run: Process, other: Process) -> int | None:
         for t in times[lookup.cache, lookup.cache_key]
     ]
     nearest = min(apart, default=_SAME_MOMENT_NS)
-    if nearest > _SAME_MOMENT_NS and _began_in(run, [x for x in shared if x.outcome == "unknown"], shift):
-        # A trace records the end of an AOTAutograd hit; this log has lost that line.
-        return _SAME_MOMENT_NS
-    return nearest if nearest <= _SAME_MOMENT_NS else None
+    if nearest <= _SAME_MOMENT_NS:
+        return nearest
+    # A trace records the end of an AOTAutograd hit; this log has lost that line.
+    is_line_lost = _began_in(run, [x for x in shared if x.outcome == "unknown"], shift)
+    return _SAME_MOMENT_NS if is_line_lost else None
 
 
 def _ended_by_exception(run: Process, other: Process) -> list[LookupRow]:

@@ -67,6 +67,13 @@ def elsewhere(cache_dir: str | None) -> AdviceFacts:
     return AdviceFacts("entry_unavailable", "another directory", cache_dir=cache_dir)
 
 
+_TENSOR = "TensorMetadata(dtype=torch.{}, shape=torch.Size([{}]), stride=({}), device=device(type='cpu'))"
+_PASSED = field_change("example_inputs[1]", None, _TENSOR.format("float64", "", ""))
+_SYMBOLIC = field_change(
+    "example_inputs[0]",
+    _TENSOR.format("float32", "8, 4", "4, 1"),
+    _TENSOR.format("float32", "8, s0", "s0, 1"),
+)
 _SGD = "/usr/lib/python3/site-packages/torch/optim/sgd.py"
 
 
@@ -81,6 +88,11 @@ def never_stored(reason: str) -> AdviceFacts:
     (AdviceFacts("key_changed", f"{RECOMPILE}step (sgd.py:105): self.param_groups[0]['lr'] == …", file=_SGD), "lr=torch.tensor(…)"),
     (AdviceFacts("key_changed", f"{RECOMPILE}step (own.py:105): self.param_groups[0]['lr'] == …", file="/a/own.py"), "one value in every call"),
     (AdviceFacts("key_changed", f"{RECOMPILE}step (sgd.py:105): len(self.state) != …", file=_SGD), "one value in every call"),
+    # A number that torch saw vary, beside what a mode brings with it.
+    (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): scale == …", changes=(_PASSED,)), "as a tensor"),
+    (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): n == …", changes=(_SYMBOLIC,)), "is symbolic now"),
+    (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): tensor 'x' size mismatch at index 1", changes=(_SYMBOLIC,)), "mark_dynamic(x, 1)"),
+    (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): GLOBAL_STATE changed: grad_mode", changes=(_SYMBOLIC,)), "once for each mode."),
     # A directory is known by its name.
     (deleted("/tmp/tmpab12_xyz"), "fresh_cache()"),
     (deleted("/tmp/tmpab12_xyz/"), "fresh_cache()"),

@@ -156,6 +156,8 @@ def test_a_field_that_only_separates_graphs_is_warned_of_first(recording: Record
     codes = scope.entries.set_index("entry")["code_key"]
     assert {pair["code_key"], pair["other_code_key"]} == {codes[pair["entry"]], codes[pair["other_entry"]]}
     assert pair["code_key"] != pair["other_code_key"]
+    keys = scope.entries.set_index("entry")["cache_key"]
+    assert (pair["cache_key"], pair["other_key"]) == (keys[pair["entry"]], keys[pair["other_entry"]])
     assert repr(found).startswith("Not safe: 1 pair of keys would become one")
     assert found._repr_html_().index("Not safe") < found._repr_html_().index("lookups hit")
 

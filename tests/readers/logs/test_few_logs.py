@@ -15,7 +15,7 @@ from cachescope.errors import RecordError, SourceError
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.readers.index.kept_logs import Index
 from cachescope.readers.index.log_tables import LogTables
-from cachescope.readers.logs import many_logs
+from cachescope.readers.logs import many_logs, trace_records
 from cachescope.readers.logs.log_events import LogKind
 from cachescope.readers.logs.many_logs import read_alone, read_into_file, read_logs, read_together
 from cachescope.readers.logs.text_log import TEXT
@@ -193,6 +193,18 @@ def test_what_is_read_by_one_process(tmp_path: Path) -> None:
         read([text], None, strict=True, kind=TEXT)
     read([text], executor, kind=TEXT)
     assert executor.given == [["text.log"]]
+
+
+def test_where_a_packed_trace_cannot_be_read_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trace_records, "BLOCK_BYTES", 4096)
+    data = trace(tmp_path, 1, 49).read_bytes()
+    packed = gzip.compress(data, compresslevel=0)
+    path = tmp_path / "packed.log"
+    path.write_bytes(packed[: len(packed) // 2])
+    TRACE.read(str(path), reading := Reading())
+    cut, ended = (int(problem.where.removeprefix("byte ")) for problem in reading.problems)
+    assert data[cut - 1 : cut + 1] == b"\nV"
+    assert 2 * 4096 < cut < ended <= len(packed) // 2
 
 
 class Gone(Now):
