@@ -44,6 +44,8 @@ RECOMPILE: Final = "compiled again: "
 """The prefix of the kind of what a function missed that was compiled again in one process, since a guard of its earlier compiles failed."""
 SIZES: Final = "sizes or integers became "
 """The prefix of the kind of a key whose graph has more symbolic sizes and integers than before, or fewer."""
+ANOTHER_TYPE: Final = "an argument is "
+"""The prefix of the kind of a key whose graph takes an integer where it took a float, or the other way round."""
 EXPLAINED_BY_GRAPHS: Final = "as the graphs below it"
 """The kind of a changed AOTAutograd key that follows from the misses of its graphs, where others explain them."""
 AOT_INDUCTOR: Final = "AOTInductor"
@@ -92,8 +94,7 @@ class Kind:
     is_upgrade : bool
         Whether another torch changed the key: one cause, however many fields follow.
     is_of_function : bool
-        Whether a guard of an earlier compile in the same process failed, or sizes became symbolic or fixed: one cause a function,
-        whatever the verdict and the fields that follow.
+        Whether a failed guard, or sizes and arguments of another kind, are one cause a function, whatever verdict and fields follow.
     is_one_cause : bool
         Whether misses of every kind are one cause: guards of one graph are, in whichever cache they failed.
     is_graph_gone : bool
@@ -244,6 +245,7 @@ KINDS: Final[dict[tuple[str, str], Kind]] = {
         _CHANGED, summary="{kind}", advice=_OF_RECOMPILES, cost="guards", is_of_function=True
     ),
     ("key_changed", SIZES): replace(_CHANGED, summary="{kind}", cost="sizes", is_of_function=True),
+    ("key_changed", ANOTHER_TYPE): replace(_CHANGED, summary="{kind}", cost="guards", is_of_function=True),
     ("key_changed", UPGRADE): replace(
         _CHANGED,
         summary="{upgrade}; {more} fields follow",
@@ -429,10 +431,8 @@ class Judged(Protocol):
 def kind_of(judged: Judged) -> Kind:
     """What holds for the verdict and the kind of something."""
     verdict, kind = judged.verdict, judged.kind
-    found = KINDS.get((verdict, kind))
-    if found is None:
-        found = KINDS.get((verdict, next(filter(kind.startswith, (UPGRADE, RECOMPILE, SIZES)), "")))
-    return KINDS[verdict, ""] if found is None else found
+    prefix = next(filter(kind.startswith, (UPGRADE, RECOMPILE, SIZES, ANOTHER_TYPE)), "")
+    return KINDS.get((verdict, kind)) or KINDS.get((verdict, prefix)) or KINDS[verdict, ""]
 
 
 SameCause = tuple[str, tuple[str, ...], str]

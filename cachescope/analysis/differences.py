@@ -242,8 +242,11 @@ def field_change(field: str, before: str | None, after: str | None) -> FieldChan
         return FieldChange(field, "gone", before, None, f"{_in_short(before)} -> not there")
     if field == "gm":
         return _graph_change(field, before, after)
-    if (old := _tensor_parts(before)) and (new := _tensor_parts(after)):
+    old, new = _tensor_parts(before), _tensor_parts(after)
+    if old and new:
         return _tensor_change(field, before, after, old, new)
+    if old or new:
+        return FieldChange(field, "value", before, after, f"{_in_short(before)} -> {_in_short(after)}")
     if _OPAQUE.search(before) or _OPAQUE.search(after):
         return _bytes_change(field, before, after)
     if field == "aot_config" and (parts := aot_config_parts(before, after)):

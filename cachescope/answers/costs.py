@@ -40,7 +40,10 @@ WORDS: Final = {
     "machine": ("another machine", "on another machine or torch"),
     "upgrade": ("upgrade", "after another torch was installed"),
     "factors": ("other factors", "after vLLM's factors changed"),
-    "not cached": ("not cached", "not cached: bypassed, switched off, or failed"),
+    "not cached": (
+        "not cached",
+        "not cached: bypassed, switched off, failed, restarted, or under compiled autograd",
+    ),
     "unknown": ("not known", "for a reason that is not known"),
 }
 """What compiles after misses were, beside their seconds: on a card, and in the headline where it is not what was avoidable."""

@@ -108,6 +108,7 @@ def _run_row(number: int, run: Process, label: str | None) -> RunRow:
         failed_compiles=failed_compiles(run),
         unrecorded_compiles=unrecorded_compiles(run),
         label=label,
+        has_lost_lines=any(lookup.is_details_cut for lookup in run.lookups),
         **{name: getattr(run, name) for name in _ALIKE},
     )
 

@@ -118,6 +118,16 @@ def cell() -> None:
     scaled(torch.ones(8))
 
 
+def number() -> None:
+    """A number that is an argument: CHOICE, a float or an integer."""
+
+    @torch.compile(dynamic=True)
+    def scaled(x: torch.Tensor, by: float) -> torch.Tensor:
+        return torch.relu(x) * by
+
+    scaled(torch.ones(8), json.loads(CHOICE))
+
+
 def setdefault() -> None:
     """Too late: torch set the variable as it was imported."""
     os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(PLACE / "own"))
@@ -248,7 +258,7 @@ PROGRAMS: dict[str, Callable[[], None]] = {
     for one in (
         plain, unpicklable, mega_saved, mega_loaded, aoti_saved, aoti_loaded, precompile_saved, precompile_loaded, limit, cell,
         setdefault, custom_op, quantised, interrupted, bundled, fresh, compiled_autograd,
-        branch,
+        branch, number,
     )
 }  # fmt: skip
 

@@ -94,6 +94,8 @@ def test_torchs_own_words_stay(text: str) -> None:
     ("pci_bus_id=59, pci_device_id=0", "pci_bus_id=<bus-1>, pci_device_id=<bus-2>"),
     # A value whose quote was cut off.
     ('secret="max-autotune and mo…', 'secret="<secret-1>'),
+    # What marks a function as one to be cached, whatever it is called.
+    ('{"acme.count_tokens": "1"}', '{"<name-1>": "1"}'),
     # What stands behind a name, though everyone knows the word.
     ("USER=max HOSTNAME=data", "USER=<user-1> HOSTNAME=<host-1>"),
     ("TORCHINDUCTOR_FORCE_DISABLE_CACHES=1, x", "TORCHINDUCTOR_FORCE_DISABLE_CACHES=1, x"),

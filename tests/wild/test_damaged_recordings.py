@@ -80,10 +80,11 @@ class Case:
     name: str
     way: str
     damage: Damage
+    number: int = 0  # of several that are alike
 
     @property
     def seed(self) -> str:
-        return f"{self.version} {self.name} {self.way} {self.damage.name}"
+        return f"{self.version} {self.name} {self.way} {self.damage.name}" + self.number * "+"
 
 
 class Whole:
@@ -184,6 +185,26 @@ def check_verdicts_stay_or_become_not_known(recorded: Recorded) -> None:
         wrong += [f"{what} | {case.way} | {case.damage.name} | {text}" for what, text in report.wrong]
     recorded.count("counted: damaged recordings", {name: dict(counts) for name, counts in counted.items()})
     assert not wrong, "\n".join([f"{len(wrong)} wrong", *sorted(wrong)[:40]])
+
+
+@pytest.mark.parametrize(("version", "name", "way", "damage", "number"), [
+    # A hit is none of what a lookup before it, whose outcome is lost, found.
+    ("2.10.0", "restarted_container", "text", "text: half of lines lost", 5),
+    # A recompile is no cold start.
+    ("2.13.0", "recompiles", "text", "text: half of lines lost", 0),
+    # Where the graphs of the run before are lost, those of another run are not what changed.
+    ("2.13.0", "tour", "text", "text: a line lost", 0),
+    ("2.13.0", "tour", "text", "text: tail of one cut", 2),
+    ("2.13.0", "training", "text", "text: tail of one cut", 2),
+    # What a text log does not say may have been in the lines that it lost.
+    ("2.13.0", "aot_entry_truncated", "all", "text: 1 % of lines lost", 0),
+    ("2.13.0", "fxgraph_full", "all", "text: half of lines lost", 2),
+])  # fmt: skip
+def test_lost_lines_blame_nothing_else(
+    recording: Recording, version: str, name: str, way: str, damage: str, number: int
+) -> None:
+    one = next(one for one in DAMAGES if one.name == damage)
+    assert not tried(Whole(recording(version, name)), Case(version, name, way, one, number)).wrong
 
 
 def test_every_damage_is_tried() -> None:

@@ -205,6 +205,19 @@ def test_a_closure_cell_that_becomes_symbolic(tmp_path: Path) -> None:
     assert {change["field"] for change in again["changes"]} == {"gm", "aot_config", "example_inputs[1]"}
 
 
+@pytest.mark.parametrize(("before", "after", "said"), [
+    ("2.5", "3", "an argument is an integer where it was a float: "),
+    ("3", "2.5", "an argument is a float where it was an integer: "),
+])  # fmt: skip
+def test_an_argument_of_another_type(before: str, after: str, said: str, tmp_path: Path) -> None:
+    ran("number", tmp_path, choice=before)
+    again = ran("number", tmp_path, choice=after)
+    agrees(again)
+    (cause,) = (one for one in again.told["causes"] if one["verdict"] == "key_changed")
+    assert cause["summary"].startswith(said) and "symbolic" not in cause["advice"]
+    assert "pass one type" in cause["advice"]
+
+
 def test_a_directory_that_is_set_too_late(tmp_path: Path) -> None:
     agrees(ran("setdefault", tmp_path, cache=None))
     assert not (tmp_path / "own").exists()

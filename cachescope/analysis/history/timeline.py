@@ -60,6 +60,7 @@ class Timeline:
         self._graphs = by_key((above, at) for at, above in enumerate(aot) if above is not None)
         runs = tuple(runs)
         self._how_ended = {run.run: how for run in runs if (how := _abnormal_end(run)) is not None}
+        self._lost_lines = {run.run for run in runs if run.has_lost_lines}
         self._last_record = {run.run: run.end_time for run in runs if run.end_time is not None}
 
     def graphs_of(self, aot: int) -> Sequence[int]:
@@ -160,8 +161,8 @@ class Timeline:
 
     @cached_property
     def has_text_log(self) -> set[int]:
-        """The runs of which a text log is known to have been read."""
-        return {row.run for row in self._lookups if row.entry_path is not None}
+        """The runs of which a text log is known to have been read, and not to have lost lines: what it does not say was not so."""
+        return {row.run for row in self._lookups if row.entry_path is not None} - self._lost_lines
 
     def _is_in_last_compile(self, at: int) -> bool:
         row = self._lookups[at]

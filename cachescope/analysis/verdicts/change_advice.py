@@ -260,6 +260,13 @@ _OTHER_INDEX: Final = (
     "(CUDA_VISIBLE_DEVICES, one for each rank) calls it cuda:0, whichever it is."
 )
 _OTHER_DEVICE: Final = "An input lies on another kind of device, which needs code of its own."
+# What torch makes of a float where shapes are dynamic (torch/_dynamo/variables/builder.py, `wrap_symfloat`), and of an integer.
+_FLOAT: Final = re.compile(r"TensorMetadata\(dtype=torch\.float64, shape=torch\.Size\(\[\]\), .*", re.DOTALL)
+_INTEGER: Final = re.compile(r"\('[su]\d+',\)|[su]\d+")
+_OTHER_TYPE: Final = (
+    "An argument is an integer where it was a float (or a float64 tensor without dimensions), or the other way round. Each has code of its "
+    "own: pass one type."
+)
 
 
 def tensor_advice(change: FieldChange) -> tuple[str, ...]:
@@ -272,6 +279,8 @@ def tensor_advice(change: FieldChange) -> tuple[str, ...]:
     >>> tensor_advice(field_change("example_inputs[0]", text.format("a", 4), text.format("b", 4)))
     ("An input's dtype changed: cast it to one dtype before the compiled call.",)
     """
+    if type_became(change.before or "", change.after or ""):
+        return (_OTHER_TYPE,)
     parts = {name: (before, after) for name, before, after in change.parts}
     for name, brought in _BRINGS.items():
         if name in parts:
@@ -301,15 +310,14 @@ def dynamism_advice(changes: Iterable[FieldChange]) -> str | None:
     Each symbol is an input of its own, so all others change places and are not compared.
     """
     inputs = [change for change in changes if is_input(change.field)]
-    sides = [[change.before or "" for change in inputs], [change.after or "" for change in inputs]]
-    became = sizes_became(*sides)
+    pairs = [(change.before or "", change.after or "") for change in inputs]
+    became = sizes_became(pairs)
     if not became:
         return None
     # A symbol that is in no tensor's sizes is an integer of the program.
-    in_tensors = [[text for text in texts if "TensorMetadata(" in text] for texts in sides]
-    if not sizes_became(*in_tensors):
+    if not sizes_became((_of_tensor(before), _of_tensor(after)) for before, after in pairs):
         return _INTEGER_FIXED_NOW if became == "fixed" else _INTEGER_SYMBOLIC_NOW
-    if (pairs := [*_fixed_or_symbolic(inputs)]) and all({"0", "1"} & {*pair} for pair in pairs):
+    if (sizes := [*_fixed_or_symbolic(inputs)]) and all({"0", "1"} & {*pair} for pair in sizes):
         return _ZERO_OR_ONE
     return _FIXED_NOW if became == "fixed" else _SYMBOLIC_NOW
 
@@ -321,10 +329,27 @@ def _fixed_or_symbolic(inputs: Iterable[FieldChange]) -> Iterator[tuple[str, str
     yield from (pair for pair in pairs if pair[0].isdigit() != pair[1].isdigit())
 
 
-def sizes_became(before: Iterable[str], after: Iterable[str]) -> str:
-    """``symbolic`` where printed inputs have more symbols than before, ``fixed`` where they have fewer; else empty."""
-    old, new = ({symbol for text in texts for symbol in _SYMBOL.findall(text)} for texts in (before, after))
+def _of_tensor(text: str) -> str:
+    return text if "TensorMetadata(" in text else ""
+
+
+def sizes_became(inputs: Iterable[tuple[str, str]]) -> str:
+    """``symbolic`` where printed inputs have more symbols than before, ``fixed`` where they have fewer; else empty.
+
+    One that has another type is none of these.
+    """
+    same = [pair for pair in inputs if not type_became(*pair)]
+    old, new = ({symbol for pair in same for symbol in _SYMBOL.findall(pair[side])} for side in (0, 1))
     return "symbolic" if len(new) > len(old) else "fixed" if len(new) < len(old) else ""
+
+
+def type_became(before: str, after: str) -> str:
+    """What the argument behind a printed input is, where that is of another type than before; else empty."""
+    if _FLOAT.fullmatch(before) and _INTEGER.fullmatch(after):
+        return "an integer where it was a float"
+    if _INTEGER.fullmatch(before) and _FLOAT.fullmatch(after):
+        return "a float where it was an integer"
+    return ""
 
 
 def _sentences(parts: dict[str, tuple[str, str]], change: FieldChange) -> Iterator[str]:

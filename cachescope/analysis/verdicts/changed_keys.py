@@ -10,6 +10,7 @@ import hashlib
 import re
 from collections.abc import Iterable
 from functools import cache, partial
+from itertools import starmap
 from typing import Final
 
 from cachescope.analysis.differences import component_change
@@ -17,7 +18,7 @@ from cachescope.analysis.graphs import graph_diff
 from cachescope.analysis.history.history import History
 from cachescope.analysis.key_distance import Change
 from cachescope.analysis.verdicts.baselines import Baseline, Baselines
-from cachescope.analysis.verdicts.change_advice import sizes_became
+from cachescope.analysis.verdicts.change_advice import sizes_became, type_became
 from cachescope.analysis.verdicts.misses import Candidate, Why
 from cachescope.analysis.verdicts.recompiles import is_recompiled, place_of, recompile_of
 from cachescope.details import ChangedField, HashDetails
@@ -26,7 +27,7 @@ from cachescope.keys.detail_hash import default_hashes
 from cachescope.keys.key_fields import is_input
 from cachescope.keys.paths import is_in_remote_cache
 from cachescope.terms import Evidence
-from cachescope.verdict_kinds import SIZES, UPGRADE
+from cachescope.verdict_kinds import ANOTHER_TYPE, SIZES, UPGRADE
 from cachescope.wording import plural
 
 _TORCH_VERSION: Final = "torch_version"
@@ -88,10 +89,17 @@ class ChangedKeys:
             if besides := changed_besides(details, change.components, _torch_of(before), _torch_of(after)):
                 reason += f"; also changed: {_listed(besides)}"
         else:
-            inputs = [sides for field, *sides in change.components if is_input(field)]
-            texts = ([details.value_text(sides[at]) or "" for sides in inputs] for at in (0, 1))
-            became = sizes_became(*texts)
-            kind = f"{SIZES}{became}: {place_of(row)}" if became else self._edit(change)
+            inputs = [
+                (details.value_text(before) or "", details.value_text(after) or "")
+                for field, before, after in change.components
+                if is_input(field)
+            ]
+            if became := sizes_became(inputs):
+                kind = f"{SIZES}{became}: {place_of(row)}"
+            elif became := next(filter(None, starmap(type_became, inputs)), ""):
+                kind = f"{ANOTHER_TYPE}{became}: {place_of(row)}"
+            else:
+                kind = self._edit(change)
             reason = self._what_changed(row, found, change)
         if len(changed) < apart:
             reason += f" (compared with the run before it, {apart} fields differ)"

@@ -16,7 +16,7 @@ from cachescope.analysis.verdicts.aot_entries_without_details import judge_by_gr
 from cachescope.analysis.verdicts.baselines import Baseline, Baselines, Choice
 from cachescope.analysis.verdicts.changed_keys import GUARD_FAILED, ChangedKeys
 from cachescope.analysis.verdicts.misses import VerdictsSoFar, Why
-from cachescope.analysis.verdicts.recompiles import is_recompiled, recompile_of
+from cachescope.analysis.verdicts.recompiles import compile_number, is_recompiled, recompile_of
 from cachescope.analysis.verdicts.replaced_graphs import is_named
 from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.kept import kept
@@ -84,6 +84,12 @@ class NewKeys:
 
     def _judge(self, at: int) -> None:
         baseline = self._baselines.find(at)
+        if baseline is not None and self._are_graphs_before_lost(at):
+            # What else differs than in the AOTAutograd key is no change since the graph that is lost.
+            above = self._history.aot[at]
+            why = None if above is None else self._found.why[above]
+            names = self._history.change(baseline, at).names
+            baseline = None if why is None or set(names).difference(why.changed) else baseline
         if baseline is None:
             baseline = self._under_the_same(at)
         if baseline is None:
@@ -133,16 +139,25 @@ class NewKeys:
 
     def _under_the_same(self, at: int) -> int | None:
         """The graph that AOTAutograd had made before, under the key that has changed into this lookup's."""
-        above = self._history.aot[at]
-        before = None if above is None else self._changed_from[above]
-        if before is None:
-            return None
         direction = self._lookups[at].direction
-        for graph in self._history.timeline.graphs_of(before):
+        for graph in self._graphs_before(at) or ():
             other = self._lookups[graph]
             if other.direction == direction and other.detail_set is not None:
                 return graph
         return None
+
+    def _graphs_before(self, at: int) -> Sequence[int] | None:
+        """The graphs under the AOTAutograd key that has changed into the one above a lookup; None if none is known to have."""
+        above = self._history.aot[at]
+        before = None if above is None else self._changed_from[above]
+        return None if before is None else self._history.timeline.graphs_of(before)
+
+    def _are_graphs_before_lost(self, at: int) -> bool:
+        """Whether one of those graphs may be the earlier form of a graph, because its hash details are not recorded."""
+        before = self._graphs_before(at)
+        return before is not None and (
+            not before or any(self._lookups[one].detail_set is None for one in before)
+        )
 
     # Without a baseline.
 
@@ -166,17 +181,32 @@ class NewKeys:
         row = self._lookups[at]
         if (unrecorded := self._compiled_unrecorded(row)) is not None:
             return unrecorded, None
+        if row.recompile_reasons is None and compile_number(row):
+            return (
+                "its compile id counts earlier compiles of the function, and no hash details of those are recorded",
+                None,
+            )
+        if self._are_graphs_before_lost(at):
+            return (
+                "its AOTAutograd key is another form of an earlier one, and not all hash details of the graphs under that are recorded",
+                None,
+            )
         if self._baselines.stored.may_be_of_graph(at):
             return "entries of the same graph are stored, and nothing shows since when", None
         first = self._first_without_details.get(row.cache)
-        if first is not None and first < at and self._lookups[first].run != row.run:
+        unknown = None if first is None or first >= at else self._lookups[first]
+        # Under the compile id of another lookup of its process the ids had begun again.
+        if unknown is not None and (unknown.run != row.run or unknown.compile_id == row.compile_id):
             why = "the hash details of earlier lookups were not recorded, and one of them may be of the same graph"
             return why, None
         if self._is_explained_above(at, row):
             return "the hash details of its AOTAutograd key, which would show it, are not recorded", None
         found = self._baselines.replaced.may_be(at)
         if found is None:
-            return None, None
+            above = self._history.aot[at]
+            why_above = None if above is None else self._found.why[above]
+            is_open = why_above is not None and why_above.what.may_be_first and why_above.what.is_unexplained
+            return "whether its AOTAutograd key is of a new graph is not known" if is_open else None, None
         like = self._history.row_of(found)
         where = f"run {like.run}" if isinstance(like, LookupRow) else "the cache directory"
         is_named_ = None not in (row.function, getattr(like, "function", None))
@@ -274,12 +304,14 @@ class NewKeys:
         return frozenset(entry.cache for entry in history.entries if not history.is_of_a_miss(entry))
 
     def _is_compiled_again(self, at: int) -> bool:
-        """Whether its process had used its compile id with another key: compile ids had begun again.
+        """Whether its process had compiled the function before, by its compile id, or had used that with another key: ids had begun again.
 
         Forward and backward graphs of a training graph have different keys in one compile. If the lines that record the
         direction are lost, it may be either.
         """
         row = self._lookups[at]
+        if compile_number(row):
+            return True
         # Asked in time order, and only of what comes before the lookups of a second run.
         for one in self._lookups[self._passed : at + 1]:
             self._first_of_compile.setdefault((one.run, one.compile_id, one.cache), one)

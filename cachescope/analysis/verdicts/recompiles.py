@@ -48,7 +48,7 @@ class Recompiles:
     def before(self, at: int) -> int | None:
         """The nearest lookup of an earlier compile of the same function, the latest among equals; None for the first compile."""
         row = self._history.lookups[at]
-        number = _compile_of(row)
+        number = compile_number(row)
         if not number:
             return None
         of_frame = self._of_frame.get(_frame_of(row), ())
@@ -57,9 +57,9 @@ class Recompiles:
         for one in reversed(of_frame[max(end - _MOST_TRIED, 0) : end]):
             other = self._history.lookups[one]
             # Compile ids begin again after torch._dynamo.reset(), and then mean other functions.
-            if _compile_of(other) > number:
+            if compile_number(other) > number:
                 break
-            number = _compile_of(other)
+            number = compile_number(other)
             # A forward and a backward graph are never forms of each other.
             if is_recompiled(other, row) and (other.direction == "backward") == (row.direction == "backward"):
                 before.append(one)
@@ -76,7 +76,7 @@ def is_recompiled(other: LookupRow, row: LookupRow) -> bool:
     """Whether one lookup is from an earlier compile of the same frame of the same process."""
     if other.run != row.run:
         return False
-    return _frame_of(other) == _frame_of(row) is not None and _compile_of(other) < _compile_of(row)
+    return _frame_of(other) == _frame_of(row) is not None and compile_number(other) < compile_number(row)
 
 
 class Recompile(NamedTuple):
@@ -137,7 +137,8 @@ def _frame_of(row: LookupRow) -> _Frame | None:
     return None if frame is None else (row.run, row.cache, frame)
 
 
-def _compile_of(row: LookupRow) -> int:
+def compile_number(row: LookupRow) -> int:
+    """How many compiles of the same function its process had begun before."""
     return _parts(row.compile_id)[1]
 
 

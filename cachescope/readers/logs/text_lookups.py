@@ -305,16 +305,20 @@ class _TextProcess:
             lookup.load_error, self._load_error = self._load_error.error, None
 
     def _is_past(self, lookup: LookupRow, state: str, message: _Message) -> bool:
-        """Whether torch had moved on to other compiles: then the outcome is that of a later process with the same pid.
+        """Whether torch had moved on: then the outcome is that of a later process with the same pid, and lines are lost.
 
         torch makes no lookup between the key of an FX graph and its outcome. Between an AOTAutograd key and a hit it looks
-        up only the entry's graphs. Lines that several processes write at once are interleaved, but only within a moment.
+        up only the entry's graphs, and finds all of them. Lines that several processes write at once are interleaved, but only within a moment.
         """
-        is_of_graphs = lookup.cache == FXGRAPH or state == "hit"
-        if not is_of_graphs or self._lookups[-1].compile_id == lookup.compile_id:
-            return False
-        began = self._clocks[self._index_of(lookup)]
-        if began is None or message.clock_us is None:
+        at = self._index_of(lookup)
+        since = self._lookups[at + 1 :]
+        if lookup.cache == FXGRAPH:
+            is_over = bool(since)
+        else:
+            is_other = self._lookups[-1].compile_id != lookup.compile_id
+            is_over = state == "hit" and (is_other or any(row.outcome in MISSED for row in since))
+        began = self._clocks[at]
+        if not is_over or began is None or message.clock_us is None:
             return False
         return abs(message.clock_us - began) > _SAME_MOMENT_US
 

@@ -289,7 +289,8 @@ def recompile_reasons(payload: bytes) -> tuple[str, ...]:
     try:
         loaded = load_json(payload)
     except ValueError:
-        loaded = payload.decode("utf-8", "replace")
+        # A list that has lost lines says nothing for certain.
+        loaded = [] if payload.startswith(b"[") else payload.decode("utf-8", "replace")
     reasons = loaded if isinstance(loaded, list) else [loaded]
     return tuple(squeezed(one) for one in reasons if isinstance(one, str))
 

@@ -45,7 +45,8 @@ _GIVEN: Final = re.compile(
     rf"|(?P<variable>\b[A-Z][A-Z0-9_]{{2,80}})(?P<sign4>{_SIGN})(?P<value4>{_VALUE})"
     r"|(?P<pci>\bpci_(?:bus|device|domain)_id)(?P<sign5>=)(?P<value5>\w{1,64})"
 )
-_NOTHING: Final = frozenset({"", "None", "null", "…"})
+# A bare 1 switches something on, also behind a name that looks like a secret's: `{"mine.tokenize": "1"}`, which marks a function.
+_NOTHING: Final = frozenset({"", "None", "null", "…", "1"})
 
 _ADDRESS: Final = r"[A-Za-z][A-Za-z0-9+.-]*:/{2,}[^\s'\"`<>|]*"
 _TOKEN: Final = re.compile(

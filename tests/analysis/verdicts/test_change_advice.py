@@ -17,6 +17,8 @@ SIZES, ONE, RANK, SYMBOL = (
     "Pad it to one size", "to or from 0 or 1", "number of dimensions", "computed in another way",
 )  # fmt: skip
 
+FLOAT = "TensorMetadata(dtype=torch.float64, shape=torch.Size([]), stride=(), device=device(type='cpu'))"
+
 
 def changed(**parts: tuple[str, str]) -> FieldChange:
     """An input whose metadata has these parts, before and after."""
@@ -62,6 +64,8 @@ def of_sizes(sizes: str) -> str:
     (size("s0, 2", "4, 2"), [SYMBOL]),
     (size("s0, 2", "s0, 3"), [SIZES]),
     (size("s0, 2", "s0, 1"), [ONE]),
+    (field_change("example_inputs[0]", FLOAT, "('s72',)"), ["an integer where it was a float"]),
+    (field_change("example_inputs[0]", FLOAT.replace("64", "32"), "('s72',)"), []),
     # The strides follow from the sizes.
     (changed(shape=("torch.Size([4, 2])", "torch.Size([4, 3])"), stride=("(2, 1)", "(3, 1)")), [SIZES]),
 ])  # fmt: skip
@@ -91,6 +95,8 @@ def test_what_is_said_of_a_parameter(change: FieldChange, said: str) -> None:
     ([("example_inputs[0]", "('s0',)", "('u1',)"), ("example_inputs[1]", "[s1, 2]", "[u1, 2]")], "is a fixed number"),
     ([("example_inputs[0]", "('s0',)", None), ("example_inputs[1]", None, "[s0]")], None),
     ([("example_inputs[0]", "('s0',)", None)], "is a fixed number now"),
+    # A float that becomes an integer is no size.
+    ([("example_inputs[0]", FLOAT, "('s0',)")], None), ([("example_inputs[0]", "('s0',)", FLOAT)], None),
     # An integer that no tensor's size is.
     ([("example_inputs[0]", "('s0',)", "TensorMetadata(shape=torch.Size([4]))")], "An integer input that was symbolic"),
     ([("example_inputs[0]", "('s0',)", "('s0',)"), ("example_inputs[1]", "TensorMetadata(shape=torch.Size([s0]))",
