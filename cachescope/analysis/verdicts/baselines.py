@@ -71,7 +71,7 @@ class Baselines:
         self._by_rank: dict[tuple[Change, int | None], bool] = {}
         self.stored = StoredCandidates(history)
         self.replaced = ReplacedGraphs(history, self.stored, choice.run)
-        self._recompiles = Recompiles(history)
+        self.recompiles = Recompiles(history)
         self._earlier: dict[_Kind | _Group, EarlierKeys] = {}
         # The lookups of the graph of each; and all else in its key.
         self._group: list[_Group | None] = [None] * len(history.lookups)
@@ -101,7 +101,7 @@ class Baselines:
             return found
         # An earlier form of its graph.
         found = self.replaced.by(at)
-        return self._recompiles.before(at) if found is None and self._choice.mode == "auto" else found
+        return self.recompiles.before(at) if found is None and self._choice.mode == "auto" else found
 
     def nearer(self, at: int, found: Baseline) -> int | None:
         """A key of the same graph that differs in fewer fields than the baseline.

@@ -181,7 +181,8 @@ class NewKeys:
         row = self._lookups[at]
         if (unrecorded := self._compiled_unrecorded(row)) is not None:
             return unrecorded, None
-        if row.recompile_reasons is None and compile_number(row):
+        is_again = row.recompile_reasons is None and compile_number(row) > 0
+        if is_again and not self._baselines.recompiles.are_described(at):
             return (
                 "its compile id counts earlier compiles of the function, and no hash details of those are recorded",
                 None,
@@ -203,10 +204,7 @@ class NewKeys:
             return "the hash details of its AOTAutograd key, which would show it, are not recorded", None
         found = self._baselines.replaced.may_be(at)
         if found is None:
-            above = self._history.aot[at]
-            why_above = None if above is None else self._found.why[above]
-            is_open = why_above is not None and why_above.what.may_be_first and why_above.what.is_unexplained
-            return "whether its AOTAutograd key is of a new graph is not known" if is_open else None, None
+            return None, None
         like = self._history.row_of(found)
         where = f"run {like.run}" if isinstance(like, LookupRow) else "the cache directory"
         is_named_ = None not in (row.function, getattr(like, "function", None))

@@ -65,6 +65,13 @@ class Recompiles:
                 before.append(one)
         return min(before, key=lambda one: self._history.distance(one, at), default=None)
 
+    def are_described(self, at: int) -> bool:
+        """Whether hash details of any earlier compile of the same function are recorded."""
+        row = self._history.lookups[at]
+        return any(
+            is_recompiled(self._history.lookups[one], row) for one in self._of_frame.get(_frame_of(row), ())
+        )
+
     @cached_property
     def _of_frame(self) -> dict[_Frame | None, list[int]]:
         """The lookups with hash details of each frame."""
