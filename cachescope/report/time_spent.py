@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Final
 
-from cachescope.analysis.phases.names import REST, WAITING_FOR_TEST
+from cachescope.analysis.phases.names import REST, WAITING_FOR_BUILD, WAITING_FOR_TEST
 from cachescope.answers.rank_collectives import CollectivesApart
 from cachescope.answers.time_spent import (
     Besides,
@@ -30,6 +30,11 @@ _LEAST_SHARE: Final = 0.05
 _APART: Final = 3
 _COLLECTIVES: Final = 6
 
+# What no event shows: the phase, what another process did meanwhile, and why that is taken for a wait.
+_INFERRED_WAITS: Final = (
+    (WAITING_FOR_TEST, "tested the CPU's vector instructions, once a folder", "they generated code without any event until that test"),
+    (WAITING_FOR_BUILD, "compiled C++ code into the same folder", "they loaded code that they had generated, without any event, until that compiler"),
+)  # fmt: skip
 _SIDE_BY_SIDE: Final = 4
 _RUNS: Final = 12
 _NAME: Final = 29
@@ -75,13 +80,14 @@ def path_texts(members: Sequence[Member]) -> Iterator[str]:
 
 def rank_texts(ranks: RanksWaited, runs: Sequence[RunTime]) -> Iterator[str]:
     """How long ranks waited for each other, or that no event shows it."""
-    for_test = {one.run: one.phases[WAITING_FOR_TEST] for one in runs if WAITING_FOR_TEST in one.phases}
-    if for_test:
-        text = f"waited while another process tested the CPU's vector instructions, once a folder: {_waits(for_test, runs)}"
-        yield f"{text}; inferred: they generated code without any event until that test had ended"
+    inferred = False
+    for phase, what, how in _INFERRED_WAITS:
+        if waited_ns := {one.run: one.phases[phase] for one in runs if phase in one.phases}:
+            inferred = True
+            yield f"waited while another process {what}: {_waits(waited_ns, runs)}; inferred: {how} had ended"
     if ranks.waited_ns:
         yield f"waited for other ranks: {_waits(ranks.waited_ns, runs)}"
-    elif not for_test:
+    elif not inferred:
         yield "no event shows whether a rank waited for another: torch has one only where ranks agree on sizes or guards"
     if ranks.last is not None:
         yield f"{ranks.last.name} waited least: the others waited for it"

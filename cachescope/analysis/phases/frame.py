@@ -14,7 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice
+from itertools import chain
 from typing import Final, NamedTuple
 
 from cachescope.analysis.phases.names import (
@@ -26,6 +26,7 @@ from cachescope.analysis.phases.names import (
     HEADERS,
     LOADING_CODE,
     VECTOR_TEST,
+    WAITING_FOR_BUILD,
     WAITING_FOR_CODE,
     WAITING_FOR_TEST,
     is_vector_test,
@@ -122,7 +123,9 @@ class Sweep:
     def __init__(self) -> None:
         self.spent: dict[Place, Spent] = {}
         self.stretches: dict[Place, list[tuple[int, int]]] = {}
-        """When code was generated in no later event, and when the compiler ran for the vector test: from when, and until when."""
+        """When code was generated or loaded in no later event, and when the compiler ran for the vector test: from when, and until when."""
+        self.built: list[tuple[int, int]] = []
+        """When the compiler ran for code that was loaded, until that was there."""
         self.after_guards: tuple[Place, int] | None = None
         """The first frame that was compiled, and its own time after its guards had been built."""
         self._segments: Counter[str] = Counter()
@@ -156,8 +159,12 @@ class Sweep:
             self._passed += passed
             place = self._threads[-1].open[-1].place
             self.spent[place].self_time_ns += passed
-            if place.event == CODE_GENERATION or place.inferred == VECTOR_TEST:
+            if place.event in (CODE_GENERATION, LOADING_CODE) or place.inferred == VECTOR_TEST:
                 self.stretches.setdefault(place, []).append((before, now))
+            elif self.built and self.built[-1][1] == before and place.event in (COMPILER, WAITING_FOR_CODE):
+                self.built[-1] = self.built[-1][0], now
+            elif place.event == COMPILER:
+                self.built.append((before, now))
 
     def _begin(self, event: TraceEvent) -> None:
         if event.name == FRAME_COMPILE and event.compile_id is not None:
@@ -199,6 +206,7 @@ class Sweep:
         elif event == COMPILER and opened[-1].place.event == WAITING_FOR_CODE and loading.meanwhile:
             own, by_compiler, runs = loading.meanwhile
             loading.meanwhile = None
+            self.stretches.pop(loading.place, None)
             for name, ns, count in ((LOADING_CODE, own, 0), (COMPILER, by_compiler, runs)):
                 place = loading.place._replace(event=name)
                 if place in self.spent:
@@ -295,31 +303,45 @@ def _find_imports(torch_version: str | None, sweep: Sweep) -> None:
 
 
 def _find_waits(swept: Sequence[tuple[str | None, Sweep]]) -> None:
-    """Book the time of code generation in which a process waited for the lock under which another one tested the CPU.
+    """Book the time in which a process waited for the lock under which another one tested the CPU, or compiled the same code.
 
-    No event shows the wait. It is inferred from a stretch without any event that lasts to the end of the test, in the same folder:
-    of the first code that a process generates, since torch asks once a process (torch/_inductor/cpu_vec_isa.py,
-    `valid_vec_isa_list`), and of processes that make no test themselves.
+    No event shows the wait. It is inferred from a stretch without any event that lasts to the end of the test or of the compiler, in
+    the same folder. Who waits for a test generates its first code, since torch asks once a process (torch/_inductor/cpu_vec_isa.py,
+    `valid_vec_isa_list`), and makes no test itself. Who waits for a compiler loads code that it generated.
     """
-    tests: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    tests: dict[str | None, list[tuple[int, int]]] = defaultdict(list)
+    builds: dict[str | None, list[tuple[int, int]]] = defaultdict(list)
     for folder, sweep in swept:
+        builds[folder] += ((ended, began) for began, ended in sweep.built)
         for place, stretches in sweep.stretches.items():
-            if place.inferred and folder is not None:
+            if place.inferred:
                 tests[folder].append((stretches[-1][1], stretches[0][0]))
-    ordered = {folder: sorted(rows) for folder, rows in tests.items()}
+    for rows in chain(tests.values(), builds.values()):
+        rows.sort()
     for folder, sweep in swept:
-        if folder not in ordered or any(place.inferred for place in sweep.stretches):
+        if folder is None:
             continue
-        for place, stretches in islice(sweep.stretches.items(), 1):
-            if waited_ns := sum(_waited(stretch, ordered[folder]) for stretch in stretches):
-                sweep.spent[place].add(-waited_ns, 0)
-                sweep.spent[place._replace(inferred=WAITING_FOR_TEST)] = Spent(1, 0, waited_ns, waited_ns)
+        generates = [place for place in sweep.stretches if place.event == CODE_GENERATION]
+        if not any(place.inferred for place in sweep.stretches):
+            _book_wait(sweep, generates[:1], tests[folder], WAITING_FOR_TEST)
+        loads = [place._replace(event=LOADING_CODE) for place in generates]
+        _book_wait(sweep, loads, builds[folder], WAITING_FOR_BUILD)
 
 
-def _waited(stretch: tuple[int, int], tests: Sequence[tuple[int, int]]) -> int:
-    """How long tests that ended in a stretch were made in it; each test is its end and its beginning."""
+def _book_wait(
+    sweep: Sweep, places: Iterable[Place], meanwhile: Sequence[tuple[int, int]], phase: str
+) -> None:
+    for place in places:
+        stretches = sweep.stretches.get(place, ())
+        if waited_ns := sum(_waited(stretch, meanwhile) for stretch in stretches):
+            sweep.spent[place].add(-waited_ns, 0)
+            sweep.spent[place._replace(inferred=phase)] = Spent(1, 0, waited_ns, waited_ns)
+
+
+def _waited(stretch: tuple[int, int], meanwhile: Sequence[tuple[int, int]]) -> int:
+    """How long what ended in a stretch was done in it; each test or compiler is its end and its beginning."""
     began, ended = stretch
-    within = tests[bisect_right(tests, (began + 1,)) : bisect_right(tests, (ended + 1,))]
+    within = meanwhile[bisect_right(meanwhile, (began + 1,)) : bisect_right(meanwhile, (ended + 1,))]
     return max((end - max(began, start) for end, start in within), default=0)
 
 

@@ -27,6 +27,8 @@ VECTOR_TEST: Final = "vector instruction test"
 
 WAITING_FOR_TEST: Final = "waiting for a vector test"
 """Code generation in which a process waits until another has made that test: torch makes it under a lock, once a folder."""
+WAITING_FOR_BUILD: Final = "waiting for another's compile"
+"""Loading in which a process waits until another has compiled the same code: torch compiles it under a lock (torch/_inductor/codecache.py)."""
 HEADERS: Final = "precompiled headers"
 """What torch 2.8 and later build before they compile a kernel for the CPU (torch/_inductor/codecache.py, `_precompile_header`)."""
 BACKENDS: Final = "importing backends"
@@ -85,6 +87,7 @@ PHASES: Final = (
     _phase("Triton compiler", True, r"async_compile\.precompile", r"CachingAutotuner\.slow_precompile_config",
         r"\w+_template_precompiling"),
     _phase("waiting for compilers", True, r"async_compile\.wait"),
+    _phase(WAITING_FOR_BUILD, True),
     _phase(AUTOTUNING, True,
         r"CachingAutotuner\.(?:benchmark_all_configs|coordinate_descent_tuning|combo_sequential_autotune|synchronize)",
         r"\w+_template_autotuning", r"benchmark_(?:fused_nodes|codegened_module)",

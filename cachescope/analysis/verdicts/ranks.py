@@ -104,7 +104,11 @@ def _difference(
     ((value, count),) = counts.most_common(1)
     majority = value if 2 * count > len(values) else None
     most = [row for row, held in zip(members, values, strict=True) if held == majority]
-    others = [row for row, held in zip(members, values, strict=True) if held != majority]
+    # Of the first rank the value is given, and lookups are in the order of time.
+    others = sorted(
+        (row for row, held in zip(members, values, strict=True) if held != majority),
+        key=lambda row: rank_of[row.run],
+    )
     return RankDifference(
         field=field,
         ranks=tuple(sorted(rank_of[row.run] for row in others)),

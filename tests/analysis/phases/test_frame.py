@@ -12,7 +12,7 @@ import pytest
 
 import cachescope
 from cachescope.analysis.phases.frame import Readings, compile_of, read_phases, readings_of_runs
-from cachescope.analysis.phases.names import BACKENDS, WAITING_FOR_TEST
+from cachescope.analysis.phases.names import BACKENDS, WAITING_FOR_BUILD, WAITING_FOR_TEST
 from cachescope.frames.compile_rows import PhaseRow
 from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.readers.logs.second_pass import CHANGED
@@ -264,6 +264,37 @@ def test_who_asked_before_or_tests_waits_for_nobody(
     traced(tmp_path, 2, *earlier, *later, compile_ids=("0/0",) * len(earlier) + ("1/0",) * 2)
     phases = cachescope.read(tmp_path).phases
     assert WAITING_FOR_TEST not in set(phases["phase"])
+
+
+def waited_for_the_compiler(folder: Path, *loads: tuple[float, str, str], cache: str = "/c") -> float:
+    """Of one process beside another one, which has the compiler build from second 2 to 9 what it loads, as torch 2.15 writes it."""
+    built = [(0, "B", "Scheduler.codegen"), (1, "E", "Scheduler.codegen"), (1, "B", "PyCodeCache.load_by_key_path"), (2, "B", "compile_file"),
+             (3, "B", "async_compile.wait"), (9, "E", "async_compile.wait"), (9, "E", "compile_file"), (10, "E", "PyCodeCache.load_by_key_path")]  # fmt: skip
+    folder.mkdir()
+    traced(folder, 1, *built)
+    traced(folder, 2, *loads, cache=cache)
+    scope = cachescope.read(folder)
+    assert len(scope.runs) == 2
+    times = scope.phases.groupby(["run", "phase"])["self_time_ns"].sum() / 1e9
+    (run,) = scope.runs["run"][scope.runs["pid"] == 2]
+    assert WAITING_FOR_BUILD not in times[1 - run]
+    assert times[run].sum() == loads[-1][0] - loads[0][0]
+    return float(times[run].get(WAITING_FOR_BUILD, 0))
+
+
+GENERATES = (0, "B", "Scheduler.codegen"), (1, "E", "Scheduler.codegen")
+
+
+@pytest.mark.parametrize(("began", "ended", "waited"), [(1, 10, 7), (4, 9, 5), (4, 8, 0), (9, 20, 0)])
+def test_who_loads_code_that_it_generated_until_another_has_built_it_waits_for_that(
+    began: float, ended: float, waited: float, tmp_path: Path
+) -> None:
+    loads = (began, "B", "PyCodeCache.load_by_key_path"), (ended, "E", "PyCodeCache.load_by_key_path")
+    around = (0, "B", "code_gen"), *GENERATES, *loads, (ended, "E", "code_gen")
+    assert waited_for_the_compiler(tmp_path / "same", *around) == waited
+    assert waited_for_the_compiler(tmp_path / "other", *around, cache="/d") == 0
+    # What it generated no code for was stored.
+    assert waited_for_the_compiler(tmp_path / "stored", *loads) == 0
 
 
 FRAME = (

@@ -67,6 +67,17 @@ def test_ranks_that_differ_are_told(details: tuple[dict[str, str], ...], said: s
     assert said in " ".join(line.text for line in rank_lines(scope_of(*details).differing_ranks.rows))
 
 
+def test_a_value_is_that_of_the_rank_beside_it_whichever_was_quicker() -> None:
+    runs = [
+        made.run(made.fx(f"f{rank}", details=fields, at=at), rank=rank)
+        for at, (rank, fields) in enumerate([(1, ONE), (0, TWO)])
+    ]
+    (line,) = [
+        line.text for line in rank_lines(made.scope_of(*runs).differing_ranks.rows) if "own" in line.text
+    ]
+    assert line.endswith("each of 2 ranks has its own: 2 in rank 0")
+
+
 def test_misses_are_those_of_the_ranks_that_differ() -> None:
     (row,) = ranks(ONE, ONE, TWO, outcomes="mmm")
     assert (row["graphs"], row["misses"]) == (1, 1)
