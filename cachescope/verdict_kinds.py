@@ -127,7 +127,7 @@ class Kind:
     advice: str | None = None
     vllm_advice: str | None = None
     advice_from: (
-        Literal["changes", "bypass", "save", "directory", "other directory", "lines", "mesh"] | None
+        Literal["changes", "bypass", "save", "directory", "other directory", "access", "lines", "mesh"] | None
     ) = None
     cost: Cost = "unknown"
     by: str = ""
@@ -275,6 +275,7 @@ KINDS: Final[dict[tuple[str, str], Kind]] = {
     ("entry_unavailable", "load error"): replace(
         _UNAVAILABLE,
         by="an entry that could not be loaded",
+        advice_from="access",
         advice="torch found the entry and could not load it, and says why. Delete the files under that key if the "
         "error stays: the next compile stores a new one.",
         vllm_advice="vLLM compiles again and stores the model anew. If the error stays, remove the folder that it names.",
@@ -352,7 +353,8 @@ KINDS: Final[dict[tuple[str, str], Kind]] = {
     ("entry_unavailable", "partly stored"): replace(_UNAVAILABLE, by="an entry that was stored in part"),
     ("entry_unavailable", NOT_KNOWN): replace(
         _COMPILED_AGAIN,
-        advice=f"A trace may show it: {HOW_TO_RECORD}.",
+        # A trace alone may say no more than it did: how a process ended is in none.
+        advice="Next time, cachescope record -- COMMAND keeps what may show it: the trace, the text log, and how the process ended.",
         # Whether it had been stored, and where, is not known.
         cost="unknown",
         is_unexplained=True,

@@ -17,6 +17,7 @@ import pytest
 
 from cachescope.capture.preflight import cache_folder, notes, skipped_work
 from cachescope.capture.preflight.cache_folder import INDUCTOR_DIR, OWN_FOLDER, meant_cache_dir
+from cachescope.capture.preflight.stand_in import patch_compile_fx
 from cachescope.collector import no_collections
 from tests.capture.preflights import ran
 
@@ -136,6 +137,22 @@ def _frame(**names: object) -> FrameType:
     exec(code, given)
     frame: FrameType = given["frame"]
     return frame
+
+
+def test_what_a_release_lacks_is_not_replaced() -> None:
+    """torch 2.8 has no `fx_compile_progressive`."""
+
+    class Compiles:
+        def codegen_and_compile(self) -> None: ...
+
+    names = {
+        "_InProcessFxCompile": Compiles,
+        "FxCompileMode": SimpleNamespace(NORMAL=0),
+        "fx_compile_mode": 1,
+    }
+    module = SimpleNamespace(**names, fx_compile_async=True)
+    patch_compile_fx(module, setattr)
+    assert module.fx_compile_async is False and not hasattr(module, "fx_compile_progressive")
 
 
 def test_the_module_of_a_frame_is_what_python_says() -> None:

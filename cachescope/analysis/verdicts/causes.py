@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 from cachescope.analysis.differences import FieldChange
 from cachescope.analysis.history.history import History
+from cachescope.analysis.history.timeline import CANNOT_WRITE
 from cachescope.analysis.rates import known_sum
 from cachescope.analysis.verdicts.change_advice import NUMBERS_ONLY, change_sentences, field_advice
 from cachescope.analysis.verdicts.misses import Miss, Why, changes_of
@@ -59,6 +60,10 @@ _CODE_DAMAGED: Final = (
 _SET_TOO_LATE: Final = (
     "A program may set it too late: importing torch._dynamo, as many libraries do, sets it to the default, and "
     "os.environ.setdefault changes nothing after that. Set it before torch is imported."
+)
+_WRITES: Final = (
+    "torch writes below TORCHINDUCTOR_CACHE_DIR also to load what is stored, its locks/ among them: the process must be allowed to write there, and "
+    "there must be room. A folder that stays read-only has to be copied."
 )
 _COMPILED_AUTOGRAD: Final = "AOTAutograd does not cache the graphs of compiled autograd: they call functions of its own. The FX cache serves them."
 # torch 2.8, torch/_functorch/_aot_autograd/autograd_cache.py, `is_safe_torch_function`: to mark it as cacheable changes nothing.
@@ -248,6 +253,10 @@ def cause_advice(facts: AdviceFacts) -> str | None:
             found = _IN_DEFAULT
         case "other directory" if _DEFAULT.fullmatch(folder):
             found = f"{kind.advice} {_SET_TOO_LATE}"
+        case "access" if CANNOT_WRITE.search(facts.reason):
+            found = _WRITES
+        case "access" if "Failed to load artifact: " in facts.reason:
+            found = f"The system refused the code of the entry, and torch does not log why. {_WRITES} If it may write, delete the files under that key."
         case "mesh" if facts.has_mesh:
             found = _MESH
         case "lines" if facts.are_lines_missing:

@@ -265,7 +265,10 @@ class _UnavailableEntries:
         if row.load_error is None:
             return None
         damaged = _refused(self._history.local_entries_of(row))
-        reason = f"the same key had been stored, but it could not be loaded: {error_line(row.load_error)}"
+        error = error_line(row.load_error)
+        if row.compile_error is not None and CANNOT_WRITE.search(row.compile_error):
+            error += f"; the compile after it failed: {error_line(row.compile_error)}"
+        reason = f"the same key had been stored, but it could not be loaded: {error}"
         kind = "damaged" if damaged else "load error"
         return _unavailable(kind, reason, "recorded", "torch wrote the error", earlier)
 
@@ -322,7 +325,7 @@ class _UnavailableEntries:
         elif row.status_detailed is None and row.detail_set is None:
             open_ = "it was not found, or its guards did not hold (a trace shows which)"
         elif past.latest_hit is None and not self._history.timeline.is_stored(earlier):
-            open_ = f"nothing that was read says that run {before.run} stored it (trace and text log together would)"
+            open_ = f"nothing that was read says that run {before.run} stored it (trace and text log together would, had it done so)"
         elif None in directories and (before.run != row.run or directories != (None, None)):
             open_ = "whether both used one cache directory is not recorded"
         elif past.latest_stored is None and directories[0] != directories[1]:

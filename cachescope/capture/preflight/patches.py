@@ -1,6 +1,6 @@
 """What is replaced in torch during a pre-flight, each module as soon as the program imports it, and never before.
 
-The symbols are those of torch 2.10 to 2.15.
+The symbols are those of torch 2.8 to 2.15.
 """
 
 from __future__ import annotations

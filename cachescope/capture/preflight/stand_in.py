@@ -35,8 +35,9 @@ def patch_compile_fx(module: Any, replace: Any) -> None:
     replace(module._InProcessFxCompile, "codegen_and_compile", codegen_and_compile)
     # Another process would compile for real.
     replace(module, "fx_compile_mode", module.FxCompileMode.NORMAL)
-    replace(module, "fx_compile_async", False)
-    replace(module, "fx_compile_progressive", False)
+    for name in ("fx_compile_async", "fx_compile_progressive"):
+        if hasattr(module, name):
+            replace(module, name, False)
 
 
 def patch_graph(module: Any, replace: Any) -> None:

@@ -132,7 +132,7 @@ class _TextProcess:
             self._note_guards(match)
         elif match := UNABLE.match(text):
             self._report_load_error()
-            self._load_error = _Waiting(message, match["error"])
+            self._load_error = _Waiting(message, match["error"] or match["artifact"])
         elif NOT_PICKLED.match(text):
             self._pickle_errors[message.compile_id] = _Waiting(message)
         elif match := NOT_SAVED.match(text):

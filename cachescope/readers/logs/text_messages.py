@@ -30,7 +30,11 @@ GUARDS: Final = re.compile(
 POST_LOAD_GUARDS: Final = re.compile(
     r"fx graph cache key (?P<key>\S+) post-load guards: (?P<guards>.*)", re.DOTALL
 )
-UNABLE: Final = re.compile(r".*? unable to load compiled graph(?:: (?P<error>.*))?", re.DOTALL)
+# The second is of an `OSError` (torch/_inductor/output_code.py, `CompiledFxGraph.after_deserialization`, 2.6 and later): the graph counts as missed.
+UNABLE: Final = re.compile(
+    r".*? unable to load compiled graph(?:: (?P<error>.*))?|(?P<artifact>Failed to load artifact: .+)",
+    re.DOTALL,
+)
 # At WARNING, with a traceback (torch/_inductor/codecache.py, `FxGraphCachePickler.dumps`, 2.6 and later; 2.5 says the other words):
 # the key of either cache. That the cache is bypassed is said at INFO.
 NOT_PICKLED: Final = re.compile(r"(?:Failed to pickle cache key|Can't pickle)(?:\n.*)?\Z", re.DOTALL)
@@ -64,7 +68,7 @@ _MESSAGES: Final = (
 _BEGINNINGS: Final = (
     b"FX graph cache ", b"Autograd graph cache ", b"fx graph cache ", b"fx graph unable to ", b"AOTAutograd cache ", b"Bypassing ",
     b"Failed to pickle cache key", b"Can't pickle", b"Writing AOTAutograd cache ", b"FXGraphCache cache ", b"FX cache status: ",
-    b"Step 1: torchdynamo start tracing ", b"Recompiling function ",
+    b"Step 1: torchdynamo start tracing ", b"Recompiling function ", b"Failed to load artifact: ",
 )  # fmt: skip
 _ANYWHERE: Final = b" unable to load compiled graph"
 

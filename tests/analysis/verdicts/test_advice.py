@@ -59,6 +59,17 @@ def test_each_way_an_entry_is_unavailable_has_advice_of_its_own(kind: str) -> No
     assert "/tmp" not in (cause_advice(AdviceFacts("entry_unavailable", kind)) or "/tmp")
 
 
+@pytest.mark.parametrize(("reason", "said"), [
+    ("could not be loaded: EOFError: Ran out of input", "torch found the entry and could not load it, and says why. Delete the files under that key"),
+    ("OSError: [Errno 30] Read-only file system: '/c/locks'", "torch writes below TORCHINDUCTOR_CACHE_DIR also to load what is stored"),
+    ("could not be loaded: Failed to load artifact: /c/ek/cek.py", "The system refused the code of the entry"),
+])  # fmt: skip
+def test_no_entry_is_to_be_deleted_where_the_directory_cannot_be_used(reason: str, said: str) -> None:
+    advice = cause_advice(AdviceFacts("entry_unavailable", "load error", reason)) or ""
+    assert advice.startswith(said)
+    assert ("elete the files" in advice) == ("Read-only" not in reason)
+
+
 def deleted(cache_dir: str | None) -> AdviceFacts:
     return AdviceFacts("entry_unavailable", "deleted", cache_dir=cache_dir)
 

@@ -106,6 +106,10 @@ UNAVAILABLE: dict[str, tuple[tuple[Run, ...], tuple[str, str, str]]] = {
         again(graph("f11", **SAVED), load_error=LOAD_ERROR),
         ("load error", "recorded", "could not be loaded: EOFError: Ran out of input"),
     ),
+    "it cannot be loaded, and the compile fails for the same reason": (
+        again(graph("f11", **SAVED), load_error="Failed to load artifact: /c/ek/cek.py", compile_error=NO_ROOM),
+        ("load error", "recorded", f"cek.py; the compile after it failed: {NO_ROOM}"),
+    ),
     "it cannot be loaded, and nothing is known of before": (
         (run(graph("f11", at=100, load_error=LOAD_ERROR), **HERE),), ("load error", "recorded", "EOFError")),
     "the directory cannot be used": (

@@ -130,6 +130,8 @@ OF_2_4 = f"FX graph cache hash details for key {key('a1')}:\n[{'h' * 51}] gm: g"
     # Why an entry was not loaded or stored: the last line, where the first does not say it.
     (Log().details("f1").say("fx graph unable to load compiled graph: EOFError: no").outcome("f1", "miss"), "load_error", "full_miss EOFError: no"),
     (Log().say(CANNOT_LOAD).outcome("a1", "miss").outcome("f1", "miss"), "load_error", "full_miss EOFError: no, full_miss None"),
+    # Of an error of the system torch 2.6 to 2.15 log the path alone, and compile again.
+    (Log().details("f1").say("Failed to load artifact: /c/ek/cek.py").outcome("f1", "miss"), "load_error", "full_miss Failed to load artifact: /c/ek/cek.py"),
     (Log().details("f1").outcome("f1", "miss").say("fx graph unable to write to cache: OSError: full"), "save_error", "full_miss OSError: full"),
     (Log().outcome("f1", "miss").say("AOTAutograd cache unable to serialize compiled graph: E: x"), "save_error", "full_miss None"),
     (Log().outcome("f1", "miss").outcome("f2", "miss", "1/0").outcome("a3", "miss").say(CANNOT_WRITE), "save_error", "full_miss OSError: full, full_miss None, full_miss None"),
