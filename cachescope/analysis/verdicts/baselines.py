@@ -99,9 +99,12 @@ class Baselines:
             found = self._nearest_of_same_graph(at, is_finished=True)
         if found is not None:
             return found
-        # An earlier form of its graph.
+        # An earlier form of its graph; or, where that is farther away, what its process had compiled of the function before.
         found = self.replaced.by(at)
-        return self.recompiles.before(at) if found is None and self._choice.mode == "auto" else found
+        before = self.recompiles.before(at) if self._choice.mode == "auto" else None
+        if found is None or before is None:
+            return before if found is None else found
+        return min(found, before, key=lambda one: self._history.distance(one, at))
 
     def nearer(self, at: int, found: Baseline) -> int | None:
         """A key of the same graph that differs in fewer fields than the baseline.

@@ -12,7 +12,7 @@ from cachescope.analysis.verdicts.recompiles import Recompile, Recompiles, is_re
 from cachescope.details import HashDetails
 from cachescope.frames.recorded_rows import LookupRow
 from tests.analysis.plain_rows import TEMPLATE, history_of
-from tests.made import component
+from tests.made import CODE, Made, component, fx, miss_rows, run, scope_of
 
 Told = tuple[str | None, str, dict[str, Any]]
 
@@ -186,3 +186,26 @@ def test_a_text_log_names_the_guard_where_it_is_asked_to(tmp_path: Path) -> None
     assert scope.lookups["recompile_reasons"].tolist()[1] == f"{SIZE} # x # m.py:3"
     (kind,) = scope.causes["kind"][scope.causes["kind"].str.startswith("compiled again")]
     assert kind == "compiled again: by_size (m.py:22): tensor 'x' size mismatch at index 0"
+
+
+def test_a_compile_after_a_guard_failed_is_no_edit_of_what_another_run_compiled_there() -> None:
+    """As of six blocks with a number each, after a run that trained them: its second compile was for a tensor with gradients."""
+    place = {"function": "forward", "file": "/a/blocks.py", "line": 1}
+    served = {"gm": CODE, "grad_enabled": "False", "requires_grad": "False"}
+    trained = served | {"grad_enabled": "True", "requires_grad": "True"}
+    another = served | {"gm": CODE.replace("torch.mm(x, x)", "torch.mm(x, x) * 1")}
+
+    def looked_up(key: str, outcome: str, details: dict[str, str], at: int, number: int, **told: Any) -> Made:
+        return fx(key, outcome, details, at=at, compile_id=f"0/{number}", took=1, **place, **told)
+
+    scope = scope_of(
+        run(looked_up("f1", "full_miss", served, 0, 0), looked_up("f2", "full_miss", trained, 5, 1)),
+        run(
+            looked_up("f1", "hit", served, 20, 0),
+            looked_up("f3", "full_miss", another, 25, 1, recompile_reasons="0/0: s.k == 0"),
+        ),
+    )
+    (found,) = [row for row in miss_rows(scope) if row["lookup"] == 3]
+    assert found["kind"] == "compiled again: forward (blocks.py:1): s.k == …"
+    assert found["reason"] == "a guard of compile 0/0 failed: s.k == 0"
+    assert found["baseline_lookup"] == 2
