@@ -58,6 +58,7 @@ Cost = Literal[
 ]
 """What its compile was: ``avoidable`` one that had been made before; ``fields``: what changed says it; ``first``; ``at once``: made by
 several processes; ``guards``: of other sizes or values; ``sizes``: of symbolic sizes, or of fixed ones again; by another torch; of no cache; or not known."""
+AdviceFrom = Literal["changes", "bypass", "save", "directory", "other directory", "access", "lines", "mesh"]
 
 _NEW: Final[frozenset[Verdict]] = frozenset({"first_lookup", "details_not_recorded"})
 
@@ -126,9 +127,7 @@ class Kind:
     vllm_summary: str = ""
     advice: str | None = None
     vllm_advice: str | None = None
-    advice_from: (
-        Literal["changes", "bypass", "save", "directory", "other directory", "access", "lines", "mesh"] | None
-    ) = None
+    advice_from: AdviceFrom | None = None
     cost: Cost = "unknown"
     by: str = ""
     is_miss: bool = True
@@ -353,7 +352,6 @@ KINDS: Final[dict[tuple[str, str], Kind]] = {
     ("entry_unavailable", "partly stored"): replace(_UNAVAILABLE, by="an entry that was stored in part"),
     ("entry_unavailable", NOT_KNOWN): replace(
         _COMPILED_AGAIN,
-        # A trace alone may say no more than it did: how a process ended is in none.
         advice="Next time, cachescope record -- COMMAND keeps what may show it: the trace, the text log, and how the process ended.",
         # Whether it had been stored, and where, is not known.
         cost="unknown",
