@@ -100,7 +100,7 @@ PHASES: Final = (
     _phase("garbage collection", False, r"gc"),
     _phase("importing Inductor", False, r"inductor_import"),
     _phase(BACKENDS, False),
-    _phase(REST, False, r"dynamo", ENTIRE_FRAME, r"entire_backward_compile"),
+    _phase(REST, False, r"dynamo", ENTIRE_FRAME, r"entire_backward_compile", r"compile_fx_aot"),
 )
 # fmt: on
 _PATTERNS: Final = [(re.compile("|".join(phase.events)), phase) for phase in PHASES if phase.events]

@@ -59,13 +59,14 @@ def _names(folder: Path) -> Iterator[str]:
     for part in ("_dynamo", "_inductor", "_functorch", "_higher_order_ops", "fx"):
         for path in (folder / part).rglob("*.py"):
             source = path.read_text(encoding="utf-8")
-            if "dynamo_timed" not in source and "log_event_start" not in source:
+            if not re.search("dynamo_timed|log_event_start|chromium_event_timed", source):
                 continue
             for node in ast.walk(ast.parse(source)):
                 if isinstance(node, ast.Call) and _called(node) in (
                     "dynamo_timed",
                     "log_event_start",
                     "dynamo_timed_cudagraph",
+                    "chromium_event_timed",
                 ):
                     yield from _name(node)
 
