@@ -79,8 +79,10 @@ class TraceProcess(Fold):
         process.start_time_ns = None if clock is None or first is None else clock.ns(first)
         for lookup, at in self._lookups:
             lookup.end_time = lookup.logged_time = None if clock is None or at is None else clock.ns(at)
-            if lookup.time is None:
-                lookup.time = lookup.end_time
+            if lookup.time is None and lookup.end_time is not None:
+                # Of an FX graph 2.5 says how long it took, but not when it began (torch/_inductor/codecache.py, `FxGraphCache.load`).
+                taken = lookup.time_taken_ns if lookup.cache == FXGRAPH else None
+                lookup.time = lookup.end_time - (taken or 0)
             folder = self._folders.get((first_attempt(lookup.compile_id or ""), lookup.segment))
             lookup.cache_dir = None if folder == process.cache_dir else folder
         self._report_unrecorded_lookups()

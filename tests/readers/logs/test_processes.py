@@ -3,10 +3,13 @@
 import json
 from collections.abc import Sequence
 from copy import deepcopy
+from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import cachescope
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.readers.logs.processes import end_time_ns, join_processes
 from cachescope.readers.reading import Process
@@ -424,3 +427,30 @@ def test_what_vllm_and_torch_say_in_one_log(told: dict[str, Any], is_one: bool) 
     assert len(join_processes([nameless, vllm])) == 2
     # A second process of vLLM is not the first one.
     assert len(join_processes([text, vllm, deepcopy(vllm)])) == (2 if is_one else 3)
+
+
+# torch 2.5.1: a model's forward graph, of which the compiler took half a minute; of its details the first.
+KEY = "fhbvjteq3ozftr2hbdqc7dsadl7tl7zw3zg4uyc47sesfv4n2omp"
+DETAIL = "[6oz6bzszxqne3hfgecyvxfviralaqiimft22soigmt67pjanlwl] gm: GraphModule()"
+TRACE_OF_2_5 = (
+    'V1128 07:42:16.530000 25594 torch/_logging/structured.py:22] {"str": ["/a/prog.py", 1]}\n'
+    'V1128 07:42:51.571000 25594 torch/_inductor/codecache.py:1379] {"artifact": {"name": "fx_graph_cache_hash", "encoding": "json"}, '
+    '"frame_id": 0, "frame_compile_id": 0, "attempt": 0, "has_payload": "7d2c23bfdf27d2494202a66b75df301b"}\n'
+    f'\t{{"key": "{KEY}", "components": ["{DETAIL}"], "time_taken_ns": 30757687098, "cache_state": "miss"}}\n'
+)
+LOG_OF_2_5 = (
+    f"V1128 07:42:20.809000 25594 torch/_inductor/codecache.py:799] [0/0] FX graph cache hash details for key {KEY}:\n"
+    f"V1128 07:42:20.809000 25594 torch/_inductor/codecache.py:799] [0/0] {DETAIL}\n"
+    f"V1128 07:42:20.812000 25594 torch/_inductor/codecache.py:1329] [0/0] fx graph cache miss for key {KEY}\n"
+)
+
+
+def test_a_trace_of_2_5_that_says_how_long_a_compile_took_is_of_the_process_of_its_log(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "trace.log").write_text(TRACE_OF_2_5)
+    (tmp_path / "torch.log").write_text(LOG_OF_2_5)
+    scope = cachescope.read(tmp_path)
+    assert len(scope.runs) == len(scope.lookups) == 1
+    (row,) = scope.lookups.to_dict("records")
+    assert row["end_time"] - row["time"] > timedelta(seconds=30.75)
