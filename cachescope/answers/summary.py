@@ -90,8 +90,9 @@ def seen_text(rate: RateRow) -> str:
 
 def why_no_lookup(read: Recording, runs: Collection[int]) -> str:
     """Why no lookup of some runs is recorded: that there was nothing to look up if their traces show it, else what it may be."""
-    # Records that are lost may be those of a graph.
-    is_whole = not read.facts.problems and not any(read.facts.runs[run].is_cut for run in runs)
+    # Records that are lost may be those of a graph; in what is empty, such as a cache directory, there are none.
+    is_damaged = any(row.kind != "empty" for row in read.facts.problems)
+    is_whole = not is_damaged and not any(read.facts.runs[run].is_cut for run in runs)
     is_long = read.size_of_logs(runs) > MOST_BYTES_READ_AGAIN
     compiles = [] if is_long else [row for row in read.compiles_read[0].rows if row.run in runs]
     have_ended = all(row.error is None and row.time_taken_ns is not None for row in compiles)

@@ -113,8 +113,11 @@ def test_without_an_operator_there_is_nothing_to_look_up(tmp_path: Path) -> None
         (log,) = trace.iterdir()
         return summary_text(cachescope.read(log)), log
 
-    none, _ = said("no_operator")
+    none, log = said("no_operator")
     assert re.search(r"found no operator to compile in \d frames\. Graph breaks: .*program\.py:7: ", none)
+    # Its cache directory is empty.
+    (tmp_path / "empty").mkdir()
+    assert summary_text(cachescope.read(log, tmp_path / "empty")).startswith(none.partition(" (")[0])
     some, log = said("no_operator", "with_one")
     assert "no lookup" not in some
     whole = log.read_bytes()
