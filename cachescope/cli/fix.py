@@ -6,7 +6,7 @@
 The command runs as a pre-flight (cachescope preflight), first unchanged and then with one setting after another: variables,
 options of torch's config, calls. The printed changes were tried together, and each of them is needed. If nothing can be set,
 the answer says why, and gives advice. PATH is what should be found: a cache directory, or recordings of the runs that filled
-it. Nothing is compiled, stored or edited. The command's output is not shown. Needs torch 2.10 or later.
+it. Nothing is compiled, stored or edited. The command's output is not shown. Needs torch 2.8 or later.
 
 exit status: 0 all lookups would hit, with the changes if there are any, 1 the command failed or nothing could be read,
 2 wrong usage, 3 some would not, 126 and 127 the command cannot be started

@@ -8,7 +8,7 @@ whether it would hit, miss or be bypassed, and why, or that this is not known. L
 that the program would use, or against PATH: a cache directory, which may be empty, recordings of earlier runs, a lock, a
 mega-cache file, or a remote cache (redis://HOST:PORT/DB, or a dump). They are only read. Python processes that the command starts
 are covered, except those that ignore PYTHONPATH (python -I); where one compiles for real, the first line says so. A program that
-saves compiled code ends there. Needs torch 2.10 or later, in the command's Python.
+saves compiled code ends there. Needs torch 2.8 or later, in the command's Python.
 
 With --fake no weights are allocated: for models that do not fit here. A program that needs the value of a tensor, as in
 loss.item(), stops there, and the line is named.

@@ -155,7 +155,7 @@ def preflight(*, against: Against | Iterable[Against] | None = None) -> Prefligh
     Notes
     -----
     Functions that were compiled before are forgotten when the block begins and when it ends, as by
-    ``torch._dynamo.reset()``. Nothing is stored, and no compiler is started. Needs torch 2.10 or later.
+    ``torch._dynamo.reset()``. Nothing is stored, and no compiler is started. Needs torch 2.8 or later.
 
     Examples
     --------

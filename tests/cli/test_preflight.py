@@ -49,6 +49,18 @@ def test_a_command_that_compiles_nothing_is_told_so(tmp_path: Path) -> None:
     assert NOTHING in line
 
 
+@slow
+def test_a_torch_that_is_not_as_it_is_known_ends_it_with_one_line(tmp_path: Path) -> None:
+    """As torch 2.5, whose `torch.compiler` makes no mega-caches."""
+    for name in ("torch", "torch/compiler"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text("")
+    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import torch.compiler"
+    done = in_pipe(command("preflight", "--", sys.executable, "-c", code))
+    (line,) = lines_of(done.stderr)
+    assert done.returncode == 2 and "this torch is not as a pre-flight knows it, 2.8 to 2.15: " in line
+
+
 WAITS = "import os, time; print(os.getpid(), flush=True); time.sleep(300)"
 # As torch does with what interrupts it while it compiles (torch/_dynamo/convert_frame.py), and many a training loop.
 CATCHES = """

@@ -287,4 +287,7 @@ def _abnormal_end(run: RunRow) -> str | None:
 def error_line(text: str) -> str:
     """The line that tells an error: the last of a traceback, and of a message the first: below that are its details."""
     lines = text.strip().split("\n")
+    if lines[0].endswith(" raised:"):
+        # torch/_dynamo/exc.py, `BackendCompilerFailed`: what was raised is on the next line.
+        return " ".join(lines[:2])
     return lines[-1 if "Traceback (most recent call last)" in text else 0]

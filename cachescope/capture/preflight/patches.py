@@ -99,7 +99,10 @@ class Patches:
 
     def _patch(self, module: ModuleType) -> None:
         for patch in PATCHES[module.__name__]:
-            patch(module, self._replace)
+            try:
+                patch(module, self._replace)
+            except (AttributeError, KeyError) as error:
+                refusals.refuse(f"this torch is not as a pre-flight knows it, 2.8 to 2.15: {error}")
 
     def _replace(self, owner: Any, name: str, value: Any) -> None:
         # As it stands there: a static method as one.

@@ -116,6 +116,10 @@ UNAVAILABLE: dict[str, tuple[tuple[Run, ...], tuple[str, str, str]]] = {
         again(graph("f11", **SAVED), took=None, compile_error=NO_ROOM),
         ("load error", "inferred", "this process could not use the directory"),
     ),
+    "the directory cannot be used, as torch 2.5 says it": (
+        again(graph("f11", **SAVED), took=None, compile_error=f"BackendCompilerFailed: backend='inductor' raised:\n{NO_ROOM}\n\nSet TORCH_LOGS"),
+        ("load error", "inferred", f"BackendCompilerFailed: backend='inductor' raised: {NO_ROOM}"),
+    ),
     "its compile failed, and not for want of room": (
         again(graph("f11", **SAVED), took=None, compile_error="ValueError: later"),
         ("deleted", "inferred", "deleted, moved or cleared"),
