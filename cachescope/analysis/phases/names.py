@@ -1,6 +1,7 @@
-"""Which phase of a compile an event belongs to: every name that torch 2.6, 2.10, 2.13 and 2.15 give to an event.
+"""Which phase of a compile an event belongs to: every name that torch 2.5, 2.6, 2.8, 2.10, 2.13 and 2.15 give to an event.
 
-From the calls of `dynamo_timed` and `log_event_start` in torch's source; if a call has a ``phase_name``, that is the event's name.
+From the calls of `dynamo_timed` and `log_event_start` in torch's source; if a call has a ``phase_name``, that is the event's name (2.5 has
+an event of either name).
 """
 
 from __future__ import annotations
@@ -61,7 +62,8 @@ PHASES: Final = (
         r"compile_fx\.<locals>\.(?:fw_compiler_base|bw_compiler)"),
     _phase("torch's own key", False, r"inductor_codecache_torch_key", r"CacheBase\.get_system\.triton_key"),
     # Neither making the key of a graph nor looking it up has an event: both are the rest of these.
-    _phase("keys and lookups", False, r"backend_compile", r"inductor_compile", r"fx_codegen_and_compile"),
+    _phase("keys and lookups", False, r"backend_compile", r"inductor_compile", r"fx_codegen_and_compile", r"compile_fx_inner",
+        r"OutputGraph\.call_user_compiler"),
     _phase("loading", False, r"AOTAutogradCache\.inductor_load", r"PyCodeCache\.load_by_key_path",
         r"TritonBundler\.(?:read_and_emit|load_cached_static_autotuners)",
         r"StaticAutotunerFuture\.warm_precompile", r"CompiledArtifact\.load", r"GraphPickler\.loads",
@@ -73,9 +75,9 @@ PHASES: Final = (
         r"pass\.(?!pre_grad_passes\.).+", r"additional_fake_tensor_prop", r"fx\.bucketing\..+",
         r"convert_conv_weights_to_channels_last"),
     _phase("Inductor lowering", True, r"GraphLowering\.(?:run|compile_to_fn)"),
-    _phase("code generation", True, r"code_gen", r"GraphLowering\.codegen(?:_subgraph)?",
+    _phase("code generation", True, r"code_gen", r"GraphLowering\.(?:codegen(?:_subgraph)?|compile_to_module)",
         r"Scheduler\.(?:__init__|codegen|fused_nodes|simple_overlap|create_combo_kernel_nodes)",
-        r"(?:PythonWrapperCodegen|CppWrapper[CG]pu)\.generate", r"generate_kernel_code_from_nodes",
+        r"(?:PythonWrapperCodegen|CppWrapper[CG]pu|WrapperCodeGen)\.generate", r"generate_kernel_code_from_nodes",
         r"aoti_serialize_constants"),
     # Once a folder of code, by whichever graph comes first; a hit asks for the instructions, too.
     _phase(VECTOR_TEST, False),
@@ -100,7 +102,7 @@ PHASES: Final = (
     _phase("garbage collection", False, r"gc"),
     _phase("importing Inductor", False, r"inductor_import"),
     _phase(BACKENDS, False),
-    _phase(REST, False, r"dynamo", ENTIRE_FRAME, r"entire_backward_compile", r"compile_fx_aot"),
+    _phase(REST, False, r"dynamo", ENTIRE_FRAME, r"entire_backward_compile", r"compile_fx_aot", r"_compile\.compile_inner"),
 )
 # fmt: on
 _PATTERNS: Final = [(re.compile("|".join(phase.events)), phase) for phase in PHASES if phase.events]

@@ -36,6 +36,11 @@ def test_an_event_of_no_known_torch_is_in_no_phase() -> None:
     ("Benchmarker.benchmark", "autotuning"),
     ("CUDAGraphNode.record", "CUDA graphs"),
     ("pgo.get_remote_code_state", "automatic dynamic shapes (PGO)"),
+    # Of torch 2.5 alone.
+    ("WrapperCodeGen.generate", "code generation"),
+    ("GraphLowering.compile_to_module", "code generation"),
+    ("compile_fx_inner", "keys and lookups"),
+    ("_compile.compile_inner", REST),
 ])  # fmt: skip
 def test_an_event_is_in_the_phase_that_does_it(event: str, phase: str) -> None:
     found = phase_of(event)
