@@ -192,6 +192,7 @@ _NUMBER: Final = re.compile(r"-?\d{1,19}")
 # torch/_guards.py and torch/_dynamo/source.py print sources so.
 _LOCAL: Final = re.compile(r"L\['(\w+)'\]")
 _SIZE: Final = re.compile(r"\.size\(\)\[(\d+)\]")
+_OF_A_MODULE: Final = re.compile(r"\._(?:modules|parameters|buffers)\['([^']*)'\]")
 # torch/_inductor/codecache.py, `FxGraphCachePickler._reduce_symint`: ('s77',); torch 2.15 numbers those of AOTAutograd's keys: ('s_0',).
 _SYMINT: Final = re.compile(r"\('(?P<expr>[^']+)',\)")
 _NUMBERED: Final = re.compile(r"s_\d+")
@@ -220,8 +221,10 @@ def in_words(source: str) -> str:
     --------
     >>> in_words("L['x'].size()[0]")
     'x.size(0)'
+    >>> in_words("L['self']._modules['norm']._buffers['steps'].item()")
+    'self.norm.steps.item()'
     """
-    return _SIZE.sub(r".size(\1)", _LOCAL.sub(r"\1", source))
+    return _OF_A_MODULE.sub(r".\1", _SIZE.sub(r".size(\1)", _LOCAL.sub(r"\1", source)))
 
 
 def placeholders(example_inputs: Sequence[str], symbols: Sequence[SymbolRow]) -> dict[str, SymbolRow] | None:

@@ -8,6 +8,7 @@ from typing import Final, TypeVar
 
 from cachescope.analysis.compiles.frames import recompiles
 from cachescope.analysis.compiles.ranges import bounds_of
+from cachescope.analysis.guards import in_words
 from cachescope.analysis.rates import known_sum
 from cachescope.answers.names import place_name, place_of
 from cachescope.answers.recording import Recording
@@ -181,8 +182,8 @@ def _symbol(row: SymbolRow, count: int, files: Files) -> Iterator[Line]:
     if row.changed_from is not None:
         value += f" and {row.changed_from} before"
     often = "" if count == 1 else f"; in {count} compiles"
-    source = row.source or "a number that the program computes from data, or that the log does not name"
-    text = f"{row.symbol} is {source}{value}, in {_place(row, files)}{often}"
+    unnamed = "a number that the program computes from data, or that the log does not name"
+    text = f"{row.symbol} is {in_words(row.source) if row.source else unnamed}{value}, in {_place(row, files)}{often}"
     yield Line(text, 1, hang=3, rows=_ROWS)
     bounds = bounds_of(row.range_after)
     if row.specialized is not None:

@@ -37,7 +37,7 @@ _INFERRED_WAITS: Final = (
 )  # fmt: skip
 _SIDE_BY_SIDE: Final = 4
 _RUNS: Final = 12
-_NAME: Final = 29
+_NAME: Final = 30
 _WITHOUT_SHOWN: Final = 3
 _LEAST_BESIDES: Final = 0.05
 
