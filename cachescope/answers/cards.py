@@ -57,6 +57,7 @@ class Card(NamedTuple):
     name: str  # what that one looked for
     baseline: str | None  # what that one was compared with
     changes: tuple[FieldChange, ...]  # what changed for that one
+    is_by_guard: bool  # whether a guard that failed says why it was compiled again: what changed in the key follows from that
     # What gives changed fields the value of the baseline: the lines of a program or a shell, by where they belong.
     settings: dict[str, tuple[str, ...]]
     # What can be done besides; of guard misses for the first root, where its size is known
@@ -77,8 +78,7 @@ class Card(NamedTuple):
         if kind_of(cause).is_told_by_reason:
             # An AOTAutograd lookup without hash details is told by the graphs below.
             told = next((miss for miss in chosen.misses_of(cause.cause) if miss.baseline), told)
-        # A guard that failed says why it was compiled again; what changed in the key follows from that.
-        is_by_guard = kind_of(cause).is_of_function and facts.lookups[told.lookup].recompile_reasons
+        is_by_guard = kind_of(cause).is_of_function and bool(facts.lookups[told.lookup].recompile_reasons)
         changes = () if is_by_guard else read.changes(told.lookup)
         guards = guard_miss(read, roots[0], MOST_BYTES_READ_AGAIN)
         is_of_vllm = facts.lookups[roots[0].lookup].cache == VLLM
@@ -96,6 +96,7 @@ class Card(NamedTuple):
             name=lookup_name(facts.lookups[told.lookup]),
             baseline=baseline_name(facts, told),
             changes=changes,
+            is_by_guard=is_by_guard,
             settings=settings,
             advice=None if kind_of(cause).is_advice_in_reason else advice,
             other_values=tuple(_other_values(read, roots, changes)) if is_named_by_fields(cause) else (),

@@ -17,6 +17,7 @@ from cachescope.wording import duration, plural, short
 
 _CHANGES: Final = 4
 _DIFF_LINES: Final = 10
+_REASON: Final = 400
 # Of the cards on a first screen.
 _FIRST: Final = 3
 _NEVER_ASKED: Final = "Never reached the cache: bypassed, or with caching switched off"
@@ -80,6 +81,8 @@ def title_of(card: Card) -> str:
 
 
 def _changes_of(card: Card) -> list[tuple[str, str]]:
+    if card.is_by_guard:
+        return [("", short(card.first.reason, _REASON))]
     kind = kind_of(card.row)
     is_said = kind.is_upgrade or (len(card.changes) == 1 and not kind.is_told_by_reason)
     shown = [] if is_said else card.changes[:_CHANGES]
@@ -102,15 +105,15 @@ def _told(card: Card) -> Iterator[str]:
     """The evidence in short."""
     first, kind = card.first, kind_of(card.row)
     how = "" if first.evidence == "recorded" else f"{first.evidence.replace('_', ' ')}: "
-    is_reason_told = kind.is_told_by_reason or (
-        not card.changes and (not kind.is_upgrade or "besides" in first.reason)
+    is_reason_told = not card.is_by_guard and (
+        kind.is_told_by_reason or (not card.changes and (not kind.is_upgrade or "besides" in first.reason))
     )
     is_evidence_told = is_reason_told and first.evidence_text in first.reason
     if is_reason_told:
-        yield short(f"{how if is_evidence_told else ''}{first.reason}", 400)
+        yield short(f"{how if is_evidence_told else ''}{first.reason}", _REASON)
     if card.guards is not None:
         yield card.guards.text
-    is_compared = card.baseline is not None and not (kind.is_of_function and not card.changes)
+    is_compared = card.baseline is not None and not card.is_by_guard
     beside = f", compared with {card.baseline}{_sameness(card)}" if is_compared else ""
     yield f"the first: {card.name}{beside}"
     if how and not is_evidence_told:

@@ -83,7 +83,7 @@ def _card(number: int, card: CardText) -> Iterator[str]:
     yield f"{number}. **{_safe(card.title, _SENTENCE)}** · {_safe(card.cost, _CELL)}  "
     yield f"   {_safe(card.where, _SENTENCE)}"
     for name, change in card.changes:
-        yield f"   - {_safe(name, _CELL)} {_safe(change, _SENTENCE)}"
+        yield f"   - {f'{_safe(name, _CELL)} ' if name else ''}{_safe(change, _SENTENCE)}"
     if card.lines:
         # A fence that nothing in it ends.
         longest = max(map(len, re.findall("`+", "".join(card.lines))), default=0)
