@@ -45,7 +45,7 @@ TENSOR = "TensorMetadata(dtype=torch.float32, shape=torch.Size([s0, s1]))"
     ("L['x'].size()[0]", "x.size(0)"),
     ("L['n']", "n"),
     ("L['self'].flag", "self.flag"),
-    ("L['self']._modules['x'].weight.size()[1]", "self._modules['x'].weight.size(1)"),
+    ("L['self']._modules['x'].weight.size()[1]", "self.x.weight.size(1)"),
     ("G['table'].stride()[0]", "G['table'].stride()[0]"),
 ])  # fmt: skip
 def test_sources_in_the_words_of_the_program(source: str, words: str) -> None:
