@@ -183,6 +183,7 @@ class AdviceFacts(NamedTuple):
     cache_dir: str | None = None  # the directory that was searched
     has_mesh: bool = False  # whether a DeviceMesh is among its inputs
     file: str = ""  # where the compiled function is
+    is_backward: bool = False  # whether it is a backward graph
 
 
 def advice(root: Miss, members: Sequence[Miss], history: History) -> str | None:
@@ -217,6 +218,7 @@ def advice(root: Miss, members: Sequence[Miss], history: History) -> str | None:
                 _MESH_INPUT in history.details.components[one] for one in history.details.sets[row.detail_set]
             ),
             file=row.file or "",
+            is_backward=row.direction == "backward",
         )
     )
     signs = [
@@ -268,7 +270,10 @@ def _key_advice(facts: AdviceFacts) -> str | None:
     kind = kind_of(facts)
     if kind.is_upgrade:
         return field_advice("torch_version")
-    ways = facts.changes, *facts.otherwise
+    ways = [facts.changes, *facts.otherwise]
+    if facts.is_backward and any(change.field == "gm" for change in facts.changes):
+        # What its forward graph saves for it follows from that graph: no input of the program.
+        ways = [tuple(change for change in way if not is_input(change.field)) for way in ways]
     told: Iterable[tuple[str, str]] = chain.from_iterable(
         change_sentences(way, facts.were_graphs_found, _MOST_OPTIONS) for way in ways
     )

@@ -11,7 +11,7 @@ from cachescope.analysis.verdicts.causes import AdviceFacts, cause_advice
 from cachescope.verdict_kinds import RECOMPILE, UPGRADE, Verdict
 from tests.analysis.key_advice import changes_advice
 from tests.conftest import Recording
-from tests.made import fx, run, scope_of
+from tests.made import CODE, fx, run, scope_of
 
 TENSOR = (
     "TensorMetadata(dtype={dtype}, shape=torch.Size([{shape}]), stride={stride}, device=device(type={device}), "
@@ -68,6 +68,21 @@ def test_no_entry_is_to_be_deleted_where_the_directory_cannot_be_used(reason: st
     advice = cause_advice(AdviceFacts("entry_unavailable", "load error", reason)) or ""
     assert advice.startswith(said)
     assert ("elete the files" in advice) == ("Read-only" not in reason)
+
+
+@pytest.mark.parametrize(("is_backward", "said"), [
+    (True, "The code of the graph changed."),
+    (False, "cast it to one dtype before the compiled call"),
+])  # fmt: skip
+def test_what_a_backward_graph_is_given_is_no_input_of_the_program(is_backward: bool, said: str) -> None:
+    """As of torch 2.5, where a tanh saves its result and a relu where it was zero, and no key of AOTAutograd is above them."""
+    saved = "TensorMetadata(dtype={}, shape=torch.Size([4, 32]))".format
+    changes = (
+        field_change("gm", CODE, CODE.replace("relu", "tanh")),
+        field_change("example_inputs[3]", saved("torch.bool"), saved("torch.float32")),
+    )
+    advice = cause_advice(AdviceFacts("key_changed", changes=changes, is_backward=is_backward)) or ""
+    assert said in advice and ("cast it" in advice) != is_backward
 
 
 def deleted(cache_dir: str | None) -> AdviceFacts:
