@@ -19,7 +19,7 @@ from cachescope.frames.answer_rows import CauseRow, MissRow
 from cachescope.frames.compile_rows import PhaseRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.grouping import by_key
-from cachescope.keys.key_fields import OF_THE_INSTALLATION, is_input, is_of_the_call
+from cachescope.keys.key_fields import FREEZING, OF_THE_INSTALLATION, is_input, is_of_the_call
 from cachescope.terms import FXGRAPH, VLLM
 from cachescope.verdict_kinds import kind_of
 from cachescope.wording import duration, listed, plural
@@ -178,6 +178,9 @@ def cost_of(facts: Facts, cause: CauseRow) -> str:
         return cost
     if facts.lookups[facts.misses_of(cause.cause)[0].lookup].cache == VLLM:
         return "factors"
+    if FREEZING in cause.fields:
+        # The graph follows from it; where its code differs as well, by what it folds or by an edit, nothing tells which.
+        return "unknown" if cause.kind else "avoidable"
     return cost_of_fields(cause.fields)
 
 
@@ -258,7 +261,7 @@ def _by(costs: Costs) -> str:
 
 def _cause(cause: CauseRow) -> str:
     if cause.fields:
-        return fields_text(cause.fields, _FIELDS)
+        return fields_text((FREEZING,) if FREEZING in cause.fields else cause.fields, _FIELDS)
     return kind_of(cause).by or cause.summary
 
 

@@ -24,6 +24,8 @@ _MATMUL: Final = (
 OF_THE_INSTALLATION: Final = ("torch_version", "system_info")
 """What the fields begin with that nothing a program sets brings back: another torch, another machine."""
 
+FREEZING: Final = "inductor_config[freezing]"
+"""The option that makes constants of a model's parameters and folds them: a frozen graph and its inputs are others."""
 
 _OF_INPUTS: Final = re.compile(r"example_inputs\[.*|inputs_to_check\[.*|fx_kwargs\[static_input_idxs\]")
 # Of an AOTAutograd key: what it knows of the arguments, and two states that Dynamo guards; up to 2.12 the latter is `disable_amp`.

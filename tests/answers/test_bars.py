@@ -100,6 +100,27 @@ def test_an_outcome_that_was_not_seen_may_have_a_new_cause() -> None:
     assert (row["passed"], row["found"]) == (False, 1)
 
 
+def of_option(value: str, name: str = "f1", outcome: str = "full_miss", at: int = 0) -> Made:
+    return fx(name, outcome, {**G, "inductor_config[x]": value}, at=at, compile_id="0/0")
+
+
+OTHER_GRAPH = fx(
+    "other", details={"gm": "def forward(self, x):\n    return (torch.sin(x),)"}, at=5, compile_id="5/0"
+)
+
+
+def test_what_changed_since_the_base_is_new_though_it_is_a_first_lookup_as_others_were_there() -> None:
+    base = scope_of(run(OTHER_GRAPH, of_option("1", outcome="hit", at=20)))
+    row = bar(scope_of(run(OTHER_GRAPH, of_option("2", "f2", at=20))), against=base)
+    assert (row["bar"], row["passed"], row["found"]) == ("no_new_cause", False, 1)
+
+
+def test_another_value_of_what_had_changed_within_the_base_is_no_new_cause() -> None:
+    base = scope_of(run(of_option("1")), run(of_option("2", "f2", at=50)))
+    row = bar(scope_of(run(of_option("3", "f3"))), against=base)
+    assert (row["bar"], row["passed"], row["found"]) == ("no_new_cause", True, 0)
+
+
 def test_rates_count_each_outcome_once() -> None:
     made = [
         fx("f1", "hit", G, at=0, time_saved_ns=6 * SECOND, compile_id="0/0"),

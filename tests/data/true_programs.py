@@ -128,6 +128,35 @@ def number() -> None:
     scaled(torch.ones(8), json.loads(CHOICE))
 
 
+def frozen() -> None:
+    """A product of matrices; CHOICE is whether it is frozen."""
+    options = {"freezing": json.loads(CHOICE)}
+    with torch.no_grad():
+        torch.compile(lambda a, b: torch.relu(a @ b), options=options)(torch.ones(4, 16), torch.ones(16, 16))
+
+
+def unbiased() -> None:
+    """A model that is compiled twice: once as it is, and once after CHOICE was changed."""
+
+    class Scaled(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer, self.scale = torch.nn.Linear(8, 8), 2.0
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.relu(self.layer(x)) * self.scale
+
+    model = Scaled()
+    compiled = torch.compile(model)
+    with torch.no_grad():
+        compiled(torch.ones(4, 8))
+        if CHOICE == "scale":
+            model.scale = 3.0
+        else:
+            model.layer.bias = None
+        compiled(torch.ones(4, 8))
+
+
 def setdefault() -> None:
     """Too late: torch set the variable as it was imported."""
     os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(PLACE / "own"))
@@ -258,7 +287,7 @@ PROGRAMS: dict[str, Callable[[], None]] = {
     for one in (
         plain, unpicklable, mega_saved, mega_loaded, aoti_saved, aoti_loaded, precompile_saved, precompile_loaded, limit, cell,
         setdefault, custom_op, quantised, interrupted, bundled, fresh, compiled_autograd,
-        branch, number,
+        branch, number, frozen, unbiased,
     )
 }  # fmt: skip
 

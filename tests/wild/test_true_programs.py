@@ -13,6 +13,8 @@ import upstream_page
 
 import cachescope
 from cachescope.answers.cards import Cards
+from cachescope.answers.chosen import Chosen
+from cachescope.answers.costs import headline
 from cachescope.answers.summary import counts_text
 from tests.cli.conftest import command, environment
 
@@ -216,6 +218,23 @@ def test_an_argument_of_another_type(before: str, after: str, said: str, tmp_pat
     (cause,) = (one for one in again.told["causes"] if one["verdict"] == "key_changed")
     assert cause["summary"].startswith(said) and "symbolic" not in cause["advice"]
     assert "pass one type" in cause["advice"]
+
+
+def test_a_graph_that_is_frozen_is_not_edited_code(tmp_path: Path) -> None:
+    ran("frozen", tmp_path, choice="false")
+    again = ran("frozen", tmp_path, choice="true")
+    agrees(again)
+    (cause,) = (one for one in again.told["causes"] if one["verdict"] == "key_changed")
+    assert "gm" in cause["fields"] and "Freezing makes constants" in cause["advice"]
+    assert "avoidable, by freezing" in headline(Chosen(cachescope.read(tmp_path / "runs")))
+
+
+def test_a_guard_that_failed_is_no_edit_of_what_another_guard_recompiled(tmp_path: Path) -> None:
+    ran("unbiased", tmp_path, choice="scale")
+    again = ran("unbiased", tmp_path, choice="bias")
+    agrees(again)
+    kinds = {row["kind"] for row in of_last_run(again) if row["outcome"] == "full_miss"}
+    assert len(kinds) == 1 and "'bias'" in kinds.pop()
 
 
 def test_a_directory_that_is_set_too_late(tmp_path: Path) -> None:

@@ -10,10 +10,11 @@ from cachescope.analysis.differences import FieldChange, is_reordered
 from cachescope.analysis.graphs import inner_graphs, tokens
 from cachescope.analysis.process_values import Kind
 from cachescope.catalogue.facts import document, field_facts
-from cachescope.keys.key_fields import is_input
+from cachescope.keys.key_fields import FREEZING, is_input
 
 _OPTION: Final = re.compile(r"inductor_config(?:_comms)?\[.*\]", re.DOTALL)
 _GRAPHS_FOUND: Final = "The FX graphs below were found, so little was compiled again."
+_FROZEN: Final = "Freezing makes constants of the model's parameters, so the graph is another one too, whether or not its code was edited."
 _OF_AUTOGRAD_ALONE: Final = "What changed in the graph is what AOTAutograd alone hashes, such as names of arguments, attributes and locals."
 _SET_ORDER: Final = (
     "The same set in a different order: Python orders strings differently in each process. Set PYTHONHASHSEED to one value in "
@@ -35,6 +36,9 @@ def change_sentences(
     dynamism = dynamism_advice(changes)
     if dynamism is not None:
         yield "", dynamism
+        changes = tuple(change for change in changes if not _is_of_sizes(change))
+    if any(change.field == FREEZING for change in changes):
+        yield "", _FROZEN
         changes = tuple(change for change in changes if not _is_of_sizes(change))
     options = [change for change in changes if _OPTION.fullmatch(change.field)]
     if len(options) > most_options:
@@ -86,7 +90,7 @@ def _of_field(change: FieldChange) -> str | None:
 
 
 def _is_of_sizes(change: FieldChange) -> bool:
-    """Whether a field follows from which sizes are symbolic."""
+    """Whether a field follows from which sizes are symbolic, or from what is frozen."""
     return is_input(change.field) or change.field in ("gm", "aot_config")
 
 

@@ -113,8 +113,7 @@ class NewKeys:
             nearer = self._baselines.nearer_in_parts(at, found)
         if nearer is not None:
             baseline, change = nearer, self._history.change(nearer, at)
-        if change.names:
-            self._changed_from[at] = baseline if isinstance(baseline, int) else None
+        self._changed_from[at] = baseline if isinstance(baseline, int) else None
         why = self._changed_keys.why(at, baseline, change, 0 if nearer is None else apart)
         self._found.record(at, why, baseline)
 

@@ -78,6 +78,24 @@ def test_a_value_is_that_of_the_rank_beside_it_whichever_was_quicker() -> None:
     assert line.endswith("each of 2 ranks has its own: 2 in rank 0")
 
 
+@pytest.mark.parametrize("apart", [
+    # The backward graph of a compile of whose forward graph the other rank has no details; and the FX graph beside an AOTAutograd key.
+    (made.fx("f", details={"gm": "g", "fx_kwargs[is_backward]": "False"}, at=0), made.fx("b", details={"gm": "h", "fx_kwargs[is_backward]": "True"}, at=1)),
+    (made.aot("a", details={"gm": "g"}, at=0), made.fx("f", details={"gm": "h"}, at=1)),
+])  # fmt: skip
+def test_what_is_looked_up_at_other_places_is_not_compared(apart: tuple[made.Made, made.Made]) -> None:
+    runs = [made.run(one, rank=rank) for rank, one in enumerate(apart)]
+    assert made.scope_of(*runs).rank_differences.empty
+
+
+def test_a_process_without_a_rank_is_not_compared() -> None:
+    runs = [
+        made.run(made.fx("f", details=fields, at=at), rank=rank)
+        for at, (rank, fields) in enumerate([(0, ONE), (1, ONE), (None, TWO)])
+    ]
+    assert made.scope_of(*runs).rank_differences.empty
+
+
 def test_misses_are_those_of_the_ranks_that_differ() -> None:
     (row,) = ranks(ONE, ONE, TWO, outcomes="mmm")
     assert (row["graphs"], row["misses"]) == (1, 1)
