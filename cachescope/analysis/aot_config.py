@@ -65,6 +65,9 @@ def aot_config_parts(before: str, after: str) -> tuple[tuple[str, str, str], ...
         for name in old
         if name in new and old[name] != new[name]
     ]
+    if any(name == "arguments" for name, *_ in parts):
+        # Places among the inputs, which move with those.
+        parts = [part for part in parts if part[0] != "static_input_indices"]
     return tuple(part for part in parts if part[1] != part[2])
 
 

@@ -73,6 +73,12 @@ def test_of_two_layouts_only_what_both_have_is_compared() -> None:
     assert aot_config_parts(older, told(X)) == (("enable_log", "False", "True"),)
 
 
+def test_places_of_static_inputs_move_with_the_arguments() -> None:
+    one, other = told(X), told(X).replace("[0], ", "[0, 1], ")
+    assert aot_config_parts(one, other) == (("static_input_indices", "[0]", "[0, 1]"),)
+    assert aot_config_parts(one, other.replace(X, f"{X}, {Y}")) == (("arguments", "not there", "y"),)
+
+
 SOURCES = st.recursive(
     st.sampled_from(
         [X, Y, "None", "GlobalSource(global_name='g')", "RandomValueSource(random_call_index=1)"]
