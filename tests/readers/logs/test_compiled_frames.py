@@ -124,6 +124,8 @@ def test_the_reason_of_a_graph_break(payload: str, reason: str, tmp_path: Path) 
     ("0/0: x == 1       # code", ("0/0: x == 1 # code",)),
     ('[\n"0/1: a\\nUser stack trace:",\n"0/0: b"\n]', ("0/1: a", "0/0: b")),
     ("[1, null]", ()),
+    # Lines of the list are lost.
+    ('[\n"0/1: a', ()),
     ("", ("",)),
 ])  # fmt: skip
 def test_reasons_are_one_text_or_a_list(payload: str, expected: tuple[str, ...], tmp_path: Path) -> None:
