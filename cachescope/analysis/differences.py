@@ -316,7 +316,7 @@ def _graph_change(field: str, before: str, after: str) -> FieldChange:
     if replaced is None:
         summary = f"{plural(len(gone), 'line')} of code gone, {len(new)} new"
     else:
-        summary = f"{short(replaced)} in {plural(len(gone), 'line')} of code"
+        summary = f"{short(replaced)} in {plural(len(gone), 'line')}"
     return FieldChange(field, "graph", before, after, summary, diff=diff)
 
 

@@ -197,36 +197,33 @@ def _place(read: Recording, root: MissRow) -> str:
 
 
 def cause_titles(chosen: Chosen, causes: Sequence[CauseRow]) -> dict[int, str]:
-    """The titles of some causes; of changed code, and of several alike, with where they struck; else with their compile or number."""
+    """The titles of some causes; several alike with where they struck, with their compile, or else with their number."""
     read = chosen.read
+    titles = {cause.cause: _title(read, cause, _roots_of(chosen, cause)) for cause in causes}
 
     def place(cause: CauseRow) -> str:
         where = _where(read, cause, _roots_of(chosen, cause))
         return f" in {where.removeprefix('in ').partition(', in ')[0]}"
 
-    titles = {
-        cause.cause: fields_text(cause.fields, _FIELDS) if is_named_by_fields(cause) else cause.summary
-        for cause in causes
-    }
-    titles |= {cause.cause: titles[cause.cause] + place(cause) for cause in causes if _is_code(cause)}
-
     def compile_of(cause: CauseRow) -> str:
         number = read.facts.lookups[_roots_of(chosen, cause)[0].lookup].compile_id
         return f", compile {number}" if number else ""
 
-    for way in (
-        lambda cause: "" if _is_code(cause) else place(cause),
-        compile_of,
-        lambda cause: f" (cause {cause.cause})",
-    ):
+    for way in (place, compile_of, lambda cause: f" (cause {cause.cause})"):
         count = Counter(titles.values())
         alike = [cause for cause in causes if count[titles[cause.cause]] > 1]
         titles |= {cause.cause: f"{titles[cause.cause]}{way(cause)}" for cause in alike}
     return titles
 
 
-def _is_code(cause: CauseRow) -> bool:
-    return is_named_by_fields(cause) and "gm" in cause.fields
+def _title(read: Recording, cause: CauseRow, roots: Sequence[MissRow]) -> str:
+    if not is_named_by_fields(cause):
+        return cause.summary
+    rows = (read.facts.lookups[root.lookup] for root in roots[:_ROOTS_TRIED])
+    functions = list(dict.fromkeys(row.function for row in rows if row.function))
+    if cause.fields == ("gm",) and functions:
+        return f"code of {listed(functions, _PLACES_NAMED)}"
+    return fields_text(cause.fields, _FIELDS)
 
 
 def _in_order(chosen: Chosen) -> list[CauseRow]:

@@ -49,10 +49,10 @@ def test_a_graph_is_told_as_a_unified_diff(recording: Recording) -> None:
 
 
 @pytest.mark.parametrize(("before", "after", "summary"), [
-    ("y = f(x, dim = 1)", "y = f(x, dim = 2)", "dim = 1 -> 2 in 1 line of code"),
-    ("y = f(x, dim = 1)\nz = g(y, 1)", "y = f(x, dim = 2)\nz = g(y, 2)", "1 -> 2 in 2 lines of code"),
-    ("y = 0.5 * x", "y = 0.25 * x", "0.5 -> 0.25 in 1 line of code"),
-    ("y = torch.sin(x)", "y = torch.cos(x)", "sin -> cos in 1 line of code"),
+    ("y = f(x, dim = 1)", "y = f(x, dim = 2)", "dim = 1 -> 2 in 1 line"),
+    ("y = f(x, dim = 1)\nz = g(y, 1)", "y = f(x, dim = 2)\nz = g(y, 2)", "1 -> 2 in 2 lines"),
+    ("y = 0.5 * x", "y = 0.25 * x", "0.5 -> 0.25 in 1 line"),
+    ("y = torch.sin(x)", "y = torch.cos(x)", "sin -> cos in 1 line"),
     # Several differ, or one is gone.
     ("y = f(x, 1, 2)", "y = f(x, 3, 4)", "1 line of code gone, 1 new"),
     ("y = f(x, 1)", "y = f(x)", "1 line of code gone, 1 new"),

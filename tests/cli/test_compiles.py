@@ -36,7 +36,7 @@ def test_it_names_functions_guards_breaks_and_symbols(run: Run, trace: Path) -> 
     assert "guard: text == … as in 8/0: text == ''" in text
     assert f"breaks, compile_programs.py:{broken}: Failed to trace builtin operator" in text
     assert (
-        f"s77 is L['x'].size()[0], 5 when it was compiled and 3 before, in sizes (compile_programs.py:{symbol})"
+        f"s77 is x.size(0), 5 when it was compiled and 3 before, in sizes (compile_programs.py:{symbol})"
         in text
     )
 
