@@ -44,7 +44,8 @@ _NEXT_SOURCE: Final = re.compile(r", (?=\w+Source\(|None(?:,|$))")
 _PROPERTY: Final = re.compile(r"<TensorProperty\.(\w+): \d+>")
 # What Dynamo calls a module whose globals are used in a function of another one.
 _MODULE: Final = "__import_"
-_OF_A_MODULE: Final = ("._modules", "._parameters", "._buffers")
+OF_A_MODULE: Final = ("._modules", "._parameters", "._buffers")
+"""Where a module holds what the program calls an attribute of it (torch/nn/modules/module.py)."""
 # What is called as that which it was made of: a module, an optimizer, an array that became a tensor.
 _OF_ITS_BASE: Final = ("NNModuleSource", "OptimizerSource", "NumpyTensorSource", "FloatTensorSource")
 _SHOWN: Final = 2
@@ -142,7 +143,7 @@ def _path(node: ast.expr) -> str:
             return f"list({_path(base)})[{index!r}]"
         case {"base": base, "index": ast.Constant(index)}:
             path = _path(base)
-            if isinstance(index, str) and path.endswith(_OF_A_MODULE):
+            if isinstance(index, str) and path.endswith(OF_A_MODULE):
                 return f"{path.rpartition('.')[0]}.{index}"
             return f"{path}[{index!r}]"
         case {"base": base, "prop": ast.Constant(str(name)), "idx": ast.Constant(int() | None as index)}:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
+from cachescope.analysis.aot_config import OF_A_MODULE
 from cachescope.analysis.compiles.ranges import ANY, Bounds, bounds_of, guarded_bounds
 from cachescope.errors import CachescopeError
 from cachescope.frames.compile_rows import SymbolRow
@@ -192,7 +193,7 @@ _NUMBER: Final = re.compile(r"-?\d{1,19}")
 # torch/_guards.py and torch/_dynamo/source.py print sources so.
 _LOCAL: Final = re.compile(r"L\['(\w+)'\]")
 _SIZE: Final = re.compile(r"\.size\(\)\[(\d+)\]")
-_OF_A_MODULE: Final = re.compile(r"\._(?:modules|parameters|buffers)\['([^']*)'\]")
+_OF_A_MODULE: Final = re.compile(rf"(?:{'|'.join(map(re.escape, OF_A_MODULE))})\['([^']*)'\]")
 # torch/_inductor/codecache.py, `FxGraphCachePickler._reduce_symint`: ('s77',); torch 2.15 numbers those of AOTAutograd's keys: ('s_0',).
 _SYMINT: Final = re.compile(r"\('(?P<expr>[^']+)',\)")
 _NUMBERED: Final = re.compile(r"s_\d+")

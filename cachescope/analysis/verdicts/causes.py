@@ -16,7 +16,14 @@ from cachescope.analysis.differences import FieldChange
 from cachescope.analysis.history.history import History
 from cachescope.analysis.history.timeline import CANNOT_WRITE
 from cachescope.analysis.rates import known_sum
-from cachescope.analysis.verdicts.change_advice import NUMBERS_ONLY, change_sentences, field_advice
+from cachescope.analysis.verdicts.change_advice import (
+    FLOAT_PASSED_NOW,
+    GRAPHS_FOUND,
+    NUMBERS_ONLY,
+    are_floats_passed,
+    change_sentences,
+    field_advice,
+)
 from cachescope.analysis.verdicts.misses import Miss, Why, changes_of
 from cachescope.catalogue.bypasses import bypass_facts, cacheable_since, function_of, operator_of, versions
 from cachescope.catalogue.defects import known_defect, sentence
@@ -76,16 +83,11 @@ _OF_AN_INPUT: Final = re.compile(
     r"\btensor '|check_tensor|\.(?:size|stride|storage_offset|dim|numel)\(\)|\bexample_inputs\["
 )
 # torch/_dynamo/guards.py, `GRAD_MODE` and the others of `___check_global_state`.
-_OF_A_MODE: Final = "GLOBAL_STATE"
-_ONCE_A_MODE: Final = "torch compiles the function once for each mode."
+_OF_A_STATE: Final = "GLOBAL_STATE"
+_ONCE_A_STATE: Final = "torch compiles the function once for each such state."
 _OF_A_SIZE: Final = re.compile(r"tensor '(?P<tensor>[A-Za-z_][\w.]*)' size mismatch at index (?P<dim>\d+)$")
-_OF_A_NUMBER: Final = re.compile(r" == …$")
-# torch/_dynamo/variables/builder.py, `wrap_symfloat`: a float that was seen to vary is an input.
-_FLOAT_INPUT: Final = re.compile(r"dtype=torch\.float64, shape=torch\.Size\(\[\]\)")
-_FLOAT_PASSED_NOW: Final = (
-    "A float that was a constant of the graph is an input of it now: torch has seen it vary. With dynamic=True, or as a tensor, it is "
-    "one from the first call on."
-)
+# The value of the guard that failed is a float, as Python prints it; behind it stands the line of code.
+_OF_A_FLOAT: Final = re.compile(r" failed: [^#]* == -?(?:\d+\.\d|\d+e)")
 _NOT_PICKLED: Final = (
     "The error names what cannot be pickled: in an option of Inductor, give a function or class of a module instead, or leave it out. Keep it "
     "out of the metadata of a tensor subclass: with a _stable_hash_for_caching(self) -> str the key is made, and the entry is still not stored."
@@ -282,14 +284,16 @@ def _key_advice(facts: AdviceFacts) -> str | None:
         # its inputs where a guard failed, on which there is advice, and it is of none.
         is_by_input = kind.advice is None or _OF_AN_INPUT.search(facts.kind)
         told = ((field, one) for field, one in told if field != "gm" and (is_by_input or not is_input(field)))
-        if _OF_A_MODE in facts.kind:
+        if _OF_A_STATE in facts.kind:
             # Sizes that differ besides are of the compile that it is compared with.
-            told = chain(((field, one) for field, one in told if field), [("", _ONCE_A_MODE)])
+            told = chain(
+                ((field, one) for field, one in told if field or one == GRAPHS_FOUND), [("", _ONCE_A_STATE)]
+            )
     is_optimizer = _OPTIMIZER.search(facts.file) is not None
     if is_optimizer and kind.is_of_function and "param_groups" in facts.kind:
         return _OF_AN_OPTIMIZER
-    if kind.is_of_function and _OF_A_NUMBER.search(facts.kind) and _floats_more(facts.changes):
-        return _FLOAT_PASSED_NOW
+    if kind.is_of_function and _OF_A_FLOAT.search(facts.reason) and are_floats_passed(facts.changes):
+        return FLOAT_PASSED_NOW
     found = tuple(
         dict.fromkeys(_OF_AN_OPTIMIZER if is_optimizer and one == NUMBERS_ONLY else one for _, one in told)
     )
@@ -303,14 +307,6 @@ def _key_advice(facts: AdviceFacts) -> str | None:
     if size := _OF_A_SIZE.search(facts.kind):
         text = text.replace("(tensor, dim)", f"({size['tensor']}, {size['dim']})")
     return text or None
-
-
-def _floats_more(changes: Sequence[FieldChange]) -> bool:
-    """Whether more floats are passed than before: torch passes one as a tensor."""
-    inputs = [one for one in changes if is_input(one.field)]
-    sides = [one.before for one in inputs], [one.after for one in inputs]
-    before, after = (sum(_FLOAT_INPUT.search(text or "") is not None for text in side) for side in sides)
-    return after > before
 
 
 def _never_stored_advice(facts: AdviceFacts) -> str | None:

@@ -13,7 +13,7 @@ from cachescope.catalogue.facts import document, field_facts
 from cachescope.keys.key_fields import FREEZING, is_input
 
 _OPTION: Final = re.compile(r"inductor_config(?:_comms)?\[.*\]", re.DOTALL)
-_GRAPHS_FOUND: Final = "The FX graphs below were found, so little was compiled again."
+GRAPHS_FOUND: Final = "The FX graphs below were found, so little was compiled again."
 _FROZEN: Final = "Freezing makes constants of the model's parameters, so the graph is another one too, whether or not its code was edited."
 _OF_AUTOGRAD_ALONE: Final = "What changed in the graph is what AOTAutograd alone hashes, such as names of arguments, attributes and locals."
 _SET_ORDER: Final = (
@@ -30,16 +30,16 @@ def change_sentences(
     Of more changed options than `most_options` it is said how many there are.
     """
     if were_graphs_found:
-        yield "", _GRAPHS_FOUND
+        yield "", GRAPHS_FOUND
     for change in changes:
         yield from ((change.field, sentence) for sentence in process_advice(change))
     dynamism = dynamism_advice(changes)
     if dynamism is not None:
         yield "", dynamism
-        changes = tuple(change for change in changes if not _is_of_sizes(change))
+        changes = tuple(change for change in changes if not _is_of_graph(change))
     if any(change.field == FREEZING for change in changes):
         yield "", _FROZEN
-        changes = tuple(change for change in changes if not _is_of_sizes(change))
+        changes = tuple(change for change in changes if not _is_of_graph(change))
     options = [change for change in changes if _OPTION.fullmatch(change.field)]
     if len(options) > most_options:
         yield (
@@ -89,8 +89,8 @@ def _of_field(change: FieldChange) -> str | None:
     return left_out.get(change.field) or field_advice(change.field)
 
 
-def _is_of_sizes(change: FieldChange) -> bool:
-    """Whether a field follows from which sizes are symbolic, or from what is frozen."""
+def _is_of_graph(change: FieldChange) -> bool:
+    """Whether a field is of the graph and its inputs: it follows from which sizes are symbolic, and from what is frozen."""
     return is_input(change.field) or change.field in ("gm", "aot_config")
 
 
@@ -267,6 +267,10 @@ _OTHER_DEVICE: Final = "An input lies on another kind of device, which needs cod
 # What torch makes of a float where shapes are dynamic (torch/_dynamo/variables/builder.py, `wrap_symfloat`), and of an integer.
 _FLOAT: Final = re.compile(r"TensorMetadata\(dtype=torch\.float64, shape=torch\.Size\(\[\]\), .*", re.DOTALL)
 _INTEGER: Final = re.compile(r"\('[su]\d+',\)|[su]\d+")
+FLOAT_PASSED_NOW: Final = (
+    "A float that was a constant of the graph is an input of it now: torch has seen it vary. With dynamic=True, or as a tensor, it is "
+    "one from the first call on."
+)
 _OTHER_TYPE: Final = (
     "An argument is an integer where it was a float (or a float64 tensor without dimensions), or the other way round. Each has code of its "
     "own: pass one type."
@@ -354,6 +358,13 @@ def type_became(before: str, after: str) -> str:
     if _INTEGER.fullmatch(before) and _FLOAT.fullmatch(after):
         return "a float where it was an integer"
     return ""
+
+
+def are_floats_passed(changes: Iterable[FieldChange]) -> bool:
+    """Whether the graph takes more floats than before."""
+    pairs = [(one.before or "", one.after or "") for one in changes if is_input(one.field)]
+    before, after = (sum(_FLOAT.fullmatch(pair[side]) is not None for pair in pairs) for side in (0, 1))
+    return after > before
 
 
 def _sentences(parts: dict[str, tuple[str, str]], change: FieldChange) -> Iterator[str]:

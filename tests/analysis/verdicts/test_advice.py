@@ -94,6 +94,7 @@ def elsewhere(cache_dir: str | None) -> AdviceFacts:
 
 
 _TENSOR = "TensorMetadata(dtype=torch.{}, shape=torch.Size([{}]), stride=({}), device=device(type='cpu'))"
+_FAILED = "a guard of compile 0/0 failed:"
 _PASSED = field_change("example_inputs[1]", None, _TENSOR.format("float64", "", ""))
 _SYMBOLIC = field_change(
     "example_inputs[0]",
@@ -115,10 +116,13 @@ def never_stored(reason: str) -> AdviceFacts:
     (AdviceFacts("key_changed", f"{RECOMPILE}step (own.py:105): self.param_groups[0]['lr'] == …", file="/a/own.py"), "one value in every call"),
     (AdviceFacts("key_changed", f"{RECOMPILE}step (sgd.py:105): len(self.state) != …", file=_SGD), "one value in every call"),
     # A number that torch saw vary, beside what a mode brings with it.
-    (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): scale == …", changes=(_PASSED,)), "as a tensor"),
+    (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): scale == …", f"{_FAILED} scale == 0.25", changes=(_PASSED,)), "as a tensor"),
+    (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): scale == …", f"{_FAILED} scale == -1e-05 # f(x)", changes=(_PASSED,)), "as a tensor"),
+    (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): n == …", f"{_FAILED} n == 3 # y == 0.5", changes=(_PASSED,)), "one value in every call"),
     (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): n == …", changes=(_SYMBOLIC,)), "is symbolic now"),
     (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): tensor 'x' size mismatch at index 1", changes=(_SYMBOLIC,)), "mark_dynamic(x, 1)"),
-    (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): GLOBAL_STATE changed: grad_mode", changes=(_SYMBOLIC,)), "once for each mode."),
+    (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): GLOBAL_STATE changed: grad_mode", changes=(_SYMBOLIC,)), "once for each such state."),
+    (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): GLOBAL_STATE changed: grad_mode", changes=(_SYMBOLIC,), were_graphs_found=True), "FX graphs below were found"),
     # A directory is known by its name.
     (deleted("/tmp/tmpab12_xyz"), "fresh_cache()"),
     (deleted("/tmp/tmpab12_xyz/"), "fresh_cache()"),
