@@ -17,7 +17,6 @@ from cachescope.analysis.history.history import History
 from cachescope.analysis.history.timeline import CANNOT_WRITE
 from cachescope.analysis.rates import known_sum
 from cachescope.analysis.verdicts.change_advice import (
-    FLOAT_PASSED_NOW,
     GRAPHS_FOUND,
     NUMBERS_ONLY,
     are_floats_passed,
@@ -88,6 +87,10 @@ _ONCE_A_STATE: Final = "torch compiles the function once for each such state."
 _OF_A_SIZE: Final = re.compile(r"tensor '(?P<tensor>[A-Za-z_][\w.]*)' size mismatch at index (?P<dim>\d+)$")
 # The value of the guard that failed is a float, as Python prints it; behind it stands the line of code.
 _OF_A_FLOAT: Final = re.compile(r" failed: [^#]* == -?(?:\d+\.\d|\d+e)")
+_FLOAT_PASSED_NOW: Final = (
+    "A float that was a constant of the graph is an input of it now: torch has seen it vary. With dynamic=True, or as a tensor, it is "
+    "one from the first call on."
+)
 _NOT_PICKLED: Final = (
     "The error names what cannot be pickled: in an option of Inductor, give a function or class of a module instead, or leave it out. Keep it "
     "out of the metadata of a tensor subclass: with a _stable_hash_for_caching(self) -> str the key is made, and the entry is still not stored."
@@ -293,7 +296,7 @@ def _key_advice(facts: AdviceFacts) -> str | None:
     if is_optimizer and kind.is_of_function and "param_groups" in facts.kind:
         return _OF_AN_OPTIMIZER
     if kind.is_of_function and _OF_A_FLOAT.search(facts.reason) and are_floats_passed(facts.changes):
-        return FLOAT_PASSED_NOW
+        return _FLOAT_PASSED_NOW
     found = tuple(
         dict.fromkeys(_OF_AN_OPTIMIZER if is_optimizer and one == NUMBERS_ONLY else one for _, one in told)
     )

@@ -267,10 +267,6 @@ _OTHER_DEVICE: Final = "An input lies on another kind of device, which needs cod
 # What torch makes of a float where shapes are dynamic (torch/_dynamo/variables/builder.py, `wrap_symfloat`), and of an integer.
 _FLOAT: Final = re.compile(r"TensorMetadata\(dtype=torch\.float64, shape=torch\.Size\(\[\]\), .*", re.DOTALL)
 _INTEGER: Final = re.compile(r"\('[su]\d+',\)|[su]\d+")
-FLOAT_PASSED_NOW: Final = (
-    "A float that was a constant of the graph is an input of it now: torch has seen it vary. With dynamic=True, or as a tensor, it is "
-    "one from the first call on."
-)
 _OTHER_TYPE: Final = (
     "An argument is an integer where it was a float (or a float64 tensor without dimensions), or the other way round. Each has code of its "
     "own: pass one type."
