@@ -130,9 +130,9 @@ def _evaluate(node: ast.expr, sizes: Mapping[str, Number]) -> Any:
             return _compare(_evaluate(left, sizes), ops, comparators, sizes)
         case ast.IfExp(test=test, body=body, orelse=orelse):
             return _evaluate(body if _evaluate(test, sizes) else orelse, sizes)
-        case ast.Attribute() if (name := _dotted(node)) in _CONSTANTS:
+        case ast.Attribute() if (name := ast.unparse(node)) in _CONSTANTS:
             return _CONSTANTS[name]
-        case ast.Call(func=func, args=args, keywords=[]) if (name := _dotted(func)) in _CALLS:
+        case ast.Call(func=func, args=args, keywords=[]) if (name := ast.unparse(func)) in _CALLS:
             return _CALLS[name](*(_evaluate(argument, sizes) for argument in args))
     raise GuardError(f"not a guard that torch prints: {ast.unparse(node)[:80]!r}")
 
@@ -175,17 +175,6 @@ def _size(node: ast.Subscript, sizes: Mapping[str, Number]) -> Number:
     if name not in sizes:
         raise GuardError(f"the guards need {name}, which was not given")
     return sizes[name]
-
-
-def _dotted(node: ast.expr) -> str:
-    match node:
-        case ast.Name(id=name):
-            return name
-        case ast.Attribute(value=ast.Name(id=module), attr=name):
-            return f"{module}.{name}"
-        case ast.Attribute(value=ast.Attribute(value=ast.Name(id=module), attr=inner), attr=name):
-            return f"{module}.{inner}.{name}"
-    return ""
 
 
 _PLACEHOLDER: Final = re.compile(r"L\['(t\d+)'\]")

@@ -6,7 +6,6 @@ range that readers return, and its references to another frame point to a row of
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 from array import array
@@ -40,9 +39,9 @@ SAVED_FRAMES: Final = (
 
 
 def read_saved_scope(path: str) -> Tables:
-    """Read a saved scope back, with the same codes."""
+    """Read a saved scope back, with the same codes; of a damaged or wrong file an error of one line."""
     folder = Path(path)
-    with failures_of(path, "a saved scope"):
+    try:
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
             found = manifest.get("format") if isinstance(manifest, dict) else None
@@ -51,6 +50,9 @@ def read_saved_scope(path: str) -> Tables:
             )
         details = _details(folder)
         loaded = read_frames(folder, SAVED_FRAMES, len(details.sets))
+    except _FAILURES as error:
+        said = " ".join(str(error).split())[:300]
+        raise SourceError(path, f"a saved scope that cannot be read: {said}") from error
     tables: dict[str, Table[Any]] = {name: Table(FRAMES[name], frame=frame) for name, frame in loaded.items()}
     return Tables(**tables, hash_details=details)  # type: ignore[arg-type] # of frames alone
 
@@ -107,18 +109,8 @@ _Need = Callable[[str, bool], None]
 """Takes what is wrong with a column unless something holds."""
 
 
-@contextlib.contextmanager
-def failures_of(source: str, what: str) -> Iterator[None]:
-    """Turn every failure to read a damaged or wrong Parquet file into an error of one line."""
-    try:
-        yield
-    except _FAILURES as error:
-        said = " ".join(str(error).split())[:300]
-        raise SourceError(source, f"{what} that cannot be read: {said}") from error
-
-
 def read_table(file: Path | str, columns: list[str] | None = None) -> pa.Table:
-    """Read a whole Parquet file and check every text and every offset; to be used within `failures_of`."""
+    """Read a whole Parquet file and check every text and every offset; any of `_FAILURES` may be raised."""
     with parquet.ParquetFile(file) as stored:
         schema = stored.schema_arrow
     batches = list(read_batches(file, columns))
@@ -144,7 +136,7 @@ def read_batches(
 
 
 def read_frames(folder: Path, names: tuple[str, ...], sets: int) -> dict[str, pd.DataFrame]:
-    """Read the frames of a saved scope with `sets` sets of hash details; to be used within `failures_of`."""
+    """Read the frames of a saved scope with `sets` sets of hash details; any of `_FAILURES` may be raised."""
     found = {name: _frame(folder, name) for name in names}
     sizes = {name: len(frame) for name, frame in found.items()} | {"sets": sets}
     for name, frame in found.items():

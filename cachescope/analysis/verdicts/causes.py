@@ -35,7 +35,6 @@ from cachescope.verdict_kinds import UPGRADE, Verdict, kind_of
 from cachescope.wording import minor_version
 
 _MOST_SENTENCES: Final = 4
-_MOST_OPTIONS: Final = 3
 _OTHERS_READ: Final = 20
 # A directory that Python made for temporary use: torch's fresh_cache() calls `tempfile.mkdtemp()`.
 _TEMPORARY: Final = re.compile(r"tmp[a-z0-9_]{8}")
@@ -280,7 +279,7 @@ def _key_advice(facts: AdviceFacts) -> str | None:
         # What its forward graph saves for it follows from that graph: no input of the program.
         ways = [tuple(change for change in way if not is_input(change.field)) for way in ways]
     told: Iterable[tuple[str, str]] = chain.from_iterable(
-        change_sentences(way, facts.were_graphs_found, _MOST_OPTIONS) for way in ways
+        change_sentences(way, facts.were_graphs_found) for way in ways
     )
     if kind.is_of_function:
         # A graph that is compiled again for other values is another one: its code is not what was changed; nor are

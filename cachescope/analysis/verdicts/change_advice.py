@@ -13,6 +13,8 @@ from cachescope.catalogue.facts import document, field_facts
 from cachescope.keys.key_fields import FREEZING, is_input
 
 _OPTION: Final = re.compile(r"inductor_config(?:_comms)?\[.*\]", re.DOTALL)
+# Of more changed options it is said how many there are.
+_MOST_OPTIONS: Final = 3
 GRAPHS_FOUND: Final = "The FX graphs below were found, so little was compiled again."
 _FROZEN: Final = "Freezing makes constants of the model's parameters, so the graph is another one too, whether or not its code was edited."
 _OF_AUTOGRAD_ALONE: Final = "What changed in the graph is what AOTAutograd alone hashes, such as names of arguments, attributes and locals."
@@ -22,13 +24,8 @@ _SET_ORDER: Final = (
 )
 
 
-def change_sentences(
-    changes: Sequence[FieldChange], were_graphs_found: bool, most_options: int
-) -> Iterator[tuple[str, str]]:
-    """Sentences on what changed, each with the field that it is on; empty where it is on several.
-
-    Of more changed options than `most_options` it is said how many there are.
-    """
+def change_sentences(changes: Sequence[FieldChange], were_graphs_found: bool) -> Iterator[tuple[str, str]]:
+    """Sentences on what changed, each with the field that it is on; empty where it is on several."""
     if were_graphs_found:
         yield "", GRAPHS_FOUND
     for change in changes:
@@ -41,7 +38,7 @@ def change_sentences(
         yield "", _FROZEN
         changes = tuple(change for change in changes if not _is_of_graph(change))
     options = [change for change in changes if _OPTION.fullmatch(change.field)]
-    if len(options) > most_options:
+    if len(options) > _MOST_OPTIONS:
         yield (
             "",
             f"{len(options)} options of torch._inductor.config differ; keep them equal in every process.",

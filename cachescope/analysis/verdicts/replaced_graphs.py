@@ -72,7 +72,7 @@ class GraphAligner(Generic[SomeGraph]):
     ) -> None:
         self._keys = keys
         self._graph_above = graph_above or (lambda _: None)
-        self._likeness: dict[tuple[int, int], float] = {}
+        self._likeness: dict[tuple[int | None, int | None], float] = {}
         # Those that were paired because they stand alone between the same two graphs, by their lookups.
         self.in_one_place: set[tuple[int | None, int | None]] = set()
 
@@ -130,12 +130,10 @@ class GraphAligner(Generic[SomeGraph]):
         """How alike the code of two graphs with hash details is."""
         assert a.detail_set is not None and b.detail_set is not None
         # A fleet compares the same graphs again and again, under many keys.
-        one, other = self._keys.graph(a.detail_set), self._keys.graph(b.detail_set)
-        if one is None or other is None:
-            return likeness(self._words_of(a.detail_set), self._words_of(b.detail_set))
-        if (one, other) not in self._likeness:
-            self._likeness[one, other] = likeness(self._words_of(a.detail_set), self._words_of(b.detail_set))
-        return self._likeness[one, other]
+        pair = self._keys.graph(a.detail_set), self._keys.graph(b.detail_set)
+        if pair not in self._likeness:
+            self._likeness[pair] = likeness(self._words_of(a.detail_set), self._words_of(b.detail_set))
+        return self._likeness[pair]
 
     def _paired_by_inputs(
         self, old: Sequence[SomeGraph], new: Sequence[SomeGraph], is_one_program: bool

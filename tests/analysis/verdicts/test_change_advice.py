@@ -176,7 +176,7 @@ def test_how_code_changed(before: str, after: str, said: str) -> None:
 def test_a_random_name_in_the_key_is_told_if_nothing_else_differs(after: str, is_random: bool) -> None:
     before = "id='__compiled_fn_1_9a9a9a9a_1111_4222_8333_0123456789ab'"
     change = field_change("aot_config", before, after)
-    said = " ".join(sentence for _, sentence in change_sentences([change], False, 3))
+    said = " ".join(sentence for _, sentence in change_sentences([change], False))
     assert ("puts a random name into the key" in said) == is_random
 
 
@@ -186,8 +186,8 @@ def test_other_code_has_other_arguments_unless_only_autograd_hashes_it(were_grap
         field_change("gm", "return (x.sin(),)", "return (x.cos(),)"),
         field_change("aot_config", "a", "b"),
     ]
-    assert ("aot_config" in dict(change_sentences(changes, were_graphs_found, 8))) == were_graphs_found
-    assert "aot_config" in dict(change_sentences(changes[1:], were_graphs_found, 8))
+    assert ("aot_config" in dict(change_sentences(changes, were_graphs_found))) == were_graphs_found
+    assert "aot_config" in dict(change_sentences(changes[1:], were_graphs_found))
 
 
 def test_a_graph_on_one_side_alone() -> None:
