@@ -127,9 +127,7 @@ class KeyDistances:
 
     def change(self, before: int, after: int) -> Change:
         """What changed from one set to another."""
-        if before >= len(self._forms) or after >= len(self._forms):
-            self._take()
-        (graph, _, texts), (other_graph, _, other_texts) = self._forms[before], self._forms[after]
+        (graph, _, texts), (other_graph, _, other_texts) = self.form(before), self.form(after)
         if graph != other_graph:
             return self._made_change(before, after)
         pair = texts, other_texts

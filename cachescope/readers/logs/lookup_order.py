@@ -18,14 +18,12 @@ from typing import Final
 from cachescope.details import HashDetails
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.grouping import by_key
+from cachescope.readers.logs.log_prefix import on_from
 from cachescope.readers.reading import Process
 from cachescope.terms import AOTAUTOGRAD
 
 _FIRST_ID: Final = "0/0"
 _BACK_US: Final = 60_000_000
-# A clock that goes back by more than half a year has passed New Year.
-_YEAR_US: Final = 183 * 86_400_000_000
-
 _SAME_MOMENT_US = 250_000
 # A process writes to its trace until it ends: its lookups in a text log are hardly outside the trace's time.
 _SLACK_US = 1_000_000
@@ -97,7 +95,7 @@ def _begins_first_compile(lookups: Sequence[LookupRow], at: int) -> bool:
 
 
 def _goes_back(before: int | None, now: int | None) -> bool:
-    return before is not None and now is not None and _BACK_US < before - now < _YEAR_US
+    return before is not None and now is not None and before - on_from(now, before) > _BACK_US
 
 
 def _sign(lookup: LookupRow, field: str, details: HashDetails, *, compares_texts: bool) -> int | None:
