@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 
 from cachescope.notebook_cells import cell_names
 
@@ -189,6 +189,12 @@ def short_names(files: Iterable[str]) -> dict[str, str]:
         often = Counter("/".join(one[-count:]) for one in parts.values())
         names |= {file: end for file, end in ends.items() if often[end] == 1}
     return {file: names.get(file, file) for file in every}
+
+
+def function_name(row: Any) -> str | None:
+    """``Net.forward``: the function of a lookup, a compile or a symbol, with the class of its `self` where that is known."""
+    name = getattr(row, "class_name", None)
+    return row.function if name is None or row.function is None else f"{name}.{row.function}"
 
 
 def place_text(function: str | None, file: str | None, line: int | None) -> str | None:

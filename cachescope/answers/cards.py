@@ -28,7 +28,7 @@ from cachescope.frames.answer_rows import CauseRow, MissRow
 from cachescope.grouping import by_key
 from cachescope.terms import VLLM
 from cachescope.verdict_kinds import kind_of
-from cachescope.wording import harmless, listed, plural, rank_names
+from cachescope.wording import function_name, harmless, listed, plural, rank_names
 
 if TYPE_CHECKING:
     from cachescope.answers.guard_miss import GuardMiss
@@ -220,7 +220,7 @@ def _title(read: Recording, cause: CauseRow, roots: Sequence[MissRow]) -> str:
     if not is_named_by_fields(cause):
         return cause.summary
     rows = (read.facts.lookups[root.lookup] for root in roots[:_ROOTS_TRIED])
-    functions = list(dict.fromkeys(row.function for row in rows if row.function))
+    functions = list(dict.fromkeys(function_name(row) for row in rows if row.function))
     if cause.fields == ("gm",) and functions:
         return f"code of {listed(functions, _PLACES_NAMED)}"
     return fields_text(cause.fields, _FIELDS)

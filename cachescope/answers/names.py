@@ -14,7 +14,16 @@ from cachescope.keys.key_fields import is_input
 from cachescope.notebook_cells import code_file
 from cachescope.readers.kinds import shown
 from cachescope.verdict_kinds import kind_of
-from cachescope.wording import harmless, listed, place_text, plural, rank_names, short, short_key
+from cachescope.wording import (
+    function_name,
+    harmless,
+    listed,
+    place_text,
+    plural,
+    rank_names,
+    short,
+    short_key,
+)
 
 if TYPE_CHECKING:
     from cachescope.answers.difference import SeenKey
@@ -40,7 +49,7 @@ def in_compile(facts: Facts, row: LookupRow, *, beside: LookupRow | None = None)
 def place_name(place: Placed, files: Mapping[str, str]) -> str | None:
     """``forward (model.py:88)``; None if neither function nor file is known."""
     file = None if place.file is None else files.get(place.file, place.file)
-    return place_text(place.function, file, place.line)
+    return place_text(function_name(place), file, place.line)
 
 
 def lookup_name(row: LookupRow | SeenKey) -> str:

@@ -11,7 +11,7 @@ from typing import Final
 
 from cachescope.frames.compile_rows import CompileRow
 from cachescope.frames.recorded_rows import LookupRow, RunRow
-from cachescope.wording import clock_of, harmless, place_text, short_names
+from cachescope.wording import clock_of, function_name, harmless, place_text, short_names
 
 NAME: Final = 44
 HOVER_LINE: Final = 72
@@ -73,4 +73,4 @@ def run_labels(runs: Iterable[RunRow]) -> dict[int, str]:
 def place_labels(rows: Sequence[LookupRow | CompileRow]) -> list[str | None]:
     """``forward (model.py:88)`` for each lookup or compile; None where neither function nor file is known."""
     files = short_names(row.file for row in rows if row.file)
-    return [place_text(row.function, row.file and files[row.file], row.line) for row in rows]
+    return [place_text(function_name(row), row.file and files[row.file], row.line) for row in rows]

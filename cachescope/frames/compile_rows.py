@@ -46,6 +46,8 @@ class CompileRow:
         "the lookups that were made in it, ids into lookups; empty if none are known: caches were off, or the log does not show "
         "which compile they belong to",
         default=())
+    class_name: str | None = col(
+        "the class of the function's `self`, as its lookups have it", missing="not known of a lookup", default=None)
     hits: int | None = col("how many of these hit", missing="no lookups of it are known", default=None)
     full_misses: int | None = col(
         "how many missed because there was no entry, or none could be loaded", missing="as for hits", default=None)
@@ -114,6 +116,7 @@ class RecompileRow:
     function: str | None = same_as(CompileRow, "function")
     file: str | None = same_as(CompileRow, "file")
     line: int | None = same_as(CompileRow, "line")
+    class_name: str | None = same_as(CompileRow, "class_name")
     guard: str | None = col("the failed guard of the latest earlier compile, without its values", missing="torch gave no reason")
     example: str | None = col(
         "one of the reasons, as torch gave it", missing="torch gave no reason", torch_name="recompile_reasons")

@@ -50,7 +50,7 @@ def identities(scope: Recording, paths: Iterable[str] = ()) -> Identities:
         paths=found,
         hosts={*machine.hosts, *_values(contexts, "host")},
         users={*machine.users, *(user for path in found for user in _USER_OF_PATH.findall(path))},
-        functions={*_values(lookups, "function")},
+        functions={*_values(lookups, "function", "class_name")},
         keys=keys,
     )
 

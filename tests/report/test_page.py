@@ -226,7 +226,7 @@ def test_no_two_causes_of_what_if_have_the_same_name(recording: Any) -> None:
     scope = cachescope.read(recording("2.13.0", "edited_model"))
     found = column(table(page_of(scope), "what-if", BY_CAUSE), "Cause")
     assert scope.cause_savings()["fields"].tolist() == [("gm",), ("gm",)]
-    assert sorted(found) == ["code of <lambda>", "code of forward"]
+    assert sorted(found) == ["code of <lambda>", "code of Ranker.forward"]
 
 
 def test_without_a_trace_it_is_said_where_events_are(recording: Any) -> None:

@@ -77,6 +77,7 @@ def _counted(one: CompileRow, rows: Sequence[LookupRow]) -> CompileRow:
     return replace(
         one,
         lookups=tuple(row.lookup for row in rows),
+        class_name=next((row.class_name for row in rows if row.class_name is not None), None),
         hits=outcomes.count("hit"),
         full_misses=outcomes.count("full_miss"),
         guard_misses=outcomes.count("guard_miss"),

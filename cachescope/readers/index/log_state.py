@@ -17,7 +17,7 @@ from typing import Final
 
 from cachescope.version import __version__
 
-FORMAT: Final = 6
+FORMAT: Final = 7
 # Reading a smaller log takes no longer than finding it in the index.
 _LEAST_BYTES: Final = 4 << 20
 # A log that was written to just now may change again within one tick of the file system's clock.

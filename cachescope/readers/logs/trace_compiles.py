@@ -80,6 +80,10 @@ class Stacks:
         file = frame.get("filename")
         return file if isinstance(file, str) else self.strings.get(str(file))
 
+    def is_own(self, stack: list[JsonObject]) -> bool:
+        """Whether the code that is compiled is the user's, not a wrapper's."""
+        return bool(stack) and self._users(stack) is stack[-1]
+
     def _users(self, stack: list[JsonObject]) -> JsonObject:
         users = (frame for frame in reversed(stack) if not _WRAPPERS.search(self.file_of(frame) or ""))
         return next(users, stack[-1])
@@ -114,6 +118,10 @@ class TraceCompiles:
     def __init__(self) -> None:
         self.rows: list[Compile] = []
         self.segments: Counter[str] = Counter()
+        self.classes: dict[tuple[str, int], str] = {}
+        """The class of the `self` of each compile, by its id and segment."""
+        self._own: set[str] = set()
+        """The compiles of the user's own code, not of a wrapper that he called."""
         self._stacks = Stacks()
         self.note_string = self._stacks.note_string
         self._current: dict[str, Compile] = {}
@@ -137,7 +145,16 @@ class TraceCompiles:
         one.recompile_reasons = self._reasons.pop(compile_id, None)
         # Those of a compile whose beginning is lost are not about a later one of the same id.
         self._reasons.clear()
+        self._own.discard(compile_id)
+        if self._stacks.is_own(stack):
+            self._own.add(compile_id)
         self._add(one)
+
+    def note_class(self, compile_id: str | None, name: str) -> None:
+        """Note the class of the `self` of the code that is compiled, from its guards: they are written after its lookups."""
+        found = first_attempt(compile_id or "")
+        if found in self._own:
+            self.classes[found, self.segments[found]] = name
 
     def note(self, lookup: LookupRow, *, is_over: bool) -> None:
         """Note a lookup; `is_over` if torch writes its record only after it has compiled and stored what was missed."""

@@ -67,6 +67,9 @@ _MOST_BEFORE_STAMP: Final = 4096
 _OUTPUT_CODE: Final = re.compile(rb'\{"inductor_output_code": \{"filename": "([^"]+/[a-z2-7]{2}/c[^"/]+)"')
 # torch/_inductor/codecache.py, `AotCodeCompiler.compile` (2.7+): nothing else writes a dump of this name.
 _AOT_CODE: Final = b'{"graph_dump": {"name": "inductor_aot_wrapper_code"'
+# torch/_dynamo/guards.py, `GuardManagerWrapper.get_manager_line` (2.9+).
+_SELF: Final = b"source=L['self'], "
+_CLASS: Final = re.compile(rb"[^\n]*, type=<class '(?:[^'\n]*\.)?([^'.\n]+)'>")
 # Only the event that ends a compile records a disabled cache, and the time a bypass took.
 _CACHE_STATE: Final = re.compile(rb'\n\t"cache_state": "(\w*)"')
 _UNCACHED: Final = (b"disabled", b"bypass")
@@ -215,6 +218,12 @@ class TraceReader:
         if folder and (envelope := self._envelope(span)) is not None:
             self._emit("folder", compile_id_of(envelope), folder)
 
+    def _note_class(self, span: Span) -> None:
+        at = self._block.find(_SELF, span.line_end, span.end)
+        match = _CLASS.match(self._block, at, span.end) if at >= 0 else None
+        if match and (envelope := self._envelope(span)) is not None:
+            self._emit("class", compile_id_of(envelope), match[1].decode("utf-8", "replace"))
+
     def _problem(self, at: int, kind: str, message: str, count: int = 1) -> None:
         """Tell of the first of like problems at once, and of the others when all are counted."""
         if self._problems.note("", str(self._offset + at), kind, message, count):
@@ -359,6 +368,7 @@ _READ: Final[dict[str, Callable[[TraceReader, Span], None]]] = {
     "str": TraceReader._read_string,
     "inductor_output_code": TraceReader._note_cache_dir,
     "graph_dump": TraceReader._note_aot_code,
+    "dynamo_cpp_guards_str": TraceReader._note_class,
     **dict.fromkeys(LOOKUP_ARTIFACTS, TraceReader._read_lookup),
     VERSION_ARTIFACT: TraceReader._read_version,
     RECOMPILE_ARTIFACT: TraceReader._read_recompiles,

@@ -53,6 +53,7 @@ class TraceProcess(Fold):
         self._compiles = TraceCompiles()
         self._on_string = self._compiles.note_string
         self._on_recompiles = self._compiles.note_reasons
+        self._on_class = self._compiles.note_class
         self._lookups: list[tuple[LookupRow, int | None]] = []
         self._compiled = False
         self._aot_code_us: int | None = None
@@ -83,7 +84,8 @@ class TraceProcess(Fold):
                 # Of an FX graph 2.5 says how long it took, but not when it began (torch/_inductor/codecache.py, `FxGraphCache.load`).
                 taken = lookup.time_taken_ns if lookup.cache == FXGRAPH else None
                 lookup.time = lookup.end_time - (taken or 0)
-            folder = self._folders.get((first_attempt(lookup.compile_id or ""), lookup.segment))
+            compiled = first_attempt(lookup.compile_id or ""), lookup.segment
+            folder, lookup.class_name = self._folders.get(compiled), self._compiles.classes.get(compiled)
             lookup.cache_dir = None if folder == process.cache_dir else folder
         self._report_unrecorded_lookups()
         process.lookups = put_in_order([lookup for lookup, _ in self._lookups])

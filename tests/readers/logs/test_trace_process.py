@@ -169,6 +169,34 @@ def test_the_code_that_was_compiled(tmp_path: Path) -> None:
     assert one(begins(), metrics(), looked_up(), folder=tmp_path)[0].looked_up
 
 
+def guards(type_: str, second: float = 1) -> str:
+    """What torch 2.9 and later write of the guards of a compile, after its lookups."""
+    line = "| +- GuardManager: source=L['self'], accessed_by=FrameLocalsGuardAccessor(key='self', framelocals_idx=0)"
+    tree = f"\nTREE_GUARD_MANAGER:\n+- RootGuardManager\n{line}{type_}, tag_safe=(False, False)\n"
+    return record({"dynamo_cpp_guards_str": {}, **IDS}, tree, second, place="torch/_dynamo/guards.py:4552")
+
+
+@pytest.mark.parametrize(
+    ("stack", "type_", "wanted"),
+    [
+        (["/mine.py"], ", type=<class '__main__.Net'>", "Net"),
+        (["/mine.py"], ", type=<class 'mine.made.<locals>.Net'>", "Net"),
+        (["/mine.py"], "", None),  # torch 2.8 and earlier
+        # The module that torch's wrapper calls is not that of the caller, which is named.
+        (["/mine.py", "/lib/torch/nn/modules/module.py"], ", type=<class '__main__.Net'>", None),
+        ([], ", type=<class '__main__.Net'>", None),
+    ],
+)
+def test_the_class_of_a_method(stack: list[str], type_: str, wanted: str | None, tmp_path: Path) -> None:
+    frames = [{"name": "f", "line": 3, "filename": file} for file in stack]
+    again = begins(2, stack=[{"name": "g", "line": 9, "filename": "/other.py"}])
+    process, problems = one(
+        begins(stack=frames), looked_up(), guards(type_), again, looked_up(second=3), folder=tmp_path
+    )
+    assert [lookup.class_name for lookup in process.lookups] == [wanted, None]
+    assert problems == []
+
+
 def disabled(second: float = 0, epoch_s: float = 0, **args: Any) -> str:
     return event(second, epoch_s, args={"cache_state": "disabled", "cache_event_time": NOON * 10**9, **args})
 
