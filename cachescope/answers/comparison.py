@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from cachescope.analysis.contexts.differences import context_difference
 from cachescope.analysis.differences import FieldChange
@@ -19,11 +19,9 @@ from cachescope.answers.difference import Difference, Side, difference, folded
 from cachescope.answers.names import runs_name
 from cachescope.answers.predictions import context_fields, predictions, run_fields
 from cachescope.answers.recording import Recording
-from cachescope.answers.time_spent import phase_differences
 from cachescope.errors import NotFoundError
 from cachescope.frames.answer_rows import RateRow
 from cachescope.frames.compared import Built, ComparedLookup, CoverageRow, DifferenceRow
-from cachescope.frames.compile_rows import PhaseRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.frames.sharing_rows import FormDifference, PredictionRow
 from cachescope.readers.directory.bundles import held_in
@@ -159,8 +157,7 @@ def _row(one: Aligned) -> ComparedLookup:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class SideTime:
+class SideTime(NamedTuple):
     """The time of one side."""
 
     runs: int  # how many of its runs have events
@@ -171,35 +168,19 @@ class SideTime:
         """What they add up to."""
         return sum(self.phases.values())
 
-    @classmethod
-    def of(cls, phases: Sequence[PhaseRow], runs: Sequence[int]) -> Self | None:
-        """Of some runs; None where none of them has events."""
-        mine = [row for row in phases if row.run in runs]
-        count = len({row.run for row in mine})
-        if not count:
+
+def side_times(
+    read: Recording, before: Sequence[int], after: Sequence[int]
+) -> tuple[SideTime, SideTime] | None:
+    """The phases of some runs and of others; None where no run of one side has events."""
+    sides = []
+    for runs in (before, after):
+        mine = [row for row in read.phases_read[0].rows if row.run in runs]
+        if not (count := len({row.run for row in mine})):
             return None
-        return cls(count, {name: round(ns / count) for name, ns in self_times(mine).items()})
-
-
-@dataclass(frozen=True, slots=True)
-class ComparedTimes:
-    """Phases side by side."""
-
-    before: SideTime | None = None  # the sides; None where no run of one has events
-    after: SideTime | None = None
-
-    @property
-    def longer(self) -> dict[str, int]:
-        """How much longer each phase took after than before, the largest first; empty unless both sides have events."""
-        if self.before is None or self.after is None:
-            return {}
-        return phase_differences(self.before.phases, self.after.phases)
-
-    @classmethod
-    def of(cls, read: Recording, before: Sequence[int], after: Sequence[int]) -> Self:
-        """Of some runs and others."""
-        phases = read.phases_read[0].rows
-        return cls(*(SideTime.of(phases, runs) for runs in (before, after)))
+        sides.append(SideTime(count, {name: round(ns / count) for name, ns in self_times(mine).items()}))
+    one, other = sides
+    return one, other
 
 
 @dataclass(frozen=True, slots=True)

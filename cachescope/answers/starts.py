@@ -34,11 +34,6 @@ class OneRun:
     lookups: Sequence[LookupRow]
 
     @property
-    def rate(self) -> RateRow:
-        """How its lookups went."""
-        return rates(self.lookups)
-
-    @property
     def folder(self) -> str:
         """The folder of its log."""
         return os.path.dirname(self.row.source)
@@ -157,7 +152,8 @@ def first_sides(read: Recording, starts: Sequence[Start]) -> Sides | None:
 def ranks_apart(read: Recording, ranks: Sequence[OneRun]) -> tuple[OneRun, OneRun]:
     """Two ranks: one with the most keys that most of the others have too, and one with the fewest; then by hit rate."""
     own = _keys_of_few(read, [one.row.run for one in ranks])
-    ordered = sorted(ranks, key=lambda one: (own[one.row.run], -(one.rate.hit_rate or 0), one.row.rank or 0))
+    rate = {one.row.run: rates(one.lookups).hit_rate or 0 for one in ranks}
+    ordered = sorted(ranks, key=lambda one: (own[one.row.run], -rate[one.row.run], one.row.rank or 0))
     return ordered[0], ordered[-1]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from cachescope.answers.aligned_lookups import Aligned, Change
-from cachescope.answers.comparison import ComparedRuns, ComparedSide, ComparedTimes
+from cachescope.answers.comparison import ComparedRuns, ComparedSide, SideTime
 from cachescope.frames.answer_rows import RateRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.report.blocks import Group, Head, Numbers, Table
@@ -62,7 +62,7 @@ def _sides(found: ComparedRuns) -> tuple[str, str]:
 
 def run_lines(found: ComparedRuns) -> Iterator[Line]:
     """How the lookups of both sides went, in short."""
-    for label, moved, of in headline(found, ComparedTimes()).cells:
+    for label, moved, of in headline(found).cells:
         yield Line(f"{label}: {moved}{of and f' ({of})'}", style="bold")
     words = _SAID if found.is_ordered else _SAID_BESIDE
     counts = [f"{count:,} {words[change]}" for change, count in found.counts.items() if count]
@@ -71,8 +71,8 @@ def run_lines(found: ComparedRuns) -> Iterator[Line]:
     yield from machine_lines(found.before.machines, found.after.machines)
 
 
-def headline(found: ComparedRuns, times: ComparedTimes) -> Numbers:
-    """The numbers of both sides at a glance."""
+def headline(found: ComparedRuns, times: tuple[SideTime, SideTime] | None = None) -> Numbers:
+    """The numbers of both sides at a glance; with what events show of their times."""
     one, other = found.before.rate, found.after.rate
     runs = [len(side.runs) for side in (found.before, found.after)]
     together = "" if runs == [1, 1] else f"{plural(runs[0], 'run')} → {plural(runs[1], 'run')}, together"
@@ -84,8 +84,8 @@ def headline(found: ComparedRuns, times: ComparedTimes) -> Numbers:
         ),
         ("Compile time after misses", moved(_lost(found.before), _lost(found.after)), together),
     ]
-    if times.before is not None and times.after is not None:
-        totals = moved(duration(times.before.total_ns), duration(times.after.total_ns))
+    if times is not None:
+        totals = moved(*(duration(side.total_ns) for side in times))
         cells.append(("Time in events", totals, _mean(times)))
     return Numbers(tuple(cells))
 
@@ -149,13 +149,13 @@ def _title(members: Sequence[Aligned], is_ordered: bool) -> str:
     return f"{plural(len(members), 'lookup')}: {', '.join(said)}"
 
 
-def side_by_side(found: ComparedRuns, times: ComparedTimes) -> Iterator[Table]:
+def side_by_side(found: ComparedRuns, times: tuple[SideTime, SideTime] | None) -> Iterator[Table]:
     """Hit rates, compile times and phases of both sides."""
     names, apart = _sides(found), "B\u00a0−\u00a0A"
     numbers = (Head(name, "number") for name in (*names, apart))
     yield Table("Side by side", (Head(""), *numbers), tuple(_rates(found)))
-    before, after = times.before, times.after
-    if before is not None and after is not None:
+    if times is not None:
+        before, after = times
         mean = _mean(times)
         yield phases_table(
             f"Self time of each phase{mean and f', {mean}'}",
@@ -193,6 +193,5 @@ def _difference(ns: int) -> str:
     return "<1 ms" if ns and said == duration(0) else said
 
 
-def _mean(times: ComparedTimes) -> str:
-    several = any(side is not None and side.runs > 1 for side in (times.before, times.after))
-    return "mean of each run" if several else ""
+def _mean(times: tuple[SideTime, SideTime]) -> str:
+    return "mean of each run" if any(side.runs > 1 for side in times) else ""

@@ -11,10 +11,10 @@ from traitlets.utils.bunch import Bunch
 
 from cachescope.answers.aligned_lookups import Aligned, Change
 from cachescope.answers.chosen import Chosen
-from cachescope.answers.comparison import ComparedRuns, ComparedTimes
+from cachescope.answers.comparison import ComparedRuns, side_times
 from cachescope.answers.names import cache_name, short_fields
 from cachescope.answers.read import Read
-from cachescope.answers.starts import OneRun, Sides, Start, first_sides, starts_of
+from cachescope.answers.starts import Sides, Start, first_sides, starts_of
 from cachescope.json_types import JsonObject
 from cachescope.report.blocks import Column, Sorted, timed
 from cachescope.report.compared_runs import (
@@ -134,27 +134,29 @@ def _listed(starts: Sequence[Start]) -> tuple[list[str], list[JsonObject]]:
     optional = {"Rank": has_ranks, "Program": bool(programs), "Folder": len(folders) > 1}
     names = [name for name in _OF_RUNS if optional.get(name, True)]
 
-    def line(of: OneRun | Start, one: OneRun, job: list[int] | None = None, **more: str) -> JsonObject:
-        start_time = of.start_time if isinstance(of, Start) else one.row.start_time
+    def line(start: Start, job: list[int] | None = None, **more: str) -> JsonObject:
+        first, rate = start.members[0], start.rate
         cells = {
-            "Run": f"run {one.row.run}",
-            "Program": one.row.label or programs.get(one.program or "", "–"),
-            "Rank": "–" if one.row.rank is None else str(one.row.rank),
-            "Started": "–" if start_time is None else f"{date(start_time)} {clock(start_time)}",
-            "Folder": folders[one.folder],
-            "Hit rate": percent(of.rate.hit_rate, "–"),
-            "Compile time": "–" if of.rate.time_lost_ns is None else duration(of.rate.time_lost_ns),
+            "Run": f"run {first.row.run}",
+            "Program": first.row.label or programs.get(first.program or "", "–"),
+            "Rank": "–" if first.row.rank is None else str(first.row.rank),
+            "Started": "–" if (at := start.start_time) is None else f"{date(at)} {clock(at)}",
+            "Folder": folders[first.folder],
+            "Hit rate": percent(rate.hit_rate, "–"),
+            "Compile time": "–" if (ns := rate.time_lost_ns) is None else duration(ns),
         } | more
-        shown = list(of.runs) if isinstance(of, Start) else [one.row.run]
-        return {"runs": shown, "job": job, "cells": [harmless(cells[name][:_CELL]) for name in names]}
+        return {
+            "runs": list(start.runs),
+            "job": job,
+            "cells": [harmless(cells[name][:_CELL]) for name in names],
+        }
 
     rows = []
     for start in reversed(starts):
-        first, *others = start.members
-        if others:
-            rows.append(line(start, first, Run=plural(len(start.members), "rank"), Rank="all"))
-        job = list(start.runs) if others else None
-        rows += [line(one, one, job) for one in start.members]
+        job = list(start.runs) if len(start.members) > 1 else None
+        if job:
+            rows.append(line(start, Run=plural(len(job), "rank"), Rank="all"))
+        rows += [line(Start((one,)), job) for one in start.members]
     return names, rows
 
 
@@ -242,7 +244,7 @@ class Compare(Shows):
     def _show(self, change: object = None) -> None:
         before, after = self._state.compared
         self.whole = ComparedRuns.of(self._scope, before, after)
-        self._times = ComparedTimes.of(self._scope, before, after)
+        self._times = side_times(self._scope, before, after)
         self.picker.sides = [list(before), list(after)]
         self._show_found()
 

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 import cachescope
-from cachescope.answers.comparison import ComparedRuns, ComparedTimes
+from cachescope.answers.comparison import ComparedRuns, side_times
 from cachescope.answers.starts import first_sides, sides_below, starts_of
+from cachescope.answers.time_spent import phase_differences
 from cachescope.errors import CachescopeError, NotFoundError
 from cachescope.scope import Scope
 from tests.conftest import Recording
@@ -146,17 +147,19 @@ def test_a_run_that_is_not_there(tour: Scope) -> None:
 
 def test_phases_are_those_of_the_runs(tour: Scope) -> None:
     phases = tour.phases
-    found = ComparedTimes.of(tour, [0, 1], [3])
+    found = side_times(tour, [0, 1], [3])
     sums = phases.groupby("run")["self_time_ns"].sum()
-    assert found.before is not None and found.after is not None
-    assert (found.before.runs, found.after.total_ns) == (2, sums[3])
-    assert found.before.total_ns == pytest.approx((sums[0] + sums[1]) / 2, abs=len(phases))
-    assert sum(found.longer.values()) == found.after.total_ns - found.before.total_ns
+    assert found is not None
+    before, after = found
+    assert (before.runs, after.total_ns) == (2, sums[3])
+    assert before.total_ns == pytest.approx((sums[0] + sums[1]) / 2, abs=len(phases))
+    longer = phase_differences(before.phases, after.phases)
+    assert sum(longer.values()) == after.total_ns - before.total_ns
 
 
 def test_no_events_are_no_times() -> None:
     scope = scope_of(run(fx("fone", at=0)), run(fx("fone", at=9)))
-    assert ComparedTimes.of(scope, [0], [1]) == ComparedTimes()
+    assert side_times(scope, [0], [1]) is None
 
 
 @pytest.mark.slow
