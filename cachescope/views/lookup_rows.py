@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any, Final, cast
 
@@ -16,7 +16,8 @@ from cachescope.answers.read import Read
 from cachescope.figures.palette import OUTCOME_COLOURS
 from cachescope.grouping import by_key
 from cachescope.json_types import JsonObject
-from cachescope.views.table import Fold, Head, ListedRows, Whole, ordered
+from cachescope.report.blocks import Column
+from cachescope.views.table import Fold, ListedRows, Whole, ordered
 from cachescope.wording import duration, harmless_cut, percent, plural, short_key
 
 SEARCHED: Final = ("cache", "compile_id", "function", "cache_key", "outcome", "verdict", "reason")
@@ -25,19 +26,19 @@ FRAME: Final = 'scope.lookups.merge(scope.misses, on="lookup", how="left").merge
 """The frame with the rows of the table, as an expression."""
 
 _TIME: Final = "time_taken_ns"
-_HEADS: Final = (
-    Head("lookup", "Lookup", number=True),
-    Head("run", "Run", number=True),
-    Head("rank", "Rank", number=True),
-    Head("cache", "Cache"),
-    Head("compile_id", "Compile"),
-    Head("function", "Function"),
-    Head("cache_key", "Key"),
-    Head("outcome", "Outcome", colours=OUTCOME_COLOURS),
-    Head("verdict", "Verdict"),
-    Head("time_taken_ns", "Compile time", number=True),
-    Head("reason", "Why", fills=True),
-)
+_COLUMNS: Final = {
+    "lookup": Column("Lookup", "name", "lookup"),
+    "run": Column("Run", "name", "run"),
+    "rank": Column("Rank", "name", "rank", is_optional=True),
+    "cache": Column("Cache", "word", "cache"),
+    "compile_id": Column("Compile", "word", "compile_id"),
+    "function": Column("Function", "word", "function", is_optional=True),
+    "cache_key": Column("Key", "word", lambda row: row.cache_key and short_key(row.cache_key)),
+    "outcome": Column("Outcome", "word", "outcome", colours=OUTCOME_COLOURS),
+    "verdict": Column("Verdict", "word", "verdict"),
+    _TIME: Column("Compile time", "number", _TIME),
+    "reason": Column("Why", "key", "reason"),
+}
 # Of more values than these, how they spread says more than which they are.
 _MOST_SHARES: Final = 8
 _PARTS: Final = 5
@@ -89,10 +90,9 @@ class LookupRows(ListedRows):
     """The rows of the Lookups table; lookups of FX graphs are folded below the AOTAutograd lookup of their compile."""
 
     def __init__(self, rows: Sequence[Listed]) -> None:
+        timed = replace(_COLUMNS[_TIME], of=self._time_text)
+        super().__init__({**_COLUMNS, _TIME: timed}, [(row.lookup, row) for row in rows])
         self.rows = rows
-        # Ranks and functions only where one is known.
-        optional = [name for name in ("rank", "function") if not self.values(name)]
-        self.heads = [head for head in _HEADS if head.name not in optional]
         self._sort = ("lookup", True)
         self._open: set[int] = set()
         self.filter({})
@@ -137,9 +137,10 @@ class LookupRows(ListedRows):
         return len(self._seen)
 
     def page(self, first: int, count: int) -> list[tuple[int, list[str]]]:
-        """Some rows, each with its lookup and its cells as text."""
+        """Some rows, each with its lookup and its cells as text; a cell without a value is empty."""
+        columns = self.columns.values()
         return [
-            (row.lookup, [self._cell(row, head.name) for head in self.heads])
+            (row.lookup, ["" if (cell := one.cell(row)) is None else str(cell) for one in columns])
             for row in self._seen[first : first + count]
         ]
 
@@ -153,12 +154,12 @@ class LookupRows(ListedRows):
     def summaries(self) -> list[JsonObject | None]:
         """What each column holds in the rows that pass the filters."""
         if self._summaries is None:
-            self._summaries = [self._summary(head.name) for head in self.heads]
+            self._summaries = [*map(self._summary, self.columns)]
         return self._summaries
 
     def whole(self, first: int = 0, count: int | None = None) -> Whole:
         """The columns and values of some rows as they are seen; without `count` of all that pass the filters."""
-        names = [head.name for head in self.heads]
+        names = [*self.columns]
         rows = self.passing() if count is None else self._seen[first : first + count]
         return names, map(attrgetter(*names), rows)
 
@@ -198,14 +199,9 @@ class LookupRows(ListedRows):
             return row.time_taken_ns
         return sum(times)  # type: ignore[arg-type]
 
-    def _cell(self, row: Listed, name: str) -> str:
-        if name == _TIME:
-            ns = self._time(row)
-            return "" if ns is None else duration(ns) + ("" if row.time_taken_ns is not None else " below")
-        value = getattr(row, name)
-        if value is None:
-            return ""
-        return short_key(value) if name == "cache_key" else str(value)
+    def _time_text(self, row: Listed) -> str | None:
+        ns = self._time(row)
+        return None if ns is None else duration(ns) + ("" if row.time_taken_ns is not None else " below")
 
 
 def _test(name: str, value: object) -> Callable[[Listed], bool]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from operator import itemgetter
 from typing import Any, Final, TypeVar
 
@@ -50,24 +50,6 @@ def _delimited_cell(value: object) -> object:
     # One line and one cell wherever it is pasted.
     text = " ".join(harmless(str(value)).split())
     return f"'{text}" if text.startswith(_FORMULA) else text
-
-
-@dataclass(frozen=True, slots=True)
-class Head:
-    """One column: its name, its heading and its layout: `wide` is wrapped, `fills` is cut at the edge.
-
-    A cell whose text has one of the `colours` gets a mark of it beside the text. The `unit` of values that are shown
-    with a unit each is copied in the heading.
-    """
-
-    name: str
-    label: str
-    number: bool = False
-    wide: bool = False
-    fills: bool = False
-    sortable: bool = True
-    colours: Mapping[str, str] = field(default_factory=dict)
-    unit: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +99,7 @@ class Table(Control):
         page_size: int = 50,
     ) -> None:
         self._source = rows
-        super().__init__(label=label, empty=empty, page_size=page_size, columns=_columns(rows))
+        super().__init__(label=label, empty=empty, page_size=page_size, columns=rows.heads)
         self.observe(self._sorted, "sort")
         self.observe(lambda change: self.refresh(), "page")
         self.observe(lambda change: self._fold(change["new"][0]), "folded")
@@ -131,7 +113,7 @@ class Table(Control):
         """Show other rows."""
         self._source = rows
         with self.hold_sync():
-            self.columns = _columns(rows)
+            self.columns = rows.heads
             self.page = 0
             self.refresh()
 
@@ -171,21 +153,40 @@ class Table(Control):
 
 
 class ListedRows:
-    """Rows, each with its id; a cell is made when it is shown, or when its column is sorted."""
+    """Rows, each with its id; a cell is made when it is shown, or when its column is sorted. Columns have the given names, or those of their titles."""
 
-    def __init__(self, columns: Sequence[Column], rows: Sequence[tuple[int, object]]) -> None:
+    def __init__(
+        self, columns: Sequence[Column] | Mapping[str, Column], rows: Sequence[tuple[int, object]]
+    ) -> None:
         values = [row for _, row in rows]
-        self._columns = [one for one in columns if not one.is_optional or one.has_values(values)]
-        self.heads: Sequence[Head] = [_head(one, values) for one in self._columns]
-        self._rows = rows
+        if not isinstance(columns, Mapping):
+            columns = {one.title.lower().replace(" ", "_"): one for one in columns}
+        self.columns = {
+            name: one for name, one in columns.items() if not one.is_optional or one.has_values(values)
+        }
+        self._rows, self._is_sortable = rows, len(rows) > 1
+
+    @property
+    def heads(self) -> list[JsonObject]:
+        """The columns as the page lays them out: `wide` ones are wrapped, one that `fills` the row is cut at its edge."""
+        return [
+            {
+                "name": name,
+                "label": one.title,
+                "number": one.kind in ("number", "name"),
+                "wide": one.kind in ("text", "long", "whole"),
+                "fills": one.kind == "key",
+                "sortable": self._is_sortable,
+                "colours": one.colours,
+            }
+            for name, one in self.columns.items()
+        ]
 
     def order(self, column: str, ascending: bool) -> None:
         """Sort by value, not by printed text; rows without a value come last."""
-        at = next((i for i, head in enumerate(self.heads) if head.name == column), None)
-        if at is None:
-            return
-        cell = self._columns[at].cell
-        self._rows = ordered(self._rows, lambda row: _sort_key(cell(row[1])), ascending)
+        if column in self.columns:
+            cell = self.columns[column].cell
+            self._rows = ordered(self._rows, lambda row: _sort_key(cell(row[1])), ascending)
 
     def __len__(self) -> int:
         """The number of rows."""
@@ -194,7 +195,7 @@ class ListedRows:
     def page(self, first: int, count: int) -> list[tuple[int, list[str]]]:
         """Some rows, each with its id and its cells as text."""
         rows = self._rows[first : first + count]
-        return [(number, [cell_text(one.cell(row)) for one in self._columns]) for number, row in rows]
+        return [(number, [cell_text(one.cell(row)) for one in self.columns.values()]) for number, row in rows]
 
     def folds(self, first: int, count: int) -> list[Fold]:
         """How the rows of a page are folded; nothing where none is."""
@@ -210,23 +211,16 @@ class ListedRows:
     def whole(self, first: int = 0, count: int | None = None) -> Whole:
         """The headings with their units, and the values of the cells; without `count` of all rows."""
         rows = self._rows[first : None if count is None else first + count]
-        names = [f"{head.label} ({head.unit})" if head.unit else head.label for head in self.heads]
-        return names, ([_value(one.cell(row)) for one in self._columns] for _, row in rows)
+        columns = self.columns.values()
+        return [self._heading(one) for one in columns], (
+            [_value(one.cell(row)) for one in columns] for _, row in rows
+        )
 
-
-def _head(column: Column, rows: Sequence[object]) -> Head:
-    # A column has one unit, if any.
-    cell = next((cell for row in rows if (cell := column.cell(row)) is not None), None)
-    return Head(
-        column.title.lower().replace(" ", "_"),
-        column.title,
-        number=column.kind in ("number", "name"),
-        wide=column.kind in ("text", "long", "whole"),
-        fills=column.kind == "key",
-        sortable=len(rows) > 1,
-        colours=column.colours,
-        unit=cell.unit if isinstance(cell, Sorted) and cell.unit != "UTC" else "",
-    )
+    def _heading(self, column: Column) -> str:
+        # A column has one unit, if any.
+        cell = next((cell for _, row in self._rows if (cell := column.cell(row)) is not None), None)
+        unit = cell.unit if isinstance(cell, Sorted) and cell.unit != "UTC" else ""
+        return f"{column.title} ({unit})" if unit else column.title
 
 
 def ordered(rows: Iterable[SomeRow], value_of: Callable[[SomeRow], Any], ascending: bool) -> list[SomeRow]:
@@ -251,7 +245,3 @@ def _value(cell: Cell) -> Any:
 def _cell(text: str) -> str:
     flat = harmless(" ".join(text[: 2 * _CELL].split()))
     return flat if len(text) <= _CELL else f"{flat[:_CELL]}…"
-
-
-def _columns(rows: ListedRows) -> list[JsonObject]:
-    return [asdict(head) for head in rows.heads]

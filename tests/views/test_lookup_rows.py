@@ -76,7 +76,7 @@ def test_folded_lookups_are_sorted_by_the_time_below_them(ascending: bool, tour:
 
 def test_a_time_below_that_is_not_known_is_not_told(tour: cachescope.Scope) -> None:
     every = rows_of(tour)
-    at = [head.name for head in LookupRows(every).heads].index("time_taken_ns")
+    at = [*LookupRows(every).columns].index("time_taken_ns")
     assert LookupRows(every).page(0, 1)[0][1][at] == "10.9 s below"
     every[1] = replace(every[1], time_taken_ns=None)
     assert LookupRows(every).page(0, 1)[0][1][at] == ""
@@ -85,7 +85,7 @@ def test_a_time_below_that_is_not_known_is_not_told(tour: cachescope.Scope) -> N
 def test_columns_are_summed_up_over_the_rows_that_pass(tour: cachescope.Scope) -> None:
     rows = LookupRows(rows_of(tour))
     rows.filter({"run": 2})
-    summaries = dict(zip([head.name for head in rows.heads], rows.summaries(), strict=True))
+    summaries = dict(zip(rows.columns, rows.summaries(), strict=True))
     mine = tour.lookups[tour.lookups["run"] == 2]
     outcome = summaries["outcome"]
     assert {name: count for name, count, _ in outcome["parts"]} == Counter(mine["outcome"])
