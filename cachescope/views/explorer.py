@@ -16,20 +16,7 @@ from cachescope.report.html import lines_html, safe
 from cachescope.report.layout import Line
 from cachescope.report.why_missed import summary_html
 from cachescope.views.controls import Pane, Shows, button, close_all, markup, row, sentence
-from cachescope.views.state import (
-    COMPARE,
-    ENTRIES,
-    LOOKUPS,
-    MACHINES,
-    OVERVIEW,
-    PANES,
-    TIME,
-    TOLD,
-    WHAT_IF,
-    WHY,
-    State,
-    carried,
-)
+from cachescope.views.state import LOOKUPS, PANES, TOLD, WHY, State, carried
 from cachescope.views.watching import Watching
 from cachescope.views.widget_base import Style
 from cachescope.wording import clock_of, plural
@@ -99,14 +86,14 @@ class Failed(Shows):
 
 # By name, as the first pane would wait for the imports of all.
 _MAKES: Final = {
-    OVERVIEW: ("cachescope.views.overview", "Overview"),
+    "Overview": ("cachescope.views.overview", "Overview"),
     LOOKUPS: ("cachescope.views.lookups", "Lookups"),
     WHY: ("cachescope.views.why", "Why"),
-    COMPARE: ("cachescope.views.compare", "Compare"),
-    TIME: ("cachescope.views.time", "Time"),
-    WHAT_IF: ("cachescope.views.what_if", "WhatIfView"),
-    MACHINES: ("cachescope.views.machines", "Machines"),
-    ENTRIES: ("cachescope.views.entries", "Entries"),
+    "Compare": ("cachescope.views.compare", "Compare"),
+    "Time": ("cachescope.views.time", "Time"),
+    "What-if": ("cachescope.views.what_if", "WhatIfView"),
+    "Machines": ("cachescope.views.machines", "Machines"),
+    "Entries": ("cachescope.views.entries", "Entries"),
     **{name: ("cachescope.views.subject", "Told", name) for name in TOLD},
 }
 

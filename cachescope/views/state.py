@@ -15,17 +15,11 @@ from cachescope.errors import NotFoundError
 from cachescope.keys.key_schema import KeySchema
 from cachescope.report.subjects import SUBJECTS
 
-OVERVIEW: Final = "Overview"
 LOOKUPS: Final = "Lookups"
 WHY: Final = "Why"
-COMPARE: Final = "Compare"
-TIME: Final = "Time"
-WHAT_IF: Final = "What-if"
-MACHINES: Final = "Machines"
-ENTRIES: Final = "Entries"
 TOLD: Final = tuple(name.capitalize() for name in SUBJECTS)
-"""Those of `cachescope.report.subjects`."""
-PANES: Final = (OVERVIEW, LOOKUPS, WHY, COMPARE, TIME, *TOLD, WHAT_IF, MACHINES, ENTRIES)
+"""The panes of `cachescope.report.subjects`."""
+PANES: Final = ("Overview", LOOKUPS, WHY, "Compare", "Time", *TOLD, "What-if", "Machines", "Entries")
 
 FILTERS: Final = ("run", "rank", "cache", "outcome", "cause", "text")
 """The traits that select what Lookups lists; of the chosen span, which holds in every pane."""
@@ -34,7 +28,7 @@ FILTERS: Final = ("run", "rank", "cache", "outcome", "cause", "text")
 class State(traitlets.HasTraits):
     """What is chosen. Panes write to it and observe it; none knows another."""
 
-    pane = traitlets.Enum(PANES, OVERVIEW)
+    pane = traitlets.Enum(PANES, PANES[0])
 
     run = traitlets.Int(None, allow_none=True)
     rank = traitlets.Int(None, allow_none=True)
