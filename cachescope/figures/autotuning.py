@@ -8,7 +8,7 @@ from math import floor, log10, prod
 from typing import Final
 
 from cachescope.figures.canvas import AXIS, axis_title, canvas, empty, legend_room, note, value_axis
-from cachescope.figures.palette import GREEN, GREY, VERMILLION, theme
+from cachescope.figures.palette import GREEN, GREY, LIGHT, VERMILLION
 from cachescope.figures.picture import Picture
 from cachescope.figures.texts import escaped, hover, plain, shown
 from cachescope.frames.directory_rows import TimingRow
@@ -27,7 +27,7 @@ _NARROWEST: Final = 0.7
 _INPUT: Final = re.compile(r"\('(\w{1,20})', 'torch\.(\w{1,20})', (\d{1,20}(?:, ?-?\d{1,20}){0,40})\)")
 
 
-def autotune_margins(autotune: Sequence[TimingRow], *, dark: bool = False) -> Picture:
+def autotune_margins(autotune: Sequence[TimingRow]) -> Picture:
     """The measured choices of each operator on a logarithmic scale of time; the fastest stands out, with its margin.
 
     The 20 operators whose fastest choice takes longest, with 60 choices each.
@@ -38,18 +38,17 @@ def autotune_margins(autotune: Sequence[TimingRow], *, dark: bool = False) -> Pi
         The frame autotune: entry, op, inputs, precision, choice, time_ms, is_failed, is_chosen, margin, device_name.
     """
     if not autotune:
-        return empty("Nothing was autotuned: no directory with timings of max-autotune was read.", dark)
+        return empty("Nothing was autotuned: no directory with timings of max-autotune was read.")
     groups = by_key(
         ((row.entry, row.op, row.inputs, row.precision, row.device_name), row) for row in autotune
     )
     ordered = sorted(groups.values(), key=lambda rows: -_fastest(rows))
     top = ordered[:_MOST_OPERATORS]
     figure = canvas(
-        dark,
         legend_room(3) + _PITCH * len(top) + AXIS,
         margin={"t": legend_room(3), "l": 14, "r": 24},
         xaxis=value_axis(
-            dark, type="log", showgrid=True, **_axis(top),
+            type="log", showgrid=True, **_axis(top),
             title=axis_title("measured time"),
         ),
         yaxis={"range": [len(top) - 0.5, -0.5], "visible": False},
@@ -61,11 +60,11 @@ def autotune_margins(autotune: Sequence[TimingRow], *, dark: bool = False) -> Pi
         # Where there is no room for all of it, the inputs are cut.
         inputs = shown(input_shapes(rows[0].inputs), _LABEL - len(name))
         figure.annotate(
-            text=f"<b>{escaped(name)}</b> · {_won(rows)} · <span style='color:{theme(dark).muted}'>{inputs}</span>",
+            text=f"<b>{escaped(name)}</b> · {_won(rows)} · <span style='color:{LIGHT.muted}'>{inputs}</span>",
             xref="paper", x=0, xanchor="left", y=y, yanchor="bottom", yshift=0,
         )  # fmt: skip
     if more := len(ordered) - len(top):
-        note(figure, dark, f"{plural(more, 'more operator')} with faster choices not shown")
+        note(figure, f"{plural(more, 'more operator')} with faster choices not shown")
     return figure
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from cachescope.figures.palette import text_on, theme
+from cachescope.figures.palette import LIGHT, text_on
 from cachescope.figures.picture import Picture
 from cachescope.figures.texts import wrapped
 from cachescope.frames.recorded_rows import RunRow
@@ -45,21 +45,20 @@ def legend_room(kinds: int) -> int:
     return _LEGEND + (_LEGEND_LINE if kinds > _KINDS_ON_ONE_LINE else 0)
 
 
-def canvas(dark: bool, height: int, **layout: Any) -> Picture:
+def canvas(height: int, **layout: Any) -> Picture:
     """An empty figure in the theme, as wide as its place; `layout` is merged over it."""
-    look = theme(dark)
     base: dict[str, Any] = {
         # An empty template: the figure looks the same whatever plotly.io.templates.default is.
         "template": {},
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
-        "font": {"color": look.text, "size": FONT, "family": "system-ui, sans-serif"},
+        "font": {"color": LIGHT.text, "size": FONT, "family": "system-ui, sans-serif"},
         "height": height,
         "margin": {"l": 8, "r": 12, "t": 8, "b": AXIS},
         "hoverlabel": {
-            "bgcolor": look.surface,
-            "bordercolor": look.muted,
-            "font": {"color": look.text, "size": FONT},
+            "bgcolor": LIGHT.surface,
+            "bordercolor": LIGHT.muted,
+            "font": {"color": LIGHT.text, "size": FONT},
             "align": "left",
         },
         "legend": {
@@ -75,8 +74,8 @@ def canvas(dark: bool, height: int, **layout: Any) -> Picture:
         },
         "modebar": {
             "bgcolor": "rgba(0,0,0,0)",
-            "color": look.muted,
-            "activecolor": look.text,
+            "color": LIGHT.muted,
+            "activecolor": LIGHT.text,
             "remove": _NO_BUTTONS,
         },
         "uniformtext": {"mode": "hide", "minsize": 9},
@@ -89,7 +88,6 @@ def canvas(dark: bool, height: int, **layout: Any) -> Picture:
 def rows_canvas(
     labels: Sequence[str],
     top: int,
-    dark: bool,
     pixels: float | None = None,
     *,
     least: int = 44,
@@ -101,12 +99,12 @@ def rows_canvas(
     tall = pixels or max(11.0, min(30.0, 600 / len(labels)))
     height = int(top + max(least, tall * len(labels)) + below)
     axis = row_axis(labels, tall, **(rows or {}))
-    return canvas(dark, height, margin={"t": top, "b": below}, yaxis=axis, **layout)
+    return canvas(height, margin={"t": top, "b": below}, yaxis=axis, **layout)
 
 
-def stacked_rows(labels: Sequence[str], top: int, dark: bool, **layout: Any) -> Picture:
+def stacked_rows(labels: Sequence[str], top: int, **layout: Any) -> Picture:
     """A canvas for stacked bars, a row per label, below `top` pixels."""
-    return rows_canvas(labels, top, dark, barmode="stack", bargap=0.25, **layout)
+    return rows_canvas(labels, top, barmode="stack", bargap=0.25, **layout)
 
 
 def bars(figure: Picture, x: list[Any], y: list[Any], colour: Any, hovers: list[str], **trace: Any) -> None:
@@ -124,11 +122,11 @@ def grid(figure: Picture, codes: list[Any], texts: list[Any], colours: Sequence[
     figure.add("heatmap", z=codes, text=texts, hoverinfo="text", hoverongaps=False, **look, **trace)
 
 
-def empty(reason: str, dark: bool) -> Picture:
+def empty(reason: str) -> Picture:
     """A figure without marks that states why there are none."""
     hidden = {"visible": False, "range": [0, 1]}
-    figure = canvas(dark, 140, xaxis=hidden, yaxis=dict(hidden), margin={"l": 8, "r": 8, "t": 8, "b": 8})
-    figure.annotate(text=wrapped(reason, 84), x=0.5, y=0.5, font={"color": theme(dark).muted})
+    figure = canvas(140, xaxis=hidden, yaxis=dict(hidden), margin={"l": 8, "r": 8, "t": 8, "b": 8})
+    figure.annotate(text=wrapped(reason, 84), x=0.5, y=0.5, font={"color": LIGHT.muted})
     return figure
 
 
@@ -147,26 +145,26 @@ def inside_text(colour: str, anchor: str = "middle") -> JsonObject:
     }
 
 
-def value_axis(dark: bool, **settings: Any) -> JsonObject:
+def value_axis(**settings: Any) -> JsonObject:
     """An axis of amounts: thin grid lines, no zero line."""
-    base = {"gridcolor": theme(dark).grid, "zeroline": False, "ticks": "", "tickfont": {"size": SMALL}}
+    base = {"gridcolor": LIGHT.grid, "zeroline": False, "ticks": "", "tickfont": {"size": SMALL}}
     return {**base, **settings}
 
 
-def time_axis(dark: bool, longest_s: float, **settings: Any) -> JsonObject:
+def time_axis(longest_s: float, **settings: Any) -> JsonObject:
     """An axis of durations in seconds, from 0; from a minute on its ticks say minutes and hours, as texts do."""
     if longest_s < 60:
-        return value_axis(dark, rangemode="tozero", ticksuffix=" s", nticks=8, **settings)
+        return value_axis(rangemode="tozero", ticksuffix=" s", nticks=8, **settings)
     step = next((step for step in _TIME_STEPS if longest_s / step <= _TIME_TICKS), longest_s / _TIME_TICKS)
     at = [step * count for count in range(1 + int(longest_s / step))]
     texts = [f"{at_s:.0f} s" if at_s < _MINUTE else duration(round(at_s * 1e9)) for at_s in at]
-    return value_axis(dark, rangemode="tozero", tickvals=at, ticktext=texts, **settings)
+    return value_axis(rangemode="tozero", tickvals=at, ticktext=texts, **settings)
 
 
-def count_axis(dark: bool, largest: int, **settings: Any) -> JsonObject:
+def count_axis(largest: int, **settings: Any) -> JsonObject:
     """An axis of whole numbers, from 0."""
     steps = {"dtick": 1} if largest < 6 else {"nticks": 6}
-    return value_axis(dark, rangemode="tozero", tickformat=",d", **steps, **settings)
+    return value_axis(rangemode="tozero", tickformat=",d", **steps, **settings)
 
 
 def row_axis(labels: Sequence[str], pixels: float, **settings: Any) -> JsonObject:
@@ -193,7 +191,7 @@ def panel_title(figure: Picture, text: str, axis: str = "x") -> None:
     )  # fmt: skip
 
 
-def note(figure: Picture, dark: bool, *remarks: str, below: int = AXIS) -> None:
+def note(figure: Picture, *remarks: str, below: int = AXIS) -> None:
     """Remarks below the plot, those that are not empty; makes room for itself."""
     said = [text for text in remarks if text]
     if not said:
@@ -201,7 +199,7 @@ def note(figure: Picture, dark: bool, *remarks: str, below: int = AXIS) -> None:
     lines = wrapped("; ".join(said), 100)
     figure.annotate(
         text=lines, xref="paper", x=0, xanchor="left", yref="paper", y=0, yanchor="top", yshift=-below + 4,
-        align="left", font={"size": SMALL, "color": theme(dark).muted},
+        align="left", font={"size": SMALL, "color": LIGHT.muted},
     )  # fmt: skip
     room = NOTE * (1 + lines.count("<br>"))
     layout = figure.layout

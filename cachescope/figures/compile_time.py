@@ -41,7 +41,7 @@ _PHASES: Final = 8
 _LEAST_PHASE_WITH_TEXT: Final = 0.06
 
 
-def compiles(compiles: Sequence[CompileRow], runs: Sequence[RunRow], *, dark: bool = False) -> Picture:
+def compiles(compiles: Sequence[CompileRow], runs: Sequence[RunRow]) -> Picture:
     """Compiles over time: a bar for each, as long as it took, coloured by why it was compiled.
 
     One row per run; a compile within another is a bar below it. Time counts from the start of the run, or of the
@@ -56,10 +56,10 @@ def compiles(compiles: Sequence[CompileRow], runs: Sequence[RunRow], *, dark: bo
         Columns run, rank, start_time.
     """
     if not compiles:
-        return empty("No compile was read: they are in the files that TORCH_TRACE writes.", dark)
+        return empty("No compile was read: they are in the files that TORCH_TRACE writes.")
     timed = [row for row in compiles if row.start_time is not None and row.time_taken_ns is not None]
     if not timed:
-        return empty("No compile has an end in its log: the processes ended in them, or still run.", dark)
+        return empty("No compile has an end in its log: the processes ended in them, or still run.")
     folded = folded_runs(((row.run, (row.compile_id, row.kind)) for row in timed), runs)
     placed, since = _placed(timed, runs, folded.row_of)
     is_shared = len(placed) > _MOST_BARS
@@ -68,13 +68,12 @@ def compiles(compiles: Sequence[CompileRow], runs: Sequence[RunRow], *, dark: bo
     lanes = max(bar.lane for bar in placed) + 1
     pixels = max(12.0, min(20.0 + 14 * lanes, 640 / len(folded.names)))
     top = legend_room(len({bar.of.kind for bar in placed}))
-    seconds = value_axis(dark, rangemode="tozero", ticksuffix=" s", nticks=8, title=axis_title(since))
-    figure = rows_canvas(folded.labels, top, dark, pixels, least=60, barmode="overlay", xaxis=seconds)
+    seconds = value_axis(rangemode="tozero", ticksuffix=" s", nticks=8, title=axis_title(since))
+    figure = rows_canvas(folded.labels, top, pixels, least=60, barmode="overlay", xaxis=seconds)
     _draw(figure, placed, lanes, is_named=not folded.folded)
     shared, left_out = plural(len(placed), "bar") if is_shared else "", len(compiles) - len(timed)
     note(
         figure,
-        dark,
         folded.remark,
         shared and f"{plural(len(timed), 'compile')} in {shared}",
         f"{plural(left_out, 'compile')} without an end in the log not shown" if left_out else "",
@@ -185,7 +184,7 @@ def _hover(row: _Bar) -> str:
     )
 
 
-def phases(phases: Sequence[PhaseRow], runs: Sequence[RunRow], *, dark: bool = False) -> Picture:
+def phases(phases: Sequence[PhaseRow], runs: Sequence[RunRow]) -> Picture:
     """Self time of each phase per run: stacked bars, a row per run, the longest phases first.
 
     Of more than 24 runs, those of one label that spent about as long, most of it in the same phase, share a row, the rarest
@@ -199,7 +198,7 @@ def phases(phases: Sequence[PhaseRow], runs: Sequence[RunRow], *, dark: bool = F
         Columns run, rank, start_time.
     """
     if not phases:
-        return empty("No trace with events was read: they are in the files that TORCH_TRACE writes.", dark)
+        return empty("No trace with events was read: they are in the files that TORCH_TRACE writes.")
     sums, of_run = Counter[str](), defaultdict[int, Counter[str]](Counter)
     for row in phases:
         sums[row.phase] += row.self_time_ns
@@ -221,8 +220,8 @@ def phases(phases: Sequence[PhaseRow], runs: Sequence[RunRow], *, dark: bool = F
         for phase, ns in mine.items():
             times[phase if phase in named else _OTHERS][place] += ns // rows.sizes[place]
             totals[place] += ns // rows.sizes[place]
-    seconds = time_axis(dark, max(totals.values()) / 1e9)
-    figure = stacked_rows(rows.labels, legend_room(len(colours)), dark, xaxis=seconds)
+    seconds = time_axis(max(totals.values()) / 1e9)
+    figure = stacked_rows(rows.labels, legend_room(len(colours)), xaxis=seconds)
     for name, colour in colours.items():
         of_row = dict(sorted(times[name].items()))
         shares = {at: ns / totals[at] if totals[at] else 0.0 for at, ns in of_row.items()}
@@ -238,5 +237,5 @@ def phases(phases: Sequence[PhaseRow], runs: Sequence[RunRow], *, dark: bool = F
             **inside_text(colour),
             customdata=[[rows.first[at]] for at in of_row],
         )
-    note(figure, dark, rows.remark, "a bar is the mean of its runs" if rows.folded else "")
+    note(figure, rows.remark, "a bar is the mean of its runs" if rows.folded else "")
     return figure

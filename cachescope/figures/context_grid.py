@@ -18,7 +18,7 @@ from cachescope.figures.canvas import (
     note,
     rows_canvas,
 )
-from cachescope.figures.palette import CYCLE, text_on, theme
+from cachescope.figures.palette import CYCLE, LIGHT, text_on
 from cachescope.figures.picture import Picture
 from cachescope.figures.texts import hover, shown
 from cachescope.frames.context_rows import ContextRow
@@ -38,9 +38,7 @@ _TOP: Final = legend_room(5)
 _ALONE, _UNDECIDED = 0, 1
 
 
-def context_sharing(
-    context_groups: Sequence[GroupRow], contexts: Sequence[ContextRow], *, dark: bool = False
-) -> Picture:
+def context_sharing(context_groups: Sequence[GroupRow], contexts: Sequence[ContextRow]) -> Picture:
     """Which contexts share a key: a row per schema, a column per context, equal colour and letter for an equal key.
 
     A context that shares its key with no other is faint; one for which that is unknown has a question mark.
@@ -53,19 +51,18 @@ def context_sharing(
         The frame contexts: context, source, run, known_from, torch_version, host.
     """
     if not context_groups:
-        return empty("There are no contexts: none was captured, and no run with hash details was read.", dark)
+        return empty("There are no contexts: none was captured, and no run with hash details was read.")
     schemas = by_key((row.schema, row) for row in context_groups)
     numbers = sorted({c for groups in schemas.values() for row in groups for c in row.contexts})
     columns = {number: i for i, number in enumerate(numbers[:_MOST_CONTEXTS])}
     shown_schemas = list(schemas.values())[:_MOST_SCHEMAS]
     named = _context_hovers(contexts)
     labels = _schema_labels([groups[0].without for groups in shown_schemas])
-    look = theme(dark)
-    palette = [look.faint, look.unknown, *CYCLE]
-    on_faint = {_ALONE: look.text, _UNDECIDED: "#1a1a1a"}
+    palette = [LIGHT.faint, LIGHT.unknown, *CYCLE]
+    on_faint = {_ALONE: LIGHT.text, _UNDECIDED: "#1a1a1a"}
     axis = _context_axis(list(columns), _context_names(contexts))
-    figure = rows_canvas(labels, _TOP, dark, 30, below=_AXIS, xaxis=axis)
-    marks = {"same letter: same key": CYCLE[0], "shares with none": look.faint, "? not known": look.unknown}
+    figure = rows_canvas(labels, _TOP, 30, below=_AXIS, xaxis=axis)
+    marks = {"same letter: same key": CYCLE[0], "shares with none": LIGHT.faint, "? not known": LIGHT.unknown}
     key_marks(figure, marks)
     z: list[list[int | None]] = [[None] * len(columns) for _ in shown_schemas]
     texts = [[""] * len(columns) for _ in shown_schemas]
@@ -85,7 +82,7 @@ def context_sharing(
     left = {"more schema": len(schemas) - len(shown_schemas), "more context": len(numbers) - len(columns)}
     if any(left.values()):
         more = " and ".join(plural(count, what) for what, count in left.items() if count)
-        note(figure, dark, f"not shown: {more}", below=_AXIS)
+        note(figure, f"not shown: {more}", below=_AXIS)
     return figure
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from cachescope.figures.canvas import AXIS, NO_LINES, SMALL, axis_title, bars, canvas, empty, note, value_axis
-from cachescope.figures.palette import SKY, theme
+from cachescope.figures.palette import LIGHT, SKY
 from cachescope.figures.picture import Picture
 from cachescope.figures.texts import hover, plain, shown
 from cachescope.frames.device_rows import DeviceRow
@@ -18,7 +18,7 @@ _HEAD: Final = 46
 _LEFT: Final = 52
 
 
-def device_rates(devices: Sequence[DeviceRow], *, dark: bool = False) -> Picture:
+def device_rates(devices: Sequence[DeviceRow]) -> Picture:
     """The devices seen, each with the peak dense rates, the bandwidth and the memory of its datasheet.
 
     Ten devices at most, those with a datasheet first. A device without one shows what is known and no number.
@@ -29,18 +29,16 @@ def device_rates(devices: Sequence[DeviceRow], *, dark: bool = False) -> Picture
         The frame devices; missing columns are not shown.
     """
     if not devices:
-        return empty("No device was named in what was read.", dark)
+        return empty("No device was named in what was read.")
     rows = sorted(devices, key=lambda row: not row.rates)
     top = rows[:_MOST]
     pixels = [_HEAD + _BAR * len(row.rates) for row in top]
     height = sum(pixels)
     figure = canvas(
-        dark,
         height + AXIS,
         margin={"l": _LEFT, "r": 12, "t": 4},
         bargap=0,
         xaxis=value_axis(
-            dark,
             rangemode="tozero",
             nticks=7,
             visible=any(row.rates for row in top),
@@ -53,7 +51,7 @@ def device_rates(devices: Sequence[DeviceRow], *, dark: bool = False) -> Picture
     y = 0
     for row, tall in zip(top, pixels, strict=True):
         said = (f"<b>{shown(row.name, 60)}</b>", shown(", ".join(_facts(row)), 108))
-        for text, shift, colour in zip(said, (4, 22), (theme(dark).text, theme(dark).muted), strict=True):
+        for text, shift, colour in zip(said, (4, 22), (LIGHT.text, LIGHT.muted), strict=True):
             figure.annotate(
                 text=text, xref="paper", x=0, xanchor="left", xshift=8 - _LEFT, y=y, yanchor="top", yshift=-shift,
                 align="left", font={"color": colour, "size": 12 if shift == 4 else 11},
@@ -79,7 +77,7 @@ def device_rates(devices: Sequence[DeviceRow], *, dark: bool = False) -> Picture
     most = max(rates, default=1.0)
     figure.lay_out(xaxis={"range": [0, most * 1.12]}, yaxis={"tickvals": at, "ticktext": dtypes})
     if more := len(rows) - len(top):
-        note(figure, dark, f"{plural(more, 'more device')} not shown")
+        note(figure, f"{plural(more, 'more device')} not shown")
     return figure
 
 

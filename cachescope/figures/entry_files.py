@@ -22,7 +22,7 @@ from cachescope.figures.canvas import (
     note,
     stacked_rows,
 )
-from cachescope.figures.palette import DAMAGED, GREY, KIND_COLOURS, text_on, theme
+from cachescope.figures.palette import DAMAGED, GREY, KIND_COLOURS, LIGHT, text_on
 from cachescope.figures.picture import Picture
 from cachescope.figures.texts import hover, plain, shown
 from cachescope.frames.directory_rows import EntryRow
@@ -42,7 +42,7 @@ _BINS: Final = 40
 _FEWEST_STEPS: Final = 12
 
 
-def entry_sizes(entries: Sequence[EntryRow], *, dark: bool = False) -> Picture:
+def entry_sizes(entries: Sequence[EntryRow]) -> Picture:
     """A treemap of sizes: kind, then folder, then file; damaged files in the colour of misses.
 
     The 60 largest folders of each kind and the 12 largest files of each folder are shown; the others are folded into
@@ -55,7 +55,7 @@ def entry_sizes(entries: Sequence[EntryRow], *, dark: bool = False) -> Picture:
     """
     total = size_of(entries)
     if not total:
-        return empty("All files are empty: there is no size to show." if entries else NO_FILES, dark)
+        return empty("All files are empty: there is no size to show." if entries else NO_FILES)
     hover_text = hover(f"{plural(len(entries), 'file')}, {file_size(total)}")
     label = f"<b>all files</b>  {file_size(total)}"
     boxes = [_Box("all", "", label, total, hover_text, "rgba(128,128,128,0.15)")]
@@ -68,8 +68,7 @@ def entry_sizes(entries: Sequence[EntryRow], *, dark: bool = False) -> Picture:
         for place, (folder, files) in enumerate(folders[:_MOST_FOLDERS]):
             _add_folder(boxes, f"{box} {place}", box, folder, files, colour)
         _add_others(boxes, f"{box} rest", box, [row for _, files in folders[_MOST_FOLDERS:] for row in files])
-    look = theme(dark)
-    figure = canvas(dark, 520, margin={"l": 4, "r": 4, "t": 4, "b": 4})
+    figure = canvas(520, margin={"l": 4, "r": 4, "t": 4, "b": 4})
     figure.add(
         "treemap",
         ids=[box.name for box in boxes],
@@ -83,11 +82,11 @@ def entry_sizes(entries: Sequence[EntryRow], *, dark: bool = False) -> Picture:
         customdata=[box.entry for box in boxes],
         marker={
             "colors": [box.colour for box in boxes],
-            "line": {"width": 1, "color": look.surface},
+            "line": {"width": 1, "color": LIGHT.surface},
             "cornerradius": 2,
         },
         textfont={
-            "color": [text_on(box.colour) if box.colour.startswith("#") else look.text for box in boxes],
+            "color": [text_on(box.colour) if box.colour.startswith("#") else LIGHT.text for box in boxes],
             "size": 11,
         },
         tiling={"pad": 2, "packing": "squarify"},
@@ -169,7 +168,7 @@ def _below(path: str, root: str) -> str:
     return path if len(path) <= _LONGEST else "…" + path[1 - _LONGEST :]
 
 
-def entry_ages(entries: Sequence[EntryRow], *, dark: bool = False) -> Picture:
+def entry_ages(entries: Sequence[EntryRow]) -> Picture:
     """When files were last written: a histogram of 40 steps, stacked by kind.
 
     Parameters
@@ -178,10 +177,10 @@ def entry_ages(entries: Sequence[EntryRow], *, dark: bool = False) -> Picture:
         The frame entries: cache, modified_time, size_bytes.
     """
     if not entries:
-        return empty(NO_FILES, dark)
+        return empty(NO_FILES)
     timed = [(row.modified_time, row) for row in entries if row.modified_time is not None]
     if not timed:
-        return empty("No file has a time.", dark)
+        return empty("No file has a time.")
     moments = [moment for moment, _ in timed]
     first = min(moments)
     # Whole seconds: a directory filled at once is one bar.
@@ -196,12 +195,11 @@ def entry_ages(entries: Sequence[EntryRow], *, dark: bool = False) -> Picture:
     series = [(kind, [kind]) for kind in drawn] + ([("other kinds", others)] if others else [])
     top = legend_room(len(series)) + 8
     figure = canvas(
-        dark,
         top + 260 + DATES,
         barmode="stack",
         bargap=0.08,
         margin={"t": top, "l": 48, "b": DATES},
-        yaxis=count_axis(dark, max(in_step.values()), title={"text": "files", "font": {"size": 11}}),
+        yaxis=count_axis(max(in_step.values()), title={"text": "files", "font": {"size": 11}}),
         xaxis={
             "type": "date", "range": [_moment(left), _moment(left + steps * width)], "showgrid": False, "zeroline": False, "tickfont": {"size": 11}, "nticks": 7,
             "title": axis_title("last written (UTC)"),
@@ -232,7 +230,7 @@ def entry_ages(entries: Sequence[EntryRow], *, dark: bool = False) -> Picture:
         remarks.append(f"{plural(len(entries) - len(timed), 'file')} without a time not shown")
     if others:
         remarks.append(f"other kinds: {', '.join(sorted(plain(kind, 24) for kind in others))}")
-    note(figure, dark, *remarks, below=DATES)
+    note(figure, *remarks, below=DATES)
     return figure
 
 
@@ -256,7 +254,7 @@ _ORDER: Final = (
 )  # fmt: skip
 
 
-def link_layers(links: Sequence[LinkRow], entries: Sequence[EntryRow], *, dark: bool = False) -> Picture:
+def link_layers(links: Sequence[LinkRow], entries: Sequence[EntryRow]) -> Picture:
     """References between the layers: AOTAutograd, FX, wrapper, kernel, best configuration, Triton; missing ones in red.
 
     One bar per pair of layers, as long as its number of references: the picture is as small for a
@@ -272,14 +270,14 @@ def link_layers(links: Sequence[LinkRow], entries: Sequence[EntryRow], *, dark: 
     drawn = [row for row in links if row.parent_kind != LOCK]
     if not drawn:
         reason = "No file refers to another one" if entries else "No cache directory was read"
-        return empty(f"{reason}: there are no links between the layers to show.", dark)
+        return empty(f"{reason}: there are no links between the layers to show.")
     sizes = {row.entry: row.size_bytes or 0 for row in entries}
     pairs = _pairs(drawn, _roles(drawn))
     names = sorted(pairs, key=lambda pair: tuple(map(_place, pair)))
     counts = [sum(pairs[name].known_by.values()) for name in names]
     labels = [f"{shown(parent, 20)} → {shown(child, 20)}" for parent, child in names]
     most = max(counts) * _ROOM
-    figure = stacked_rows(labels, 8, dark, xaxis=count_axis(dark, int(most), range=[0, most]))
+    figure = stacked_rows(labels, 8, xaxis=count_axis(int(most), range=[0, most]))
     bars(
         figure,
         counts,
@@ -293,7 +291,7 @@ def link_layers(links: Sequence[LinkRow], entries: Sequence[EntryRow], *, dark: 
     )
     locks = len(links) - len(drawn)
     of_locks = f"{plural(locks, 'reference')} of locks not shown" if locks else ""
-    note(figure, dark, "counts are references", of_locks)
+    note(figure, "counts are references", of_locks)
     return figure
 
 

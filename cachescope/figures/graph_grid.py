@@ -119,7 +119,7 @@ class _Block:
     graphs: list[Graph]
 
 
-def runs_by_graph(lookups: Sequence[LookupRow], runs: Sequence[RunRow], *, dark: bool = False) -> Picture:
+def runs_by_graph(lookups: Sequence[LookupRow], runs: Sequence[RunRow]) -> Picture:
     """Outcomes as a heatmap: a row per run, a column per graph; a block of columns per cache and direction.
 
     A graph is a compile id of a function; where a run looks that up several times, as after ``torch._dynamo.reset()``,
@@ -134,7 +134,7 @@ def runs_by_graph(lookups: Sequence[LookupRow], runs: Sequence[RunRow], *, dark:
         Columns run, rank, start_time.
     """
     if not lookups:
-        return empty("No lookup is recorded.", dark)
+        return empty("No lookup is recorded.")
     rows = folded_runs(((row.run, (_names(row), row.outcome)) for row in lookups), runs)
     cells = cells_of(lookups, rows)
     blocks, left_out = _blocks(cells)
@@ -143,7 +143,7 @@ def runs_by_graph(lookups: Sequence[LookupRow], runs: Sequence[RunRow], *, dark:
     worst = {cell.worst.outcome for cell in cells}
     top = legend_room(len(worst)) + PANEL_TITLE + (0 if few else 16)
     bottom = AXIS + (_LINE if any(graph.function for block in blocks for graph in block.graphs) else 0)
-    figure = rows_canvas(rows.labels, top, dark, below=bottom)
+    figure = rows_canvas(rows.labels, top, below=bottom)
     key_marks(figure, {name: colour for name, colour in OUTCOME_COLOURS.items() if name in worst})
     texts = columns * len(rows.names) <= _MOST_TEXTS
     for number, (block, domain) in enumerate(zip(blocks, _domains(blocks), strict=True)):
@@ -153,7 +153,7 @@ def runs_by_graph(lookups: Sequence[LookupRow], runs: Sequence[RunRow], *, dark:
         remarks.append(f"{rows.remark}; a cell shows their worst outcome")
     if left_out:
         remarks.append(f"{plural(left_out, 'more graph')} not shown")
-    note(figure, dark, *remarks, below=bottom)
+    note(figure, *remarks, below=bottom)
     return figure
 
 

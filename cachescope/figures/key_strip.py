@@ -10,7 +10,7 @@ from typing import Final
 from cachescope.analysis.differences import FieldChange
 from cachescope.components import Detail
 from cachescope.figures.canvas import NO_LINES, NOTE, SMALL, canvas, empty, grid, key_marks, legend_room
-from cachescope.figures.palette import ORANGE, SKY, VERMILLION, text_on, theme
+from cachescope.figures.palette import LIGHT, ORANGE, SKY, VERMILLION, text_on
 from cachescope.figures.picture import Picture
 from cachescope.figures.texts import hover, plain, shown
 from cachescope.frames.answer_rows import ChangeRow
@@ -43,9 +43,7 @@ class _Cell:
     hover: str
 
 
-def key_difference(
-    changes: Sequence[ChangeRow | FieldChange], fields: Sequence[Detail | str], *, dark: bool = False
-) -> Picture:
+def key_difference(changes: Sequence[ChangeRow | FieldChange], fields: Sequence[Detail | str]) -> Picture:
     """All fields of a key as cells in groups, the changed ones in colour, numbered, and named below.
 
     A group shows 900 cells at most, the changed ones among them.
@@ -62,17 +60,15 @@ def key_difference(
         for one in fields
     }
     if not texts and not changes:
-        return empty("No source recorded the hash details of this key, so its fields cannot be shown.", dark)
+        return empty("No source recorded the hash details of this key, so its fields cannot be shown.")
     changed = {row.field: row for row in changes}
     groups = _groups(changed, texts)
     lines = [(name, cells[at : at + _PER_LINE], at == 0, total)
              for name, cells, total in groups for at in range(0, len(cells), _PER_LINE)]  # fmt: skip
-    look = theme(dark)
     numbers = {field: n for n, field in enumerate(list(changed)[:_NAMED], 1)}
     listed = max(1, len(numbers) + (len(changed) > _NAMED))
     below = 12 + NOTE * listed
     figure = canvas(
-        dark,
         legend_room(4) + _PITCH * len(lines) + below,
         margin={"l": _LEFT, "t": legend_room(4), "b": below},
         xaxis={"visible": False, "range": [-0.5, _PER_LINE - 0.5]},
@@ -84,7 +80,7 @@ def key_difference(
             "tickfont": {"size": SMALL},
         },
     )
-    colours = {"equal": look.faint, "changed": VERMILLION, "new": SKY, "gone": ORANGE}
+    colours = {"equal": LIGHT.faint, "changed": VERMILLION, "new": SKY, "gone": ORANGE}
     codes = {cell.code for _, cells, _ in groups for cell in cells}
     key_marks(figure, {name: c for i, (name, c) in enumerate(colours.items()) if i in codes})
     pad = [[None] * (_PER_LINE - len(cells)) for _, cells, _, _ in lines]
@@ -98,19 +94,17 @@ def key_difference(
                     text=f"<b>{numbers[cell.field]}</b>", x=x, y=y,
                     font={"size": 9, "color": text_on(VERMILLION)},
                 )  # fmt: skip
-    _names(figure, changed, numbers, dark)
+    _names(figure, changed, numbers)
     return figure
 
 
-def _names(
-    figure: Picture, changed: dict[str, ChangeRow | FieldChange], numbers: dict[str, int], dark: bool
-) -> None:
+def _names(figure: Picture, changed: dict[str, ChangeRow | FieldChange], numbers: dict[str, int]) -> None:
     lines = [] if numbers else ["no recorded field differs"]
     for field, n in numbers.items():
         # A summary may begin with the field's own name.
         summary = plain(changed[field].summary or "", 200).removeprefix(f"{field}: ")
         said = shown(summary, max(24, 92 - min(len(field), 50)))
-        lines.append(f"<b>{n}</b>  {shown(field, 50)}  <span style='color:{theme(dark).muted}'>{said}</span>")
+        lines.append(f"<b>{n}</b>  {shown(field, 50)}  <span style='color:{LIGHT.muted}'>{said}</span>")
     if len(changed) > len(numbers):
         lines.append(and_more(len(changed) - len(numbers), "field"))
     for i, line in enumerate(lines):

@@ -40,9 +40,7 @@ Clock = Literal["first", "wall", "run"]
 """Where time begins."""
 
 
-def timeline(
-    lookups: Sequence[LookupRow], runs: Sequence[RunRow], *, clock: Clock = "first", dark: bool = False
-) -> Picture:
+def timeline(lookups: Sequence[LookupRow], runs: Sequence[RunRow], *, clock: Clock = "first") -> Picture:
     """Lookups over time: a mark for each, and a bar for the compile that followed if it did not hit.
 
     One row per run (for a single run: per compile id and function), AOTAutograd above FX in each. If there are very many
@@ -60,11 +58,11 @@ def timeline(
         ran at once.
     """
     if not lookups:
-        return empty("No lookup is recorded.", dark)
+        return empty("No lookup is recorded.")
     timed = [row for row in lookups if row.time is not None]
     if not timed:
         nothing = "The logs have no times: TORCH_LOGS_FORMAT=short leaves them out. A trace has them."
-        return empty(nothing, dark)
+        return empty(nothing)
     marks, since = _placed(timed, runs, clock)
     labels, by = _rows(marks, runs)
     many = len(marks) > _MOST_MARKS
@@ -77,13 +75,12 @@ def timeline(
     figure = rows_canvas(
         labels,
         top,
-        dark,
         pixels,
         least=60,
         below=below,
         rows={"showgrid": len(labels) <= 24, "gridcolor": "rgba(128,128,128,0.12)"},
         barmode="overlay",
-        xaxis=value_axis(dark, nticks=8, title=axis_title(since), **unit),
+        xaxis=value_axis(nticks=8, title=axis_title(since), **unit),
     )
     _draw(figure, marks, 8 if pixels > 20 and not many else 5, is_wall=clock == "wall")
     remarks = ["◆ AOTAutograd, ● FX graph; a bar is the compile that followed"]
@@ -96,7 +93,7 @@ def timeline(
         )
     if len(timed) < len(lookups):
         remarks.append(f"{plural(len(lookups) - len(timed), 'lookup')} without a time not shown")
-    note(figure, dark, *remarks, below=below)
+    note(figure, *remarks, below=below)
     return figure
 
 

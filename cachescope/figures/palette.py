@@ -56,7 +56,7 @@ _ON_DARK: Final = frozenset({BLUE, "#332288", "#AA4499", "#882255"})
 class Theme:
     """The colours that differ between light and dark pages; the background is the page's own.
 
-    No colour of the light theme is in the palette: a figure can be recoloured without drawing it again.
+    No colour of the light theme is in the palette: a figure is drawn in light colours, and recoloured in the dark.
     """
 
     text: str
@@ -69,11 +69,6 @@ class Theme:
 
 LIGHT: Final = Theme("#333333", "#6b6b6b", "rgba(128,128,128,0.25)", "#d9d9d9", "#a8a8a8", "#fefefe")
 DARK: Final = Theme("#dddddd", "#a6a6a6", "rgba(160,160,160,0.25)", "#3d3d3d", "#777777", "#1f1f1f")
-
-
-def theme(dark: bool) -> Theme:
-    """The theme for a light or dark page."""
-    return DARK if dark else LIGHT
 
 
 def text_on(colour: str) -> str:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from functools import wraps
+from functools import reduce, wraps
 from importlib.resources import files
-from inspect import cleandoc, signature
+from inspect import Parameter, cleandoc, signature
+from operator import getitem
 from typing import TYPE_CHECKING, Any, Final, get_args, get_type_hints
 
+from cachescope.figures.palette import in_the_dark
 from cachescope.json_types import JsonObject
 from cachescope.rows import names_of
 
@@ -46,27 +48,34 @@ class Picture:
         """Change the layout; what is not named stays."""
         _merge(self.layout, layout)
 
-    def to_json(self) -> str:
-        """What the browser draws."""
-        return json.dumps({"data": self.data, "layout": self.layout}, allow_nan=False)
+    def drawn(self) -> JsonObject:
+        """What the browser draws, and what differs in the dark: places and values."""
+        figure = json.loads(json.dumps({"data": self.data, "layout": self.layout}, allow_nan=False))
+        return {**figure, "dark": list(in_the_dark(figure))}
 
 
 def as_plotly(draw: Callable[..., Picture]) -> Callable[..., go.Figure]:
-    """The function that draws the same of frames, for people's own notebooks, with what its last parameter is."""
+    """The function that draws the same of frames, for people's own notebooks, on request for a dark page."""
 
     @wraps(draw)
-    def figure(*args: Any, **kwargs: Any) -> go.Figure:
+    def figure(*args: Any, dark: bool = False, **kwargs: Any) -> go.Figure:
         import plotly.graph_objects as go
 
         given, hints = signature(draw).bind(*args, **kwargs), get_type_hints(draw)
         for name, value in given.arguments.items():
             if hasattr(value, "columns"):
                 given.arguments[name] = _rows(value, hints[name])
-        picture = draw(*given.args, **given.kwargs)
-        return go.Figure(picture.data, picture.layout)
+        drawn: Any = draw(*given.args, **given.kwargs).drawn()
+        for (*path, last), darker in drawn["dark"] if dark else ():
+            reduce(getitem, path, drawn)[last] = darker
+        return go.Figure(drawn["data"], drawn["layout"])
 
     figure.__doc__ = f"{cleandoc(draw.__doc__ or '')}\ndark : bool\n    For a dark background."
-    figure.__signature__ = signature(draw).replace(return_annotation="go.Figure")  # type: ignore[attr-defined]
+    own = signature(draw)
+    last = Parameter("dark", Parameter.KEYWORD_ONLY, default=False, annotation="bool")
+    figure.__signature__ = own.replace(  # type: ignore[attr-defined]
+        parameters=[*own.parameters.values(), last], return_annotation="go.Figure"
+    )
     return figure
 
 

@@ -49,7 +49,7 @@ class _Bar:
         return f"{plural(self.misses, 'miss', 'misses')} · {time}"
 
 
-def causes(causes: Sequence[CauseRow], *, dark: bool = False) -> Picture:
+def causes(causes: Sequence[CauseRow]) -> Picture:
     """Misses and compile time lost by cause, the costliest on top: what to fix first.
 
     Bars are clickable: ``customdata`` holds the number of the cause.
@@ -60,7 +60,7 @@ def causes(causes: Sequence[CauseRow], *, dark: bool = False) -> Picture:
         The frame causes: cause, verdict, misses, runs, time_lost_ns, summary, advice.
     """
     if not causes:
-        return empty("No miss is recorded: there is no cause to show.", dark)
+        return empty("No miss is recorded: there is no cause to show.")
     made = [
         _Bar(
             name=row.summary,
@@ -79,10 +79,10 @@ def causes(causes: Sequence[CauseRow], *, dark: bool = False) -> Picture:
         )
         for row in causes
     ]
-    return _ranking(made, "compile time lost", ("cause", "causes"), dark)
+    return _ranking(made, "compile time lost", ("cause", "causes"))
 
 
-def sensitivity(sensitivity: Sequence[SensitivityRow], *, dark: bool = False) -> Picture:
+def sensitivity(sensitivity: Sequence[SensitivityRow]) -> Picture:
     """Which fields would help: the misses that hit when exactly these do not count, by the compile time they cost.
 
     What is the program itself comes last. The colour says what the fields affect. Bars are clickable: ``customdata`` holds the fields.
@@ -95,7 +95,7 @@ def sensitivity(sensitivity: Sequence[SensitivityRow], *, dark: bool = False) ->
     rows = [row for row in sensitivity if row.misses_alone]
     if not rows:
         nothing = "No field would help: leaving any of them out of the keys turns no miss into a hit."
-        return empty(nothing, dark)
+        return empty(nothing)
     made = []
     for row in rows:
         affects = row.affects or "unknown"
@@ -119,23 +119,22 @@ def sensitivity(sensitivity: Sequence[SensitivityRow], *, dark: bool = False) ->
                 is_last=row.safety == "program",
             )
         )
-    return _ranking(made, "compile time saved if it did not count", ("set of fields", "sets of fields"), dark)
+    return _ranking(made, "compile time saved if it did not count", ("set of fields", "sets of fields"))
 
 
-def _ranking(of: Sequence[_Bar], axis: str, what: tuple[str, str], dark: bool) -> Picture:
+def _ranking(of: Sequence[_Bar], axis: str, what: tuple[str, str]) -> Picture:
     timed = any(bar.time_ns is not None for bar in of)
     ordered = sorted(of, key=lambda bar: (bar.is_last, -(bar.time_ns or 0), -bar.misses))
     top, rest = ordered[:_MOST], ordered[_MOST:]
     amounts = [(bar.time_ns or 0) / 1e9 if timed else bar.misses for bar in top]
     most = max(amounts) or 1
     range_of = [0, most * 1.32]
-    amount = count_axis(dark, int(most), range=range_of, title={"text": "misses (no times recorded)"})
+    amount = count_axis(int(most), range=range_of, title={"text": "misses (no times recorded)"})
     if timed:
-        amount = time_axis(dark, most, range=range_of, title=axis_title(axis))
+        amount = time_axis(most, range=range_of, title=axis_title(axis))
     kinds = list(dict.fromkeys(bar.kind for bar in top))
     legend = legend_room(len(kinds))
     figure = canvas(
-        dark,
         legend + _PITCH * len(top) + AXIS,
         margin={"t": legend, "l": 12},
         barmode="overlay",
@@ -167,5 +166,5 @@ def _ranking(of: Sequence[_Bar], axis: str, what: tuple[str, str], dark: bool) -
     if rest:
         misses = plural(sum(bar.misses for bar in rest), "miss", "misses")
         time = duration(sum(bar.time_ns or 0 for bar in rest))
-        note(figure, dark, f"not shown: {plural(len(rest), *what)} of less time, {misses}, {time}")
+        note(figure, f"not shown: {plural(len(rest), *what)} of less time, {misses}, {time}")
     return figure

@@ -36,7 +36,7 @@ _LINE: Final = 16
 _NO_TIMES: Final = "no times are recorded"
 
 
-def outcomes(lookups: Sequence[LookupRow], runs: Sequence[RunRow], *, dark: bool = False) -> Picture:
+def outcomes(lookups: Sequence[LookupRow], runs: Sequence[RunRow]) -> Picture:
     """Outcomes per cache and run: stacked bars, a panel per cache, a row per run.
 
     Of more than 24 runs, those that went alike share a row, the rarest first, and bars are shares.
@@ -49,14 +49,14 @@ def outcomes(lookups: Sequence[LookupRow], runs: Sequence[RunRow], *, dark: bool
         Columns run, rank, start_time.
     """
     if not lookups:
-        return empty("No lookup is recorded.", dark)
+        return empty("No lookup is recorded.")
     rows = folded_runs(((row.run, (row.cache, row.outcome)) for row in lookups), runs)
     placed = by_key(((row.cache, row.outcome), rows.row_of[row.run]) for row in lookups)
     caches = sorted({cache for cache, _ in placed}, key=lambda c: (c not in CACHES, c))
     there = {outcome for _, outcome in placed}
     present = [name for name in OUTCOME_COLOURS if name in there]
     top = legend_room(len(present)) + PANEL_TITLE
-    figure = stacked_rows(rows.labels, top, dark)
+    figure = stacked_rows(rows.labels, top)
     for number, cache in enumerate(caches):
         width = (1 - _GAP * (len(caches) - 1)) / len(caches)
         axis = "x" if number == 0 else f"x{number + 1}"
@@ -64,8 +64,8 @@ def outcomes(lookups: Sequence[LookupRow], runs: Sequence[RunRow], *, dark: bool
         left = number * (width + _GAP)
         what = "% of lookups" if rows.folded else "lookups"
         place = {"domain": [left, min(1, left + width)], "title": axis_title(what, 4)}
-        shares = value_axis(dark, range=[0, 100], nticks=6, **place)
-        counts = count_axis(dark, max(totals.values()), **place)
+        shares = value_axis(range=[0, 100], nticks=6, **place)
+        counts = count_axis(max(totals.values()), **place)
         figure.lay_out(**{f"xaxis{axis[1:]}": shares if rows.folded else counts})
         hits = 0
         for outcome in present:
@@ -93,11 +93,11 @@ def outcomes(lookups: Sequence[LookupRow], runs: Sequence[RunRow], *, dark: bool
                     marker={"color": colour}, hoverinfo="skip",
                 )  # fmt: skip
         panel_title(figure, f"<b>{shown(cache)}</b>  {hits:,} of {totals.total():,} hit", axis)
-    note(figure, dark, rows.remark)
+    note(figure, rows.remark)
     return figure
 
 
-def trend(trend: Sequence[TrendRow], *, dark: bool = False) -> Picture:
+def trend(trend: Sequence[TrendRow]) -> Picture:
     """How starts went one after another: the hit rate, and what was compiled after misses, avoidable or not.
 
     The last 64 rows, in the order given.
@@ -108,7 +108,7 @@ def trend(trend: Sequence[TrendRow], *, dark: bool = False) -> Picture:
         The frame trend: start_time, label, commit, hit_rate, time_lost_ns, avoidable_ns.
     """
     if not trend:
-        return empty("No start looked anything up.", dark)
+        return empty("No start looked anything up.")
     rows = trend[-MOST_ROWS:]
     labels = [shown(_start(row)) for row in rows]
     lost = [row.time_lost_ns or 0 for row in rows]
@@ -117,9 +117,8 @@ def trend(trend: Sequence[TrendRow], *, dark: bool = False) -> Picture:
     figure = stacked_rows(
         labels,
         legend_room(2) + PANEL_TITLE,
-        dark,
-        xaxis=value_axis(dark, range=[0, 100], ticksuffix=" %", nticks=6, domain=[0, 0.47]),
-        xaxis2=time_axis(dark, longest_s, domain=[0.53, 1]),
+        xaxis=value_axis(range=[0, 100], ticksuffix=" %", nticks=6, domain=[0, 0.47]),
+        xaxis2=time_axis(longest_s, domain=[0.53, 1]),
     )
     shares = [f"{percent(row.hit_rate)} of {plural(row.lookups, 'lookup')}" for row in rows]
     _part(figure, "x", "hit", GREEN, [100 * (row.hit_rate or 0) for row in rows], shares, labels)
@@ -135,7 +134,7 @@ def trend(trend: Sequence[TrendRow], *, dark: bool = False) -> Picture:
     panel_title(figure, "<b>lookups that hit</b>")
     panel_title(figure, "<b>compiled after misses</b>", "x2")
     left_out = len(trend) - len(rows)
-    note(figure, dark, f"{plural(left_out, 'earlier one')} not shown" if left_out else "")
+    note(figure, f"{plural(left_out, 'earlier one')} not shown" if left_out else "")
     return figure
 
 
@@ -146,7 +145,7 @@ def _start(row: TrendRow) -> str:
     return " · ".join(filter(None, (when[:10] if several else when, row.commit or row.label, several)))
 
 
-def what_if_rates(rates: Sequence[WhatIfRate], *, dark: bool = False) -> Picture:
+def what_if_rates(rates: Sequence[WhatIfRate]) -> Picture:
     """Before and after a what-if: lookups by outcome, and compile time saved and lost.
 
     Parameters
@@ -155,7 +154,7 @@ def what_if_rates(rates: Sequence[WhatIfRate], *, dark: bool = False) -> Picture
         The frame what_if_rates: two rows, before and after.
     """
     if not any(row.lookups for row in rates):
-        return empty("There are no lookups to replay.", dark)
+        return empty("There are no lookups to replay.")
     # A rate stands below its title: a pane beside another one is narrow.
     top = legend_room(len(rates)) + PANEL_TITLE + _LINE
     labels = [shown(row.when) for row in rates]
@@ -163,10 +162,9 @@ def what_if_rates(rates: Sequence[WhatIfRate], *, dark: bool = False) -> Picture
     figure = stacked_rows(
         labels,
         top,
-        dark,
         pixels=36,
-        xaxis=count_axis(dark, max(row.lookups for row in rates), domain=[0, 0.47]),
-        xaxis2=time_axis(dark, longest_ns / 1e9, domain=[0.53, 1]),
+        xaxis=count_axis(max(row.lookups for row in rates), domain=[0, 0.47]),
+        xaxis2=time_axis(longest_ns / 1e9, domain=[0.53, 1]),
     )
     for name, colour, counts in _count_parts(rates):
         _part(figure, "x", name, colour, counts, [f"{n:,} {name}" for n in counts], labels)

@@ -126,8 +126,8 @@ class Entries(Shows):
         self.ages_plot.redraw()
         self._filter()
 
-    def _drawn(self, figure: Callable[..., Picture], dark: bool) -> Picture:
-        return figure(self._rows, dark=dark)
+    def _drawn(self, figure: Callable[..., Picture]) -> Picture:
+        return figure(self._rows)
 
     def _numbers(self) -> Numbers:
         return entry_numbers(self._rows, self._scope.orphaned.rows, self._scope.removed_unnoticed.rows)

@@ -88,9 +88,7 @@ class OverTime(Pane):
         guarded = state.guarded
         self.clock = toggle_buttons("Clock", options=_CLOCKS, value=_first_clock(scope.lookups))
         self.plot = Plot(
-            lambda dark: timeline(
-                scope.shown.rows, scope.tables.runs.rows, clock=self.clock.value, dark=dark
-            ),
+            lambda: timeline(scope.shown.rows, scope.tables.runs.rows, clock=self.clock.value),
             "lookups over time",
             on_click,
             guarded,
@@ -225,10 +223,10 @@ class Overview(Shows):
             frame.insert(at, name, list(values))
         return frame
 
-    def _drawn(self, figure: Callable[..., Picture], dark: bool) -> Picture:
+    def _drawn(self, figure: Callable[..., Picture]) -> Picture:
         if not len(self._chosen) and not self._chosen.is_all:
-            return empty("No lookup is of this time.", dark)
-        return figure(self._chosen.rows, self._scope.tables.runs.rows, dark=dark)
+            return empty("No lookup is of this time.")
+        return figure(self._chosen.rows, self._scope.tables.runs.rows)
 
     def _opened(self, pane: str, number: int) -> None:
         facts = self._scope.facts

@@ -10,14 +10,6 @@ function render({ model, el }) {
   let width = 0;
   let near = false;
 
-  // A message of its own: of a trait, the answer to one change would undo the next while that waits for the kernel.
-  let asked = model.get("dark");
-  const theme = () => {
-    const dark = isDark();
-    if (asked === dark) return;
-    asked = dark;
-    model.send({ dark, at: Date.now() });
-  };
   const clicked = (point) => { model.set("clicked", { ...point, at: Date.now() }); model.save_changes(); };
   const zoomed = (range) => { model.set("zoomed", range ?? []); model.save_changes(); };
   const draw = () => {
@@ -28,7 +20,7 @@ function render({ model, el }) {
       // Reserve the height: what is below must not move.
       box.style.height = `${figure.layout.height}px`;
       const range = model.get("zoomed");
-      drawFigure(box, figure, { width, onClick: clicked, zoomed: range.length ? range : null, onZoom: zoomed });
+      drawFigure(box, figure, { width, isDark: isDark(), onClick: clicked, zoomed: range.length ? range : null, onZoom: zoomed });
     } catch (error) {
       box.textContent = `The figure could not be drawn: ${error.message}`;
     }
@@ -46,11 +38,11 @@ function render({ model, el }) {
     near = true;
     width = Math.round(box.clientWidth);
     sized.observe(box);
-    theme();
+    if (!model.get("seen")) { model.set("seen", true); model.save_changes(); }
     draw();
   }, { rootMargin: "400px" });
   seen.observe(box);
-  const themed = new MutationObserver(() => { if (near) theme(); });
+  const themed = new MutationObserver(draw);
   themed.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light", "data-vscode-theme-kind"] });
   // What the page itself zoomed is drawn already.
   const zoomedOut = () => {

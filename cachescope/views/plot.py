@@ -1,15 +1,16 @@
-"""A figure in the browser that is made when it is seen, follows the theme, reports clicks, and shows its rows as a table.
+"""A figure in the browser that is made when it is seen, reports clicks, and shows its rows as a table.
 
 It is drawn without plotly.js, whose five megabytes take a browser seconds, as the figures of a report are.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import ipywidgets
 import pandas as pd
@@ -17,62 +18,46 @@ import traitlets
 from traitlets.utils.bunch import Bunch
 
 from cachescope.columns import frame_of, plain_columns
-from cachescope.figures.picture import drawing_js
+from cachescope.figures.picture import Picture, drawing_js
 from cachescope.json_types import JsonObject
 from cachescope.report.blocks import Block, Cell, Column, Drawing, Group, Sorted, shared, sized, timed
 from cachescope.views.controls import Pane, heading, markup
 from cachescope.views.table import ListedRows, Table
 from cachescope.views.widget_base import STYLE, Control, script
 
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
-
 _TEXTS: Final[dict[str, Callable[[Any], Cell]]] = {"_ns": timed, "_bytes": sized, "_rate": shared}
 
 
 class Plot(Control):
-    """A figure, made for the theme of the page."""
+    """A figure, in the theme of the page."""
 
     _esm = drawing_js() + script("make.js", "plot.js")
     _css = STYLE
 
     label = traitlets.Unicode().tag(sync=True)
     figure = traitlets.Unicode("").tag(sync=True)
-    dark = traitlets.Bool(None, allow_none=True).tag(sync=True)
-    """The theme of the page; None until the figure is seen."""
+    seen = traitlets.Bool(False).tag(sync=True)
     clicked = traitlets.Dict().tag(sync=True)
     zoomed = traitlets.List(traitlets.Float()).tag(sync=True)
     """The range of the first axis that is shown; empty where all of it is."""
 
     def __init__(
         self,
-        make: Callable[..., go.Figure],
+        make: Callable[[], Picture],
         label: str,
         on_click: Callable[[JsonObject], None] | None = None,
         guarded: Callable[[Callable[..., None]], Callable[..., None]] = lambda act: act,
     ) -> None:
-        self._make, self._asked_at = make, 0
+        self._make = make
         super().__init__(label=label)
-        self.observe(guarded(lambda change: self.redraw()), "dark")
-        self.on_msg(guarded(lambda widget, content, buffers: self._themed(content)))
+        self.observe(guarded(lambda change: self.redraw()), "seen")
         if on_click is not None:
             self.observe(guarded(lambda change: on_click(change["new"])), "clicked")
 
     def redraw(self) -> None:
         """Make the figure again if it is seen."""
-        dark = self.dark
-        if dark is not None:
-            figure = self._make(dark=dark).to_json()
-            # JupyterLab may have messages of a widget handled in several threads of the kernel.
-            if dark == self.dark:
-                self.figure = figure
-
-    def _themed(self, asked: JsonObject) -> None:
-        dark, at = asked.get("dark"), asked.get("at")
-        # In several threads they may change places.
-        if isinstance(dark, bool) and isinstance(at, int) and at >= self._asked_at:
-            self._asked_at, self.dark = at, dark
+        if self.seen:
+            self.figure = json.dumps(self._make().drawn())
 
     def __repr__(self) -> str:
         return f"Plot({self.label})"

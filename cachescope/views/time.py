@@ -41,13 +41,13 @@ class Time(Shows):
         runs = [(run_name(scope.facts, run), run) for run in scope.facts.runs]
         guarded = state.guarded
         self.phases_plot = Plot(
-            lambda dark: phases(self._of_run(scope.phases_read[0].rows), scope.tables.runs.rows, dark=dark),
+            lambda: phases(self._of_run(scope.phases_read[0].rows), scope.tables.runs.rows),
             "self time of each phase, by run",
             self._clicked_phase,
             guarded,
         )
         self.compiles_plot = Plot(
-            lambda dark: compiles(self._compiles(), scope.tables.runs.rows, dark=dark),
+            lambda: compiles(self._compiles(), scope.tables.runs.rows),
             "compiles over time",
             self._clicked_compile,
             guarded,

@@ -123,7 +123,7 @@ class WhatIfView(Shows):
             page_size=8,
         )
         self.rates_plot = Plot(
-            lambda dark: what_if_rates(self.found.rates_of(self._chosen).rows, dark=dark),
+            lambda: what_if_rates(self.found.rates_of(self._chosen).rows),
             "hit rates before and after",
             guarded=guarded,
         )

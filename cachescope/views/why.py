@@ -159,12 +159,12 @@ class Why(Shows):
         # Between two that were picked there is no cause.
         self.same.show(None if self._state.other is not None else self._state.lookup, self._chosen)
 
-    def _draw(self, dark: bool) -> Picture:
+    def _draw(self) -> Picture:
         assert self.explained is not None
         lookup = self._scope.facts.lookups[self.explained.lookup]
         recorded = lookup.detail_set
         fields = [] if recorded is None else self._scope.tables.hash_details.details(recorded)
-        return key_difference(self._changes, fields, dark=dark)
+        return key_difference(self._changes, fields)
 
     def _picked(self, change: Bunch) -> None:
         name = "lookup" if change["owner"] is self.lookup else "other"

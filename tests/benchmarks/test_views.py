@@ -40,7 +40,7 @@ def test_first_paint(sample: str, benchmark: Any) -> None:
             overview.over_time.plot,
             overview.graphs_plot,
         ):
-            plot.dark = False
+            plot.seen = True
         return explorer
 
     assert benchmark(paint).pane("Overview").cards.cards.value
@@ -73,7 +73,7 @@ def varied(request: pytest.FixtureRequest, ten_thousand: cachescope.Scope) -> ca
 def test_toggle(without: str, varied: cachescope.Scope, benchmark: Any) -> None:
     """Switch a form or field off and on again in turn: answer, figure, and the list of lookups that change sides."""
     view = WhatIfView(varied)
-    view.rates_plot.dark = False
+    view.rates_plot.seen = True
     states = itertools.cycle([[without], []])
 
     def toggle() -> None:
@@ -109,7 +109,7 @@ def explored(request: pytest.FixtureRequest) -> Explorer:
     explorer = made_scope("mixed", request.param).explore()
     overview = explorer.pane("Overview")
     for plot in (overview.outcomes_plot, overview.graphs_plot):
-        plot.dark = False
+        plot.seen = True
     return explorer
 
 

@@ -78,7 +78,7 @@ def test_a_fortnight_is_drawn_in_the_explorer_too(runs: Path) -> None:
 
     every = plots_of(read_once(runs).explore().pane("Overview"))
     (trend,) = (one for one in every if one.label == "Day by day and commit by commit")
-    trend.dark = False
+    trend.seen = True
     assert json.loads(trend.figure)["data"]
 
 

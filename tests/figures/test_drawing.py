@@ -134,11 +134,11 @@ def boxes(page: Any) -> list[dict[str, float]]:
 def test_stacked_bars_end_where_the_next_begins_and_are_as_long_as_their_numbers(page: Any) -> None:
     from cachescope.figures.canvas import stacked_rows
 
-    made = stacked_rows(["a", "b"], 30, False, xaxis={"range": [0, 10], "nticks": 5})
+    made = stacked_rows(["a", "b"], 30, xaxis={"range": [0, 10], "nticks": 5})
     for name, colour, x in (("hit", "#009E73", [2, 4]), ("miss", "#D55E00", [3, None])):
         marker = {"color": colour, "line": {"width": 0}}
         made.add("bar", x=x, y=[0, 1], orientation="h", marker=marker, name=name)
-    draw(page, json.loads(made.to_json()))
+    draw(page, made.drawn())
     first, second = boxes(page)[-2:]
     # Both bars of the first trace are one path: it is as wide as the longer.
     assert second["x"] - first["x"] == pytest.approx(first["width"] / 2, abs=0.1)
@@ -299,7 +299,7 @@ def test_names_in_bars_are_cut_to_fit_and_equally_large(page: Any) -> None:
 def test_texts_from_logs_stay_texts(page: Any) -> None:
     from cachescope.figures.canvas import empty
 
-    svg = draw(page, json.loads(empty("<img src=x onerror=alert(1)> & </text><script>", False).to_json()))
+    svg = draw(page, empty("<img src=x onerror=alert(1)> & </text><script>").drawn())
     assert page.locator("#place img, #place script").count() == 0
     assert "<img src=x" in "".join(svg.locator("text").all_text_contents())
 

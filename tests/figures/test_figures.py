@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import astuple
 from typing import Any
 
 import plotly.graph_objects as go
@@ -12,7 +13,6 @@ from figures.frames import HOSTILE, START, rows
 from cachescope import figures
 from cachescope.columns import frame_of
 from cachescope.figures import palette
-from cachescope.figures.palette import in_the_dark
 from tests.output_gates import unseen_in
 
 pytestmark = pytest.mark.slow  # every figure is drawn
@@ -119,7 +119,8 @@ def test_the_browser_draws_what_plotly_holds(name: str) -> None:
     held = json.loads(make(*arguments).to_json())
     # Plotly adds a trace of its own to every template.
     held["layout"]["template"] = {}
-    assert json.loads(make.__wrapped__(*arguments).to_json()) == held
+    drawn = make.__wrapped__(*arguments).drawn()
+    assert {name: drawn[name] for name in held} == held
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -162,17 +163,29 @@ def test_dark_changes_texts_and_not_the_data(name: str) -> None:
     assert [trace.type for trace in light.data] == [trace.type for trace in dark.data]
 
 
+def leaves(value: Any, is_colour: bool = False) -> Iterator[tuple[bool, Any]]:
+    """Every value of a figure, and whether it is a colour by its name."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from leaves(inner, name.endswith(("color", "colors", "colorscale")))
+    elif isinstance(value, list):
+        for inner in value:
+            yield from leaves(inner, is_colour)
+    else:
+        yield is_colour, value
+
+
 @pytest.mark.parametrize("name", EVERY)
-def test_it_can_be_darkened_without_drawing_it_again(name: str) -> None:
+def test_the_dark_has_the_colours_of_the_dark_and_the_same_texts(name: str) -> None:
     # A text that is the name of a colour stays what it is.
     make, arguments = getattr(figures, name), _arguments(palette.LIGHT.text)[name]
-    drawn = json.loads(make(*arguments).to_json())
-    for path, value in list(in_the_dark(drawn)):
-        at = drawn
-        for place in path[:-1]:
-            at = at[place]
-        at[path[-1]] = value
-    assert drawn == json.loads(make(*arguments, dark=True).to_json())
+    light, dark = (leaves(json.loads(make(*arguments, dark=dark).to_json())) for dark in (False, True))
+    darker = dict(zip(astuple(palette.LIGHT), astuple(palette.DARK), strict=True))
+    for (is_colour, one), (_, other) in zip(light, dark, strict=True):
+        if is_colour:
+            assert other == darker.get(one, one)
+        elif one != other:
+            assert other == one.replace(f"color:{palette.LIGHT.muted}", f"color:{palette.DARK.muted}")
 
 
 def test_every_text_on_a_colour_of_the_palette_is_readable() -> None:

@@ -17,11 +17,13 @@ import pandas as pd
 import pytest
 
 import cachescope
-from cachescope import figures
 from cachescope import table as grain
 from cachescope.answers.time_spent import TimeSpent
 from cachescope.errors import CachescopeError
-from cachescope.figures.picture import drawing_js
+from cachescope.figures import palette
+from cachescope.figures.datasheets import device_rates
+from cachescope.figures.entry_files import entry_sizes
+from cachescope.figures.picture import as_plotly, drawing_js
 from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.report import blocks
 from cachescope.report.blocks import (
@@ -326,11 +328,13 @@ def patched(figure: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("sample", ["tour", "entry_truncated"])
-def test_a_figure_in_the_dark_is_the_dark_figure(sample: str, page: PageOf, written: Written) -> None:
+def test_a_figure_comes_with_its_colours_in_the_dark(sample: str, page: PageOf, written: Written) -> None:
     drawings = [drawing for section in page(sample).sections for drawing in drawings_of(section.blocks)]
     for drawing, found in zip(drawings, drawn_in(written(sample).read_text()), strict=True):
-        assert found["dark"], drawing.name
-        assert patched(found) == json.loads(drawing.draw(*drawing.rows, dark=True).to_json())
+        dark = as_plotly(drawing.draw)(*drawing.rows, dark=True)
+        assert found["layout"]["font"]["color"] == palette.LIGHT.text
+        assert patched(found)["layout"]["font"]["color"] == palette.DARK.text == dark.layout.font.color
+        assert patched(found)["data"] == json.loads(dark.to_json())["data"], drawing.name
 
 
 @pytest.mark.parametrize("sample", ["tour", "entry_truncated"])
@@ -363,8 +367,8 @@ def test_one_stand_in_for_one_thing_in_tables_and_figures() -> None:
     parts = (
         Line(f"read '{path}' of {uuid}"),
         Table("Boards", (Head("Board"),), ((uuid,), (f"'{path}'",))),
-        Drawing("devices", figures.device_rates, (devices,)),
-        Drawing("sizes", figures.entry_sizes, (entries,)),
+        Drawing("devices", device_rates, (devices,)),
+        Drawing("sizes", entry_sizes, (entries,)),
     )
     page = Page("t", "h", "a", (Section("hits", "t", "s.", parts),))
     made = hidden(page, Redaction(Identities(paths=[path])))

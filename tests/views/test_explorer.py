@@ -54,7 +54,7 @@ def opened(explorer: Explorer, name: str) -> Any:
 
 def figures_of(widget: Any) -> list[Any]:
     below = [one for child in getattr(widget, "children", ()) for one in figures_of(child)]
-    return [widget, *below] if hasattr(widget, "dark") else below
+    return [widget, *below] if hasattr(widget, "seen") else below
 
 
 @pytest.mark.parametrize("sample", SAMPLES)
@@ -65,7 +65,7 @@ def test_every_pane_of_every_sample(sample: str, scopes: dict[str, Scope]) -> No
         assert not isinstance(pane, Failed), pane._reason
         assert is_query_of(explorer, scopes[sample])
         for plot in figures_of(pane):
-            plot.dark = True
+            plot.seen = True
             assert plot.figure, plot
         for table in tables_of(pane):
             assert {len(cells) for cells in table.rows} <= {len(table.columns)}, table.label
@@ -222,7 +222,7 @@ def test_a_hit_is_explained_too(tour: Explorer) -> None:
 
 def test_a_toggle_replays_everything(tour: Explorer, scopes: dict[str, Scope]) -> None:
     view = opened(tour, "What-if")
-    view.rates_plot.dark = False
+    view.rates_plot.seen = True
     before = view.rates_plot.figure
     view.tree.off = ["inductor_configs"]
     assert tour.state.without == ("inductor_configs",)
@@ -303,7 +303,7 @@ def test_time_shows_the_phases_of_the_chosen_run(scopes: dict[str, Scope]) -> No
     scope = scopes["training"]
     explorer = scope.explore()
     pane = opened(explorer, "Time")
-    pane.phases_plot.dark = pane.compiles_plot.dark = False
+    pane.phases_plot.seen = pane.compiles_plot.seen = True
     every = pane.phases_plot.figure
     assert explorer.query == "scope.phases"
     assert "took 9.4 s longer than the quickest" in pane.said.value
@@ -514,7 +514,7 @@ def test_a_span_without_lookups_says_so(tour: Explorer) -> None:
     tour.state.span = (0, 1)
     for name in PANES:
         for plot in figures_of(opened(tour, name)):
-            plot.dark = False
+            plot.seen = True
     assert tour.pane("Why").same.table.total == 0
     assert "0 of 48 lookups" in tour.span.said.value and tour.state.error == ""
     assert "No lookup is of this time" in tour.pane("Overview").cards.cards.value

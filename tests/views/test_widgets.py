@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
-import plotly.graph_objects as go
 import pytest
 
 from cachescope.analysis.what_if.sensitivity import SafetyOfFields
+from cachescope.figures.picture import Picture
 from cachescope.report import blocks
 from cachescope.report.blocks import Block, Column, Diff, Group, Numbers, Sorted
 from cachescope.report.html import blocks_html
@@ -100,49 +100,19 @@ def test_rows_without_a_value_come_last_whichever_way_they_are_sorted() -> None:
 
 
 def test_a_figure_is_made_when_somebody_looks() -> None:
-    made: list[bool] = []
-
-    def make(dark: bool) -> go.Figure:
-        made.append(dark)
-        return go.Figure(layout={"title": str(dark)})
-
-    plot = Plot(make, "a figure")
+    heights = iter((100, 200))
+    plot = Plot(lambda: Picture({"height": next(heights)}), "a figure")
     plot.redraw()
-    assert not made and plot.figure == ""
-    plot.dark = True
-    assert json.loads(plot.figure)["layout"]["title"]["text"] == "True"
-    plot.dark = False
+    assert plot.figure == ""
+    plot.seen = True
+    assert json.loads(plot.figure)["layout"] == {"height": 100}
     plot.redraw()
-    assert made == [True, False, False]
-
-
-def test_the_newest_theme_is_drawn_in_whatever_order_they_arrive() -> None:
-    plot = Plot(lambda dark: go.Figure(layout={"title": str(dark)}), "a figure")
-
-    def asks(dark: bool, at: int) -> None:
-        plot._handle_custom_msg({"dark": dark, "at": at}, [])
-
-    asks(False, 1)
-    asks(True, 3)
-    asks(False, 2)
-    assert json.loads(plot.figure)["layout"]["title"]["text"] == "True"
-
-
-def test_a_theme_that_changed_while_a_figure_was_made_wins() -> None:
-    def make(dark: bool) -> go.Figure:
-        # JupyterLab has the next message handled in another thread.
-        if dark:
-            plot.dark = False
-        return go.Figure(layout={"title": str(dark)})
-
-    plot = Plot(make, "a figure")
-    plot.dark = True
-    assert json.loads(plot.figure)["layout"]["title"]["text"] == "False"
+    assert json.loads(plot.figure)["layout"] == {"height": 200}
 
 
 def test_the_rows_of_a_figure_are_shown_when_they_are_asked_for() -> None:
     frames = [pd.DataFrame({"run": [0, 1], "time_taken_ns": [10**9, 1135 * 10**8], "hit_rate": [0.5, 1.0]})]
-    tabled = Tabled(Plot(lambda dark: go.Figure(), "a figure"), lambda: frames[-1])
+    tabled = Tabled(Plot(lambda: Picture({}), "a figure"), lambda: frames[-1])
     assert tabled.table is None and len(tabled.children) == 2
     tabled.show.value = True
     assert tabled.table is not None and tabled.table.label == "a figure"
@@ -157,12 +127,12 @@ def test_the_rows_of_a_figure_are_shown_when_they_are_asked_for() -> None:
 
 def test_a_click_in_a_figure() -> None:
     clicks: list[dict[str, Any]] = []
-    Plot(lambda dark: go.Figure(), "a figure", clicks.append).clicked = {"data": 3}
+    Plot(lambda: Picture({}), "a figure", clicks.append).clicked = {"data": 3}
     assert clicks == [{"data": 3}]
 
 
 def test_a_figure_is_drawn_by_what_comes_with_it() -> None:
-    source = str(Plot(lambda dark: go.Figure(), "a figure")._esm)
+    source = str(Plot(lambda: Picture({}), "a figure")._esm)
     assert "const drawFigure" in source and "Plotly" not in source and len(source) < 60_000
 
 

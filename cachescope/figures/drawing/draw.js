@@ -72,13 +72,21 @@ function drawPlot(svg, figure, width, zoomed) {
   return { marks: shown.filter(isIn), panels, scales };
 }
 
+// A figure comes with its differences in the dark: places and values.
+function inTheDark(figure) {
+  const made = structuredClone(figure);
+  for (const [path, value] of figure.dark) path.slice(0, -1).reduce((at, name) => at[name], made)[path.at(-1)] = value;
+  return made;
+}
+
 // Draw a figure into a place of the page, as wide as `width`; what was drawn there before goes.
 //
 // `onClick` gets the point of a mark: x, y, label, curve, index, and data, plotly's customdata.
 // Dragging over a scale of amounts or time zooms, a double click shows all again; Shift with the arrow keys and Enter,
 // and Escape, do the same. A box of a treemap opens.
 // `zoomed` is the range of the first axis to begin with, and `onZoom` gets each further one: null where all is shown.
-function drawFigure(place, figure, { width, onClick = null, zoomed = null, onZoom = null } = {}) {
+function drawFigure(place, light, { width, isDark = false, onClick = null, zoomed = null, onZoom = null } = {}) {
+  const figure = isDark ? inTheDark(light) : light;
   const { layout } = figure;
   const state = { zoomed: zoomed ? { x: zoomed } : {}, root: null };
   place.style.position = "relative";

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import os
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -20,9 +19,7 @@ from cachescope.answers.costs import headline
 from cachescope.answers.read import Read
 from cachescope.answers.summary import about_text
 from cachescope.errors import CachescopeError
-from cachescope.figures.palette import in_the_dark
 from cachescope.figures.picture import drawing_js
-from cachescope.json_types import JsonObject
 from cachescope.report.blocks import (
     Block,
     Drawing,
@@ -154,7 +151,7 @@ def document(page: Page) -> str:
         f"<p class='headline'>{safe(page.headline)}</p><p class='cs-faint'>{safe(shortened(page.about, 400))}</p></header>\n"
         f"<div class='columns'>{_contents(page.sections)}<main>{body}</main></div>\n"
         "<noscript><p class='warn'>Without JavaScript the figures are not drawn; the tables have it all.</p></noscript>\n"
-        f"<script type='application/json' id='figures'>{json_html(figures_object(drawings))}</script>\n"
+        f"<script type='application/json' id='figures'>{json_html([one.draw(*one.rows).drawn() for one in drawings])}</script>\n"
         f"<script>{script}</script></body></html>\n"
     )
 
@@ -201,15 +198,6 @@ def _block(block: Block) -> str:
 
 # Of a value, what a page keeps: it may have hundreds of them.
 _blocks = partial(blocks_html, longest=2000, other=_block)
-
-
-def figures_object(drawings: Iterable[Drawing]) -> list[JsonObject]:
-    """The figures in light colours, each with its differences in the dark: places and values."""
-    drawn = []
-    for one in drawings:
-        light = json.loads(one.draw(*one.rows).to_json())
-        drawn.append({"data": light["data"], "layout": light["layout"], "dark": list(in_the_dark(light))})
-    return drawn
 
 
 def _file(name: str) -> str:

@@ -2,21 +2,16 @@
 "use strict";
 (() => {
   const PRINTED = 690; // pixels between the margins of a sheet of A4 or letter
-  const text = document.getElementById("figures").textContent;
+  const figures = JSON.parse(document.getElementById("figures").textContent);
   const places = [...document.querySelectorAll("figure.plot > div")];
   const darkness = matchMedia("(prefers-color-scheme: dark)");
 
-  // A figure comes with its differences in the dark.
-  const figures = (isDark) => JSON.parse(text).map((figure) => {
-    if (isDark) figure.dark.forEach(([path, value]) => { path.slice(0, -1).reduce((at, name) => at[name], figure)[path.at(-1)] = value; });
-    return figure;
-  });
   // A figure that is folded away has no width: it is drawn when it opens.
-  const draw = (isDark, width, within = document) => figures(isDark).forEach((figure, at) => {
+  const draw = (isDark, width, within = document) => figures.forEach((figure, at) => {
     const place = places[at];
     if (!within.contains(place) || !(width || place.clientWidth)) return;
     try {
-      drawFigure(place, figure, { width: width || place.clientWidth });
+      drawFigure(place, figure, { width: width || place.clientWidth, isDark });
     } catch (error) {
       place.textContent = `This figure could not be drawn: ${error.message}`;
     }
