@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Self
 
 from cachescope.analysis.fixes import HASH_SEED, HASH_SEED_WAY, VARIABLE, Setting, Way, ways_to_set
 from cachescope.analysis.verdicts.change_advice import process_advice
@@ -68,12 +68,25 @@ class Fix:
     failed: tuple[Way, ...] = ()
     advice: tuple[str, ...] = ()
 
-
-def find_fix(trial: Trial, environment: Mapping[str, str], directory: str | None = None) -> Fix | None:
-    """Look for the smallest settings with which the lookups would hit that would miss."""
-    search = _Search(trial, environment, directory)
-    first = search.tried(())
-    return None if first is None else search.fix(first)
+    @classmethod
+    def of(cls, trial: Trial, environment: Mapping[str, str], directory: str | None = None) -> Self | None:
+        """Look for the smallest settings with which the lookups would hit that would miss; None if the program failed."""
+        search = _Search(trial, environment, directory)
+        first = search.tried(())
+        if first is None:
+            return None
+        settings, best = search.best(first)
+        was_elsewhere = search.is_elsewhere(first) and not search.is_elsewhere(best)
+        return cls(
+            PreflightAnswer.of(first),
+            PreflightAnswer.of(best),
+            settings,
+            tuple(_remaining(best)),
+            tuple(_directories(first)) if was_elsewhere else (),
+            search.trials,
+            tuple(search.failed),
+            tuple(_on_process_values(first)) if settings else (),
+        )
 
 
 class _Search:
@@ -85,18 +98,19 @@ class _Search:
         # Which way of each field is tried; one past the last where none helped.
         self._at: dict[str, int] = {}
         self._found: dict[tuple[Setting, ...], Recording | None] = {}
-        self._failed: list[Way] = []
-        self._repeated = 0
+        self.failed: list[Way] = []
+        self.trials = 0
 
     def tried(self, settings: tuple[Setting, ...]) -> Recording | None:
         """The pre-flight with some settings, made once; None if the program failed with them."""
         if settings not in self._found:
+            self.trials += 1
             self._found[settings] = self._trial(settings)
         return self._found[settings]
 
-    def fix(self, first: Recording) -> Fix:
-        """Try one way of each field after another, then leave out what is not needed."""
-        if self._directory is not None and self._is_elsewhere(first):
+    def best(self, first: Recording) -> tuple[tuple[Setting, ...], Recording]:
+        """Try one way of each field after another, then leave out what is not needed: what is left, and the pre-flight with it."""
+        if self._directory is not None and self.is_elsewhere(first):
             # Like the only way of a field.
             way = (Setting(VARIABLE, _DIRECTORY, os.path.abspath(self._directory)),)
             self._ways[_DIRECTORY], self._at[_DIRECTORY] = (way,), 0
@@ -113,19 +127,7 @@ class _Search:
             if found is not None and self._is_as_good(found, best):
                 settings, best = self._settings(), found
         settings, best = self._needed(settings, best)
-        if not self._is_steady(settings, best):
-            settings, best = (), first
-        was_elsewhere = self._is_elsewhere(first) and not self._is_elsewhere(best)
-        return Fix(
-            PreflightAnswer.of(first),
-            PreflightAnswer.of(best),
-            settings,
-            tuple(_remaining(best)),
-            tuple(_directories(first)) if was_elsewhere else (),
-            len(self._found) + self._repeated,
-            tuple(self._failed),
-            tuple(_on_process_values(first)) if settings else (),
-        )
+        return (settings, best) if self._is_steady(settings, best) else ((), first)
 
     def _tried_in_turn(self) -> Recording | None:
         """The last pre-flight that went well where one way after another is added: what it fails with gives way to the next."""
@@ -135,14 +137,14 @@ class _Search:
         for field, first in wanted.items():
             ways = self._ways[field]
             for at in range(first, len(ways)):
-                if len(self._failed) >= _MOST_FAILED:
+                if len(self.failed) >= _MOST_FAILED:
                     return latest
                 self._at[field] = at
                 found = self.tried(self._settings())
                 if found is not None:
                     latest = found
                     break
-                self._failed.append(ways[at])
+                self.failed.append(ways[at])
                 self._at[field] = len(ways)
         return latest
 
@@ -152,7 +154,7 @@ class _Search:
         is_seeded = HASH_SEED in names or self._environment.get(HASH_SEED, "random") != "random"
         if not settings or is_seeded or not any(HASH_SEED_WAY in ways for ways in self._ways.values()):
             return True
-        self._repeated += 1
+        self.trials += 1
         again = self._trial(settings)
         return again is not None and self._is_as_good(again, best)
 
@@ -182,9 +184,9 @@ class _Search:
 
     def _is_as_good(self, one: Recording, other: Recording) -> bool:
         """Whether as many lookups would hit: one that is not known any more is no fix."""
-        return self._is_elsewhere(one) <= self._is_elsewhere(other) and _hits(one) >= _hits(other)
+        return self.is_elsewhere(one) <= self.is_elsewhere(other) and _hits(one) >= _hits(other)
 
-    def _is_elsewhere(self, read: Recording) -> bool:
+    def is_elsewhere(self, read: Recording) -> bool:
         """Whether the program would look into another directory than it should."""
         if self._directory is None:
             return False

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Self
 
 from cachescope.grouping import by_key
 from cachescope.locking.facts import DIFFERS, UNKNOWN, Fact, holds_triton, machine_facts
@@ -91,42 +91,40 @@ class Verification:
         is_useless = self.entries > 0 and len(self.lost) == self.entries
         return not (self.findings or self.differing or self.missing_keys or self.lost_keys or is_useless)
 
-
-def verify_lock(
-    lock: CacheLock | str | os.PathLike[str], directory: str | os.PathLike[str] | None = None
-) -> Verification:
-    """Hold a directory and this machine against a lock; see `cachescope.verify`."""
-    root = default_root() if directory is None else os.fspath(directory)
-    own = None if isinstance(lock, CacheLock) else os.path.realpath(lock)
-    # What is installed is hashed while the rest is read.
-    with ThreadPoolExecutor(2) as pool:
-        torch = pool.submit(installed_torch)
-        held = lock if isinstance(lock, CacheLock) else read_lock(lock)
-        # Triton's library has hundreds of megabytes.
-        triton = pool.submit(installed_triton, with_key=holds_triton(held))
-        found = [one for one in walk(root) if one.path != own]
-        findings = tuple(sorted(_findings(held, found), key=lambda one: (_ORDER[one.kind], one.path)))
-        here, unknown = machine_with(torch.result(), triton.result())
-    facts = [*machine_facts(held, here, unknown), *variable_facts(held, environment(held.variables))]
-    contexts = frozenset[int]().union(*(fact.lost or () for fact in facts))
-    lost = tuple(_files_lost(held, contexts, frozenset[str]().union(*(fact.loses for fact in facts))))
-    bad = {one.path for one in findings}
-    gone = {file.path for file in lost}
-    whole = {(file.kind, file.key) for file in held.entries() if file.path not in bad}
-    left = {(file.kind, file.key) for file in held.entries() if file.path not in bad | gone}
-    found_elsewhere = whole - left
-    return Verification(
-        directory=root,
-        files=len(held.files),
-        size_bytes=sum(file.size for file in held.files.values()),
-        findings=findings,
-        facts=tuple(_with_cost(fact, held) for fact in facts),
-        entries=sum(1 for _ in held.entries()),
-        lost=lost,
-        missing_keys=tuple(key for key in held.expected or () if key not in whole),
-        lost_keys=tuple(key for key in held.expected or () if key in found_elsewhere),
-        unexpected=_unexpected(held),
-    )
+    @classmethod
+    def of(cls, lock: CacheLock | str | os.PathLike[str], directory: str | os.PathLike[str] | None) -> Self:
+        """Hold a directory and this machine against a lock; see `cachescope.verify`."""
+        root = default_root() if directory is None else os.fspath(directory)
+        own = None if isinstance(lock, CacheLock) else os.path.realpath(lock)
+        # What is installed is hashed while the rest is read.
+        with ThreadPoolExecutor(2) as pool:
+            torch = pool.submit(installed_torch)
+            held = lock if isinstance(lock, CacheLock) else read_lock(lock)
+            # Triton's library has hundreds of megabytes.
+            triton = pool.submit(installed_triton, with_key=holds_triton(held))
+            found = [one for one in walk(root) if one.path != own]
+            findings = tuple(sorted(_findings(held, found), key=lambda one: (_ORDER[one.kind], one.path)))
+            here, unknown = machine_with(torch.result(), triton.result())
+        facts = [*machine_facts(held, here, unknown), *variable_facts(held, environment(held.variables))]
+        contexts = frozenset[int]().union(*(fact.lost or () for fact in facts))
+        lost = tuple(_files_lost(held, contexts, frozenset[str]().union(*(fact.loses for fact in facts))))
+        bad = {one.path for one in findings}
+        gone = {file.path for file in lost}
+        whole = {(file.kind, file.key) for file in held.entries() if file.path not in bad}
+        left = {(file.kind, file.key) for file in held.entries() if file.path not in bad | gone}
+        found_elsewhere = whole - left
+        return cls(
+            directory=root,
+            files=len(held.files),
+            size_bytes=sum(file.size for file in held.files.values()),
+            findings=findings,
+            facts=tuple(_with_cost(fact, held) for fact in facts),
+            entries=sum(1 for _ in held.entries()),
+            lost=lost,
+            missing_keys=tuple(key for key in held.expected or () if key not in whole),
+            lost_keys=tuple(key for key in held.expected or () if key in found_elsewhere),
+            unexpected=_unexpected(held),
+        )
 
 
 _ORDER: Final = {kind: at for at, kind in enumerate((ALTERED, LINKED, UNREADABLE, MISSING, EXTRA))}

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from typing import Final
 
 from cachescope.json_types import JsonObject
 from cachescope.locking import verifying
 from cachescope.locking.facts import DIFFERS, EQUAL, PARTLY, UNKNOWN, Fact, made_by, torch_versions
 from cachescope.locking.lock import CacheLock, Key, LockedFile
-from cachescope.locking.verifying import compile_time_ns, verify_lock
+from cachescope.locking.verifying import compile_time_ns
 from cachescope.report.html import Reprs
 from cachescope.report.json_text import values_of
 from cachescope.report.layout import Line, firsts
@@ -59,8 +59,7 @@ def verify(
     >>> found.findings, [fact.name for fact in found.differing]
     ((), [])
     """
-    found = verify_lock(lock, directory)
-    return Verification(**{one.name: getattr(found, one.name) for one in fields(found)})
+    return Verification.of(lock, directory)
 
 
 def verification_lines(found: verifying.Verification) -> list[Line]:

@@ -78,12 +78,10 @@ def fix(
             return _trial(command, folder, places, settings)
 
         directories = [place for place in places if looks_like_cache_dir(place)]
-        found = answer.find_fix(
-            trial, os.environ, directories[0] if len(places) == len(directories) == 1 else None
-        )
+        found = Fix.of(trial, os.environ, directories[0] if len(places) == len(directories) == 1 else None)
     if found is None:
         raise CachescopeError("the command failed, or nothing in it was compiled with torch")
-    return Fix(*(getattr(found, name) for name in answer.Fix.__dataclass_fields__))
+    return found
 
 
 def _trial(

@@ -8,7 +8,7 @@ import pytest
 import cachescope
 from cachescope.analysis.fixes import HASH_SEED_WAY, Setting
 from cachescope.answers import fix as module
-from cachescope.answers.fix import Fix, find_fix
+from cachescope.answers.fix import Fix
 from cachescope.answers.read import Read
 from cachescope.report.preflight import fix_lines, fix_object
 from tests.conftest import Archive
@@ -37,7 +37,7 @@ def fix(reads: Reads, fusion: Sequence[str], fails: Callable[[set[str]], bool] =
             return reads["changed"]
         return reads["half_fixed" if codes.isdisjoint(fusion) else "as_baked"]
 
-    found = find_fix(trial, {})
+    found = Fix.of(trial, {})
     assert found is not None
     return found
 
@@ -110,7 +110,7 @@ def test_hits_that_come_once_are_not_claimed_where_sets_are_ordered_anew(
         hits = fusion in settings and not (is_luck and tried.count(settings) > 1)
         return reads["as_baked" if hits else "changed"]
 
-    found = find_fix(trial, variables)
+    found = Fix.of(trial, variables)
     assert found is not None and codes(found) == wanted
     assert found.trials == len(tried) and (found.after.counts["would_hit"] == 6) is bool(wanted)
 
@@ -123,9 +123,9 @@ def test_a_half_that_brings_no_hit_is_no_fix(reads: Reads) -> None:
 def test_lookups_that_are_not_known_any_more_are_no_fix(reads: Reads) -> None:
     alone = cachescope.read(Path(reads["as_baked"].runs["source"].iloc[0]))
     assert set(alone.lookups["outcome"]) == {"not_known"}
-    found = find_fix(lambda settings: alone if settings else reads["changed"], {})
+    found = Fix.of(lambda settings: alone if settings else reads["changed"], {})
     assert found is not None and found.settings == ()
 
 
 def test_a_program_that_fails_as_it_is_has_no_fix() -> None:
-    assert find_fix(lambda settings: None, {}) is None
+    assert Fix.of(lambda settings: None, {}) is None

@@ -11,7 +11,7 @@ from cachescope.locking import verifying
 from cachescope.locking.lock import CacheLock
 from cachescope.locking.lock_text import lock_text, read_lock
 from cachescope.locking.machine import installed_torch, installed_triton
-from cachescope.locking.verifying import verify_lock
+from cachescope.locking.verifying import Verification
 from cachescope.readers.index import kept_logs, log_state
 from cachescope.readers.index.kept_logs import Index
 from cachescope.readers.index.log_tables import LogTables
@@ -90,7 +90,7 @@ class Locks:
             for one in self._cache.rglob("*")
             if one.is_file() and not one.is_symlink() and (one.suffix != ".lock" or one.stat().st_size)
         }
-        found = {(one.kind, one.path) for one in verify_lock(lock, self._cache).findings}
+        found = {(one.kind, one.path) for one in Verification.of(lock, self._cache).findings}
         for name in told.keys() | there.keys():
             if name not in there:
                 assert ("missing", name) in found, f"{name!r} is not missed"

@@ -14,7 +14,7 @@ import pytest
 import cachescope
 from cachescope.locking.lock import CacheLock
 from cachescope.locking.machine import installed_torch, installed_triton, this_machine
-from cachescope.locking.verifying import verify_lock
+from cachescope.locking.verifying import Verification
 from tests.cli.conftest import environment
 
 PROGRAM = Path(__file__).parent / "locked_program.py"
@@ -61,7 +61,7 @@ def test_what_is_left_stays_as_locked(made: tuple[Path, CacheLock], monkeypatch:
     monkeypatch.setenv("OMP_NUM_THREADS", THREADS["OMP_NUM_THREADS"])
     cache, lock = made
     assert ran(cache) == ALL
-    found = verify_lock(lock, cache)
+    found = Verification.of(lock, cache)
     assert found.findings == ()
     assert found.passed, found
     assert {fact.name: fact.state for fact in found.facts}["torch"] == "equal"
@@ -93,7 +93,7 @@ def test_torch_finds_what_verify_says_it_finds(
     hits = ran(copy, **{variable: value})
     for name, given in {**THREADS, variable: value}.items():
         monkeypatch.setenv(name, given)
-    found = verify_lock(lock, cache)
+    found = Verification.of(lock, cache)
     kinds = [file.kind for file in found.lost]
     assert hits == {"aot": ALL["aot"] - kinds.count("aotautograd"), "fx": ALL["fx"] - kinds.count("fxgraph")}
     assert found.passed == (hits == ALL)

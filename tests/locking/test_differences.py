@@ -14,7 +14,7 @@ from cachescope.keys.detail_hash import detail_hash
 from cachescope.locking.facts import Fact, machine_facts
 from cachescope.locking.lock import CacheLock, KeyField, LockedFile, Machine, Process
 from cachescope.locking.machine import cpu_features, devices_here
-from cachescope.locking.verifying import verify_lock
+from cachescope.locking.verifying import Verification
 from tests.conftest import Recording
 
 pytestmark = pytest.mark.slow
@@ -232,7 +232,7 @@ def test_a_variable_costs_the_keys_that_torch_then_did_not_look_up(
         if value is None:
             continue
         monkeypatch.setenv(variable, value)
-        found = verify_lock(lock, folder / "cache")
+        found = Verification.of(lock, folder / "cache")
         (one,) = [one for one in found.facts if one.name == variable]
         assert one.state in ("partly", "differs"), step
         # Only keys that are known to hold what the shell gave are called lost.
@@ -247,7 +247,7 @@ def test_a_variable_that_makes_what_the_keys_hold_is_no_difference(
     monkeypatch.setenv("TORCHINDUCTOR_SHAPE_PADDING", "0")
     lock = cachescope.lock(recording("2.13.0", "training") / "cache")
     monkeypatch.setenv("TORCHINDUCTOR_SHAPE_PADDING", "1")
-    found = verify_lock(lock, recording("2.13.0", "training") / "cache")
+    found = Verification.of(lock, recording("2.13.0", "training") / "cache")
     assert [one.state for one in found.facts if one.name == "TORCHINDUCTOR_SHAPE_PADDING"] == ["equal"]
     assert found.lost == ()
 
@@ -262,7 +262,7 @@ def test_caches_that_are_switched_off_cost_everything(
     cache = recording("2.13.0", "training") / "cache"
     lock = cachescope.lock(cache)
     monkeypatch.setenv(variable, "1")
-    found = verify_lock(lock, cache)
+    found = Verification.of(lock, cache)
     assert len(found.lost) == found.entries > 0
     assert not found.passed
 
@@ -272,7 +272,7 @@ def test_what_may_be_overridden_is_not_blamed(recording: Recording, monkeypatch:
     cache = recording("2.13.0", "training") / "cache"
     lock = cachescope.lock(cache)
     monkeypatch.setenv("OMP_NUM_THREADS", "61")
-    found = verify_lock(lock, cache)
+    found = Verification.of(lock, cache)
     (one,) = [one for one in found.facts if one.name == "OMP_NUM_THREADS"]
     assert (one.state, one.entries, found.lost) == ("differs", None, ())
 
