@@ -1,4 +1,4 @@
-"""The gallery: every figure function, the lines that draw it from a shipped recording, and the figure in light and dark."""
+"""The gallery: every figure function, the lines that draw it from a shipped recording, and the figure, light or dark as the page is."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from cachescope import figures
+from cachescope.figures.palette import in_the_dark
 from cachescope.figures.picture import drawing_js
 
 # The last line draws; the lines before it prepare.
@@ -44,16 +45,13 @@ def code_of(name: str) -> str:
     return "\n".join(["import cachescope", "from cachescope import figures", "", read, *lines])
 
 
-def drawn(name: str, *, dark: bool) -> dict[str, Any]:
-    """A figure as plain values, drawn by those lines."""
-    code = code_of(name)
-    *before, last = code.splitlines()
+def drawn(name: str) -> dict[str, Any]:
+    """A figure as plain values, drawn by those lines, and what differs in the dark."""
+    *before, last = code_of(name).splitlines()
     names: dict[str, Any] = {}
     exec("\n".join(before), names)
-    if dark:
-        last = last.removesuffix(")") + ", dark=True)"
-    found: dict[str, Any] = json.loads(eval(last, names).to_json())
-    return found
+    figure = json.loads(eval(last, names).to_json())
+    return {**figure, "dark": list(in_the_dark(figure))}
 
 
 def write_gallery(made: Path) -> None:
@@ -68,10 +66,10 @@ def write_gallery(made: Path) -> None:
     for name in figures.__all__:
         function = getattr(figures, name)
         summary = (function.__doc__ or "").strip().split("\n\n")[0].replace("\n", " ")
-        both = {"light": drawn(name, dark=False), "dark": drawn(name, dark=True)}
-        height = both["light"]["layout"].get("height") or 450
+        figure = drawn(name)
+        height = figure["layout"].get("height") or 450
         # As a script, so that the page works when it is opened from a file as well.
-        script = f"window.figures = {{...window.figures, {json.dumps(name)}: {json.dumps(both)}}};\n"
+        script = f"window.figures = {{...window.figures, {json.dumps(name)}: {json.dumps(figure)}}};\n"
         (made / "static" / f"figure-{name}.js").write_text(script, encoding="utf-8")
         parts += [
             f"## {name}",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -35,12 +35,19 @@ def lock_of(read: Recording, directory: str, expected: Recording | None = None) 
     files = [one for one in found if one.kind == FILE]
     held = contents(files)
     _refuse(found, held)
-    contexts = OwnFields()
+    contexts, looked_up = OwnFields(), _looked_up(expected)
     rows = _rows_by_name(read, directory)
-    details = _recorded_sets(expected)
-    locked = {
-        one.name: _locked(one, held[one.name], rows.get(one.name), read, contexts, details) for one in files
-    }
+
+    def context_of(row: EntryRow) -> int | None:
+        if row.detail_set is not None:
+            return contexts.number(read.tables.hash_details, row.detail_set)
+        # Of an AOTAutograd key too, the details of a lookup contain what the process is.
+        detail_set = looked_up.get((row.cache, row.cache_key))
+        if expected is None or detail_set is None:
+            return None
+        return contexts.number(expected.tables.hash_details, detail_set)
+
+    locked = {one.name: _locked(one, held[one.name], rows.get(one.name), context_of) for one in files}
     machine, _ = this_machine()
     runs = () if expected is None else expected.tables.runs.rows
     processes = (Process(row.torch_version, row.python_version, row.rank) for row in runs)
@@ -70,44 +77,28 @@ def _rows_by_name(read: Recording, directory: str) -> dict[str, EntryRow]:
     return {os.path.relpath(os.path.abspath(row.path), root).replace(os.sep, "/"): row for row in rows}
 
 
-Recorded = Mapping[Key, tuple[Recording, int]]
-"""Of a key, a lookup's hash details."""
-
-
 def _locked(
-    one: Found,
-    content: Content,
-    row: EntryRow | None,
-    read: Recording,
-    contexts: OwnFields,
-    recorded: Recorded,
+    one: Found, content: Content, row: EntryRow | None, context_of: Callable[[EntryRow], int | None]
 ) -> LockedFile:
     file = LockedFile(one.name, OTHER if row is None else row.cache, content.size, content.sha256 or "")
     if row is None or row.status != "ok":
         return file
-    context: int | None = None
-    if row.detail_set is not None:
-        context = contexts.number(read.tables.hash_details, row.detail_set)
-    elif row.cache_key is not None and (row.cache, row.cache_key) in recorded:
-        other, detail_set = recorded[row.cache, row.cache_key]
-        context = contexts.number(other.tables.hash_details, detail_set)
     return replace(
         file,
         key=row.cache_key,
-        context=context,
+        context=context_of(row),
         needs=row.fx_keys,
         time_taken_ns=row.time_taken_ns,
         device_types=row.device_types,
     )
 
 
-def _recorded_sets(expected: Recording | None) -> Recorded:
-    if expected is None:
-        return {}
-    # Of an AOTAutograd key too: its details contain what the process is.
+def _looked_up(expected: Recording | None) -> dict[tuple[str, str | None], int]:
+    """The hash details of the keys that were looked up."""
+    lookups = () if expected is None else expected.facts.lookups.values()
     return {
-        (row.cache, row.cache_key): (expected, row.detail_set)
-        for row in expected.facts.lookups.values()
+        (row.cache, row.cache_key): row.detail_set
+        for row in lookups
         if row.cache_key is not None and row.detail_set is not None
     }
 

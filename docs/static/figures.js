@@ -6,7 +6,7 @@
   };
   const draw = () => {
     for (const place of document.querySelectorAll("[data-figure]")) {
-      drawFigure(place, window.figures[place.dataset.figure][isDark() ? "dark" : "light"], { width: place.clientWidth });
+      drawFigure(place, window.figures[place.dataset.figure], { width: place.clientWidth, isDark: isDark() });
     }
   };
   draw();

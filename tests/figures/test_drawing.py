@@ -42,7 +42,7 @@ def attributes(part: dict[str, Any], before: str = "") -> Iterator[str]:
 
 @pytest.mark.parametrize("name", figures.__all__)
 def test_nothing_is_asked_for_that_is_not_drawn(name: str) -> None:
-    figure = drawn(name, dark=False)
+    figure = drawn(name)
     for trace in figure["data"]:
         assert {*attributes(trace)} <= {*KNOWN[trace["type"]].split()}
         # Lists as lists: plotly packs what comes from numpy.
@@ -97,7 +97,7 @@ def points(figure: dict[str, Any]) -> list[str]:
 
 @pytest.mark.parametrize("name", figures.__all__)
 def test_every_mark_is_reached_by_keyboard_and_says_what_it_is(page: Any, name: str) -> None:
-    figure = drawn(name, dark=False)
+    figure = drawn(name)
     svg = draw(page, figure, 880)
     wanted = points(figure)
     told = page.evaluate(
@@ -148,7 +148,7 @@ def test_stacked_bars_end_where_the_next_begins_and_are_as_long_as_their_numbers
 
 
 def test_a_drag_zooms_and_a_double_click_shows_all_again(page: Any) -> None:
-    svg = draw(page, drawn("timeline", dark=False))
+    svg = draw(page, drawn("timeline"))
     ticks = svg.locator("text").all_text_contents()
     box = svg.bounding_box()
     page.mouse.move(box["x"] + 200, box["y"] + 120)
@@ -176,13 +176,13 @@ def told_by_keys(page: Any, *keys: str) -> list[str]:
 
 
 def test_shift_and_arrow_keys_zoom_and_escape_shows_all_again(page: Any) -> None:
-    svg = draw(page, drawn("timeline", dark=False))
+    svg = draw(page, drawn("timeline"))
     ticks = svg.locator("text").all_text_contents()
     svg.focus()
     marks = list(dict.fromkeys(told_by_keys(page, *["ArrowRight"] * 100)))
     # Back to the third, and from there to the fifth.
     page.evaluate("document.activeElement.blur()")
-    svg = draw(page, drawn("timeline", dark=False))
+    svg = draw(page, drawn("timeline"))
     svg.focus()
     told_by_keys(page, *["ArrowRight"] * 3)
     told_by_keys(page, "Shift+ArrowRight", "Shift+ArrowRight")
@@ -198,7 +198,7 @@ def test_shift_and_arrow_keys_zoom_and_escape_shows_all_again(page: Any) -> None
 
 
 def test_escape_drops_a_span_before_it_zooms(page: Any) -> None:
-    svg = draw(page, drawn("timeline", dark=False))
+    svg = draw(page, drawn("timeline"))
     shown = page.locator("#place svg > rect").count()
     svg.focus()
     told_by_keys(page, "ArrowRight", "Shift+ArrowRight")
@@ -210,7 +210,7 @@ def test_escape_drops_a_span_before_it_zooms(page: Any) -> None:
 
 
 def test_a_click_names_the_point(page: Any) -> None:
-    figure = drawn("outcomes", dark=False)
+    figure = drawn("outcomes")
     draw(page, figure)
     page.locator("#place svg").get_by_text("3", exact=True).last.click()
     (point,) = page.evaluate("clicks")
@@ -219,7 +219,7 @@ def test_a_click_names_the_point(page: Any) -> None:
 
 
 def test_a_box_opens_and_closes(page: Any) -> None:
-    draw(page, drawn("entry_sizes", dark=False))
+    draw(page, drawn("entry_sizes"))
     page.locator("#place svg").get_by_text("fxgraph").click()
     texts = page.locator("#place svg text").all_text_contents()
     assert texts[0].startswith("fxgraph") and not [t for t in texts if t.startswith("code")]
@@ -230,7 +230,7 @@ def test_a_box_opens_and_closes(page: Any) -> None:
 def test_copies_of_the_script_in_one_page_do_not_cut_each_others_marks(page: Any) -> None:
     # In a notebook, each figure has a copy.
     page.add_script_tag(content=f"window.copied = (() => {{ {drawing_js()} return drawFigure; }})();")
-    figure = drawn("runs_by_graph", dark=False)
+    figure = drawn("runs_by_graph")
     clips = page.evaluate(
         """(figure) => { const places = [drawFigure, copied].map((draw, at) => {
           const place = document.createElement('div'); document.body.append(place);
@@ -245,7 +245,7 @@ def test_copies_of_the_script_in_one_page_do_not_cut_each_others_marks(page: Any
 
 @pytest.mark.parametrize("width", [700, 420, 300])
 def test_a_number_at_an_axis_is_whole_or_left_out(page: Any, width: int) -> None:
-    figure = drawn("what_if_rates", dark=False)
+    figure = drawn("what_if_rates")
     for trace in figure["data"]:
         trace["x"] = [None if value is None else 50_000 * value for value in trace["x"]]
     draw(page, figure, width)
@@ -260,7 +260,7 @@ def test_a_number_at_an_axis_is_whole_or_left_out(page: Any, width: int) -> None
 
 @pytest.mark.parametrize("factor", [2, 3, 5, 60, 1000])
 def test_a_number_at_an_axis_ends_within_the_figure(page: Any, factor: int) -> None:
-    figure = drawn("what_if_rates", dark=False)
+    figure = drawn("what_if_rates")
     for trace in figure["data"]:
         trace["x"] = [None if value is None else factor * value for value in trace["x"]]
     for width in range(300, 700, 40):
@@ -273,7 +273,7 @@ def test_a_number_at_an_axis_ends_within_the_figure(page: Any, factor: int) -> N
 
 
 def test_a_title_that_is_too_long_ends_with_an_ellipsis_within_the_figure(page: Any) -> None:
-    figure = drawn("autotune_margins", dark=False)
+    figure = drawn("autotune_margins")
     assert any("<" in note["text"] for note in figure["layout"]["annotations"])
     draw(page, figure, 200)
     edge = page.locator("#place svg").bounding_box()
@@ -284,7 +284,7 @@ def test_a_title_that_is_too_long_ends_with_an_ellipsis_within_the_figure(page: 
 
 
 def test_names_in_bars_are_cut_to_fit_and_equally_large(page: Any) -> None:
-    figure = drawn("compiles", dark=False)
+    figure = drawn("compiles")
     spans, name = [100, 30, 22], "forward_of_the_model (model.py:88) [0/0]"
     bar = {"x": spans, "y": [0, 1, 2], "base": [0] * 3, "width": [0.8] * 3, "text": [name] * 3}
     figure["data"] = [{**figure["data"][0], **bar}]
@@ -306,7 +306,7 @@ def test_texts_from_logs_stay_texts(page: Any) -> None:
 
 def test_ticks_of_seconds_are_said_as_texts_say_durations(page: Any) -> None:
     def ticks(longest: float, suffix: str = " s") -> list[str]:
-        figure = drawn("compiles", dark=False)
+        figure = drawn("compiles")
         figure["data"] = [{**figure["data"][0], "x": [longest], "y": [0], "base": [0], "text": [""]}]
         figure["layout"]["xaxis"] |= {"range": [0, longest], "ticksuffix": suffix}
         texts = draw(page, figure).locator("text").all_text_contents()
