@@ -339,10 +339,15 @@ def _book_wait(
 
 
 def _waited(stretch: tuple[int, int], meanwhile: Sequence[tuple[int, int]]) -> int:
-    """How long what ended in a stretch was done in it; each test or compiler is its end and its beginning."""
+    """How long what ended in a stretch was done in it, several at once counted once; each test or compiler is its end and its beginning."""
     began, ended = stretch
     within = meanwhile[bisect_right(meanwhile, (began + 1,)) : bisect_right(meanwhile, (ended + 1,))]
-    return max((end - max(began, start) for end, start in within), default=0)
+    waited = 0
+    for end, start in reversed(within):
+        start = max(began, start)
+        waited += max(0, min(end, ended) - start)
+        ended = min(ended, start)
+    return waited
 
 
 def _rows(run: int, spent: Mapping[Place, Spent]) -> Iterator[PhaseRow]:

@@ -297,6 +297,26 @@ def test_who_loads_code_that_it_generated_until_another_has_built_it_waits_for_t
     assert waited_for_the_compiler(tmp_path / "stored", *loads) == 0
 
 
+@pytest.mark.parametrize(("files", "waited"), [
+    ([(2, 5), (6, 9)], 6),
+    ([(2, 6), (3, 9)], 7),
+    ([(2, 9), (4, 6)], 7),
+    ([(0, 3), (20, 21)], 2),
+])  # fmt: skip
+def test_one_compiler_after_the_other_is_waited_for(
+    files: list[tuple[float, float]], waited: float, tmp_path: Path
+) -> None:
+    """torch builds a header that all kernels share, then the kernels: each is a file of its own, and threads build several at once."""
+    for pid, (began, ended) in enumerate(files, 2):
+        traced(tmp_path, pid, (began, "B", "compile_file"), (ended, "E", "compile_file"))
+    around = (0, "B", "code_gen"), *GENERATES, (1, "B", "PyCodeCache.load_by_key_path")
+    traced(tmp_path, 1, *around, (10, "E", "PyCodeCache.load_by_key_path"), (10, "E", "code_gen"))
+    scope = cachescope.read(tmp_path)
+    (run,) = scope.runs["run"][scope.runs["pid"] == 1]
+    times = scope.phases[scope.phases["run"] == run].groupby("phase")["self_time_ns"].sum() / 1e9
+    assert times.get(WAITING_FOR_BUILD, 0) == waited
+
+
 FRAME = (
     (0, "B", "entire_frame_compile"),
     (1, "B", "build_guards"),
