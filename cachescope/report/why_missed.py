@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
@@ -15,6 +16,7 @@ from cachescope.answers.recording import Recording
 from cachescope.answers.summary import counts_text, footer, why_no_lookup
 from cachescope.answers.trend import is_spread
 from cachescope.grouping import by_key
+from cachescope.keys.key_fields import is_input
 from cachescope.report.blocks import Block
 from cachescope.report.cards import first_cards
 from cachescope.report.explanation import explanation_blocks
@@ -41,6 +43,9 @@ _FAILED_SHOWN: Final = 4
 _LONGEST_ERROR: Final = 300
 _ADVICE_ROWS: Final = 5
 _RANKS_SHOWN: Final = 8
+_TENSOR: Final = re.compile(
+    r"TensorMetadata\(dtype=torch\.(?P<dtype>\w+), shape=torch\.Size\((?P<shape>\[[^\]]*\])\)"
+)
 _DAYS_SHOWN: Final = 14
 _VALUE: Final = 60
 
@@ -198,10 +203,15 @@ def rank_lines(rows: Sequence[RankDifference]) -> Iterator[Line]:
         return
     yield Line("ranks that differ from the others", style="bold")
     names = short_fields(row.field for row in rows)
-    for row in rows[:_RANKS_SHOWN]:
-        where = f"{plural(row.graphs, 'graph')}, {plural(row.misses, 'miss', 'misses')}"
-        yield Line(f"{names[row.field]}   {_difference(row)}", 3, right=where)
-    yield from rest(len(rows) - _RANKS_SHOWN, "field", "scope.rank_differences")
+    # Ranks with batches of their own differ in many inputs.
+    told = by_key(
+        ((is_input(row.field) or row.field, row.ranks, row.has_majority, row.values), row) for row in rows
+    )
+    for row, *others in islice(told.values(), _RANKS_SHOWN):
+        more = f" and {plural(len(others), 'more input')}" if others else ""
+        where = f"{plural(row.graphs, 'graph')}, {plural(row.misses, 'miss', 'misses')}{more and ' or more'}"
+        yield Line(f"{names[row.field]}{more}   {_difference(row)}", 3, right=where)
+    yield from rest(len(told) - _RANKS_SHOWN, "field", "scope.rank_differences")
 
 
 def _difference(row: RankDifference) -> str:
@@ -226,7 +236,10 @@ def _where_they_differ(one: str | None, other: str | None) -> tuple[str | None, 
 
 
 def _value(text: str | None) -> str:
-    return "no such field" if text is None else short(text, _VALUE)
+    if text is None:
+        return "no such field"
+    tensor = _TENSOR.match(text)
+    return short(text if tensor is None else f"{tensor['dtype']}, shape {tensor['shape']}", _VALUE)
 
 
 def problem_lines(problems: Sequence[ProblemRow]) -> Iterator[Line]:

@@ -62,6 +62,11 @@ def test_what_the_most_ranks_have_is_what_others_differ_from(
     # Of graphs, what differs in them.
     (({"gm": made.CODE},) * 2 + ({"gm": made.CODE.replace("relu", "gelu")},), "1 rank of 3 (2): b = torch.gelu(a), the others b = torch.relu(a)"),
     (({"gm": made.CODE}, {"gm": made.CODE.replace("relu", "gelu")}), "each of 2 ranks has its own"),
+    (tuple({"gm": "g", "example_inputs[0]": f"TensorMetadata(dtype=torch.float32, shape=torch.Size([{size}, 4]), stride=(4, 1), device='cpu')"}
+           for size in (8, 9)), "each of 2 ranks has its own: float32, shape [8, 4] in rank 0"),
+    # Ranks with batches of their own.
+    (({"gm": "g", "example_inputs[0]": "1", "x": "1", "example_inputs[2]": "1"}, {"gm": "g", "example_inputs[0]": "2", "x": "2", "example_inputs[2]": "2"}),
+     "others example_inputs[0] and 1 more input   each of 2 ranks has its own: 1 in rank 0 x   each"),
 ])  # fmt: skip
 def test_ranks_that_differ_are_told(details: tuple[dict[str, str], ...], said: str) -> None:
     assert said in " ".join(line.text for line in rank_lines(scope_of(*details).differing_ranks.rows))
