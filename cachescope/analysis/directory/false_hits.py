@@ -82,8 +82,6 @@ def _numbers(entries: Iterable[EntryRow]) -> tuple[int, ...]:
 def _different_entries(stored: Sequence[EntryRow], source_of: SourceOf) -> Iterator[Doubt]:
     """Entries that torch would confuse: one key and equal guards."""
     for (key, _), rows in by_key(((_key_of(row), row.guards_expr), row) for row in stored).items():
-        if len(rows) < 2:
-            continue
         if (evidence := _different_code(rows, source_of)) is not None:
             yield Doubt("different_code", key, evidence, ("code_key",), _numbers(rows))
         graphs = {row.fx_keys for row in rows}

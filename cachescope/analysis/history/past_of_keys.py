@@ -13,14 +13,16 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
-from cachescope.analysis.history.directory import Directory, Event, Found, Racing
+from cachescope.analysis.history.directory import Directory, Event, Racing
 from cachescope.analysis.history.history import History, is_miss, is_open
 from cachescope.details import HashDetails
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.grouping import by_key
+
+_NotFound = Literal["not stored", "elsewhere", "gone"]
 
 
 class Past(NamedTuple):
@@ -29,9 +31,11 @@ class Past(NamedTuple):
     latest: int  # the latest earlier lookup of it
     latest_hit: int | None  # the latest that found an entry
     latest_stored: int | None  # the latest that shows that an entry of it was stored
-    why: Found  # why nothing of it was found, as far as that shows
-    by: int  # the lookup that shows it: the first that still compiled it, that stored nothing, or that stored it or looked it up last
     racing: Racing | None  # the runs that still compiled it
+    # If none did, why nothing of it was found, as far as that shows; and the lookup that shows it: that stored nothing, or that stored it
+    # or looked it up last.
+    why: _NotFound
+    by: int
 
     @property
     def known(self) -> int:
@@ -91,17 +95,15 @@ def _pasts(history: History, every: Sequence[int], asking: Iterable[int]) -> Ite
         directory.move_to(at)
         here, stored = folders_of[at], directory.latest
         last, is_here = (latest, here in folders) if stored < 0 else (stored, directory.holds(here))
-        why: Found = "nothing" if stored < 0 else "gone"
+        why: _NotFound = "gone"
         by, racing = last, None
         if stored < 0 and lookups[at].time is not None:
             racing = directory.racing(lookups[at].run, here)
-        if racing is not None:
-            why, by = "concurrent", racing.first
-        elif directory.kept_back > stored:
+        if directory.kept_back > stored:
             why, by = "not stored", directory.kept_back
         elif here is not None and not is_here and folders_of[last] is not None:
             why = "elsewhere"
-        yield at, Past(latest, latest_hit, None if stored < 0 else stored, why, by, racing)
+        yield at, Past(latest, latest_hit, None if stored < 0 else stored, racing, why, by)
 
 
 def settled_history(
@@ -119,8 +121,6 @@ def settled_history(
 def _inferred_guard_misses(history: History) -> list[int]:
     lookups = history.lookups
     asked = [at for at, row in enumerate(lookups) if is_open(row)]
-    if not asked:
-        return []
     # Whether each key that had been looked up before had been stored before.
     was_stored = {at: past.latest_stored is not None for at, past in pasts_of(history, asked)}
     found: dict[int, None] = {}
@@ -130,12 +130,11 @@ def _inferred_guard_misses(history: History) -> list[int]:
             continue
         # In a remote cache an entry with other guards replaces the one before, so the number of entries says nothing.
         stored = history.local_entries_of(row)
-        if at not in was_stored and not stored:
+        if not _is_there(was_stored.get(at, False), stored):
             continue
         # The FX graph of an AOTAutograd guard miss has the same guards, with or without details.
         is_symbolic = row.detail_set is not None and history.keys.has_symbols(row.detail_set)
-        may_have_guards = is_symbolic or history.aot[at] in found
-        if may_have_guards and _is_there(was_stored.get(at, False), stored):
+        if is_symbolic or history.aot[at] in found:
             found[at] = None
     # Through 2.7 an AOTAutograd entry had no guards of its own: the guards of its graphs failed.
     for at, row in enumerate(lookups):

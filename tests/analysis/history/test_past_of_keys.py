@@ -74,15 +74,15 @@ def test_it_is_what_looking_back_at_every_earlier_lookup_finds(values: list[tupl
         racing = [one for one in going_on if one.run != row.run and may_share(one, row)]
         racing = [] if row.time is None or stored else racing
         if racing:
-            assert (past.why, past.by) == ("concurrent", racing[0].lookup)
             assert past.racing is not None
+            assert past.racing.first == racing[0].lookup
             assert list(past.racing.runs) == sorted({one.run for one in racing})
         elif refused:
             assert (past.why, past.by) == ("not stored", refused.lookup)
         elif here is not None and DIRECTORIES[last.run] is not None and here not in there:
             assert (past.why, past.by) == ("elsewhere", last.lookup)
         else:
-            assert (past.why, past.by) == ("gone" if stored else "nothing", last.lookup)
+            assert (past.why, past.by) == ("gone", last.lookup)
         assert racing or past.racing is None
     has_past = [
         any(one.cache_key == row.cache_key is not None for one in history[:at])
