@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from cachescope.analysis.phases.names import VECTOR_TEST, is_vector_test, phase_of
@@ -16,8 +15,6 @@ from cachescope.readers.logs.second_pass import TraceEvent, TraceEvents, read_tr
 
 if TYPE_CHECKING:
     from cachescope.answers.recording import Recording
-
-_phase = lru_cache(4096)(phase_of)
 
 
 class Slice(NamedTuple):
@@ -108,7 +105,7 @@ def _closed(events: Iterable[TraceEvent]) -> Iterator[Slice]:
 
 
 def _slice(event: TraceEvent, inferred: str, end_ns: int) -> Slice:
-    phase = _phase(event.name, inferred)
+    phase = phase_of(event.name, inferred)
     kind = "not named" if phase is None else phase.name
     more: JsonObject = {"compile": event.compile_id, "phase": kind}
     return Slice(event.time_ns, max(end_ns, event.time_ns), event.name, kind, more)

@@ -13,7 +13,6 @@ from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import chain
 from typing import Final, NamedTuple
 
@@ -52,7 +51,6 @@ _SET_BACK_NS: Final = 10**9
 _FIRST_WITH_BACKENDS: Final = (2, 11)
 
 NOT_NAMED: Final = "not named: "
-_named = lru_cache(4096)(phase_of)
 
 
 class Place(NamedTuple):
@@ -352,7 +350,7 @@ def _waited(stretch: tuple[int, int], meanwhile: Sequence[tuple[int, int]]) -> i
 
 def _rows(run: int, spent: Mapping[Place, Spent]) -> Iterator[PhaseRow]:
     for place, one in spent.items():
-        phase = _named(place.event, place.inferred)
+        phase = phase_of(place.event, place.inferred)
         yield PhaseRow(
             run=run,
             compile_id=place.compile_id,

@@ -7,6 +7,7 @@ an event of either name).
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 
@@ -119,6 +120,7 @@ def is_vector_test(event: str, above: str) -> bool:
     return event == COMPILER and above == CODE_GENERATION
 
 
+@lru_cache(4096)
 def phase_of(event: str, inferred: str = "") -> Phase | None:
     """The phase of an event by its name, or the one that was inferred; None if torch of no known version writes it."""
     if inferred:

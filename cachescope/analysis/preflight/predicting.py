@@ -247,8 +247,6 @@ class PredictedRun:
 
     def _note_of_graphs(self, row: LookupRow, note: LookupNote) -> LookupNote:
         """How the graphs of an AOTAutograd entry would be looked up: always locally (`FxGraphCacheLoadable.load`)."""
-        if row.cache != AOTAUTOGRAD:
-            return note
         noted = (self._notes.get(graph.lookup) for graph in self._graphs[row.lookup])
         return next((one for one in noted if one is not None), note)._replace(is_local=True)
 

@@ -29,8 +29,6 @@ def judge_by_graphs(
     history: History, found: VerdictsSoFar, times: EntryTimes, autograd: Sequence[int]
 ) -> None:
     """Judge AOTAutograd misses that are compared with no lookup of another process, once the graphs below them are judged."""
-    if not history.entries:
-        return
     above = _EntriesAbove(history, found, times)
     for at in autograd:
         why = found.why[at]

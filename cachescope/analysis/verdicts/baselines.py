@@ -272,8 +272,6 @@ class Baselines:
             run = None if row.run == self._choice.run else self._choice.run
         elif run is None:
             run = _latest_other(group.runs, row.run)
-        if run is None:
-            return []
         lookups, compile_id = self._lookups, row.compile_id
         return [one for one in group.of_run.get(run, ()) if lookups[one].compile_id == compile_id]
 
@@ -285,10 +283,8 @@ class Baselines:
         return lookups[max(end - _NEARER_TRIED, 0) : end]
 
     def _is_another_call(self, one: int, at: int) -> bool:
-        other, row = self._lookups[one], self._lookups[at]
-        if other.run != row.run or other.compile_id == row.compile_id:
-            return False
-        frame, own = _frame_of(other), _frame_of(row)
+        """Whether two lookups of a graph in one run are of calls in different places, on different inputs."""
+        frame, own = _frame_of(self._lookups[one]), _frame_of(self._lookups[at])
         is_elsewhere = frame is not None and own is not None and frame != own
         return is_elsewhere and self._history.keys.only_inputs(self._content[one], self._content[at])
 

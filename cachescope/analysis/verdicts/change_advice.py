@@ -211,8 +211,6 @@ def _is_renaming(old: list[str], new: list[str], change: FieldChange) -> bool:
 
 _SYMBOL: Final = re.compile(r"\b[su]\d+\b")
 _INDEX: Final = re.compile(r"index=\d+|:\d+")
-# The parts that change along with the first.
-_BRINGS: Final = {"shape": ("storage_bytes",), "dtype": ("storage_bytes",), "layout": ("is_sparse", "stride")}
 _SEVERAL_SIZES: Final = (
     "An input's size changed. Pad it to one size, or compile with dynamic=True or "
     "torch._dynamo.mark_dynamic(tensor, dim): one entry then serves many sizes."
@@ -282,12 +280,7 @@ def tensor_advice(change: FieldChange) -> tuple[str, ...]:
     """
     if type_became(change.before or "", change.after or ""):
         return (_OTHER_TYPE,)
-    parts = {name: (before, after) for name, before, after in change.parts}
-    for name, brought in _BRINGS.items():
-        if name in parts:
-            for other in brought:
-                parts.pop(other, None)
-    return tuple(dict.fromkeys(_sentences(parts, change)))
+    return tuple(dict.fromkeys(_sentences(change)))
 
 
 def are_inputs_moved(changes: Iterable[FieldChange]) -> bool:
@@ -360,7 +353,8 @@ def are_floats_passed(changes: Iterable[FieldChange]) -> bool:
     return after > before
 
 
-def _sentences(parts: dict[str, tuple[str, str]], change: FieldChange) -> Iterator[str]:
+def _sentences(change: FieldChange) -> Iterator[str]:
+    parts = {name: (before, after) for name, before, after in change.parts}
     if "device" in parts:
         before, after = (_INDEX.sub("", text) for text in parts["device"])
         yield _OTHER_INDEX if before == after else _OTHER_DEVICE

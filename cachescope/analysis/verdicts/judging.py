@@ -142,9 +142,6 @@ def guards_would_fail(key: str, prediction_text: str) -> Why:
 
 def judge_predicted(history: History, found: VerdictsSoFar) -> None:
     """Entries that cannot be loaded, or whose graphs cannot."""
-    # What is predicted comes last.
-    if not history.lookups or history.lookups[-1].prediction is None:
-        return
     for at, row in enumerate(history.lookups):
         if row.prediction is None or row.outcome != "full_miss" or found.why[at] is not None:
             continue
