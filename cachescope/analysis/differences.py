@@ -16,13 +16,11 @@ from cachescope.analysis.graphs import graph_diff, inner_graphs, replacement
 from cachescope.analysis.process_values import DiffersBy, Sides, differs_by
 from cachescope.components import Detail
 from cachescope.details import HashDetails
-from cachescope.keys.device_text import device_difference
+from cachescope.keys.device_text import arguments, device_difference
 from cachescope.keys.printed_values import FLAG, NUMBER, literal_value, printed_value, shown_settings
 from cachescope.wording import listed, plural, short
 
 _TENSOR: Final = re.compile(r"TensorMetadata(?:AndValues)?\((?P<body>.*)\)", re.DOTALL)
-# Keyword arguments at the top level of a repr: a comma, then a name and an equals sign.
-_PART: Final = re.compile(r"(?:^|, )(?P<name>[a-z_]+)=")
 # Raw bytes that torch decoded with replacement (2.10+) or did not print at all (through 2.9).
 _OPAQUE: Final = re.compile("[\x00-\x08\x0e-\x1f\x7f\ufffd]|^<bytes>$")
 _ADDRESS: Final = re.compile(r"0x[0-9a-f]{6,}")
@@ -318,17 +316,8 @@ def _graph_change(field: str, before: str, after: str) -> FieldChange:
 
 def _tensor_parts(text: str) -> dict[str, str]:
     match = _TENSOR.search(text)
-    if match is None:
-        return {}
-    body = match["body"]
-    starts = [m for m in _PART.finditer(body) if _is_top_level(body, m.start())]
-    ends = [m.start() for m in starts[1:]] + [len(body)]
-    return {m["name"]: body[m.end() : end] for m, end in zip(starts, ends, strict=True)}
-
-
-def _is_top_level(body: str, at: int) -> bool:
-    before = body[:at]
-    return all(before.count(a) == before.count(b) for a, b in ("()", "[]"))
+    parts = () if match is None else (argument.partition("=") for argument, _ in arguments(match["body"]))
+    return {name: value for name, equals, value in parts if equals}
 
 
 def _tensor_change(

@@ -271,10 +271,7 @@ class _UnavailableEntries:
 
     def _looked_up_twice(self, at: int) -> bool:
         """Whether the FX key of an AOTAutograd entry was looked up through the entry, and again after that failed."""
-        graphs = self._history.timeline.graphs_of(at)
-        if len(graphs) < 2:
-            return False
-        rows = (self._rows[graph] for graph in graphs)
+        rows = (self._rows[graph] for graph in self._history.timeline.graphs_of(at))
         keys = [fx.cache_key for fx in rows if fx.outcome != "hit" and fx.cache_key is not None]
         return len(set(keys)) < len(keys)
 
