@@ -137,8 +137,6 @@ def all_hold_a_rank(details: HashDetails, changes: Sequence[ChangedField], apart
 
 def _holds_a_rank(details: HashDetails, before: int | None, after: int | None, apart: int | None) -> bool:
     """Whether two components of a field differ, and only by the rank."""
-    if before is None or after is None:
-        return False
     change = component_change(details, before, after)
     if change.kind == "tensor":
         return all(

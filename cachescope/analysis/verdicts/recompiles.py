@@ -81,8 +81,6 @@ class Recompiles:
 
 def is_recompiled(other: LookupRow, row: LookupRow) -> bool:
     """Whether one lookup is from an earlier compile of the same frame of the same process."""
-    if other.run != row.run:
-        return False
     return _frame_of(other) == _frame_of(row) is not None and compile_number(other) < compile_number(row)
 
 
