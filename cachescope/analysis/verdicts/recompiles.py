@@ -49,8 +49,6 @@ class Recompiles:
         """The nearest lookup of an earlier compile of the same function, the latest among equals; None for the first compile."""
         row = self._history.lookups[at]
         number = compile_number(row)
-        if not number:
-            return None
         of_frame = self._of_frame.get(_frame_of(row), ())
         end = bisect_left(of_frame, at)
         before = []

@@ -256,8 +256,6 @@ class VllmMisses:
     def judge(self, history: History, found: VerdictsSoFar) -> dict[int, tuple[FieldChange, ...]]:
         """Say why each missed; by lookup, what changed in its key."""
         changes: dict[int, tuple[FieldChange, ...]] = {}
-        if not self.starts:
-            return changes
         parts = Parts(self._factors, self._entries)
         starts = _with_clock(self._starts(history), parts)
         of_part = by_key((start.part, start) for start in starts)
