@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import os
 import re
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -27,6 +26,7 @@ from cachescope.keys.paths import get_path
 from cachescope.keys.printed_values import literal_value
 from cachescope.readers.cache_file import DamagedContent, load_object
 from cachescope.readers.directory.bundles import artifacts, content_of
+from cachescope.readers.directory.caching_package import bytes_of_literal
 from cachescope.readers.directory.graph_entries import AOT_CLASSES, FX_CLASSES
 from cachescope.readers.directory.places import TRITON_KEY, triton_hash
 from cachescope.readers.directory.triton_files import is_relative_name
@@ -269,14 +269,8 @@ def _kernel(file: File, values: JsonObject) -> Iterator[Finding]:
 def _dump(file: File, values: JsonObject) -> Iterator[Finding]:
     """Audit keys and values of torch 2.10 that are bytes literals: torch unpickles them on a lookup."""
     for text in (*values.keys(), *values.values()):
-        if not isinstance(text, str) or not text.startswith(("b'", 'b"')):
-            continue
-        try:
-            value = ast.literal_eval(text)
-        except (ValueError, SyntaxError, RecursionError, MemoryError):
-            continue
-        if isinstance(value, bytes):
-            yield from audit_bytes(value, Place(file.path, VERSIONED, None))
+        if isinstance(text, str) and (pickled := bytes_of_literal(text)) is not None:
+            yield from audit_bytes(pickled, Place(file.path, VERSIONED, None))
 
 
 def audit_setting(file: File, values: JsonObject) -> Iterator[Finding]:

@@ -253,8 +253,6 @@ def _apart(sides: Sequence[_Side]) -> Iterator[tuple[_Side, _Side]]:
     """
     every = frozenset[tuple[int, int]]().union(*(side.ranks for side in sides))
     apart = [number for number, side in enumerate(sides) if side.ranks != every][:_MOST_APART]
-    if not apart:
-        return
     _, codes = coded([side.folder for side in sides])
     nearest = {number: _nearest(number, codes, sides) for number in apart}
     for number, at in nearest.items():

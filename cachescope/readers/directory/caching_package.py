@@ -38,7 +38,7 @@ def fill_imc(entry: EntryRow, name: str, data: bytes, reading: Reading) -> None:
     """
     dump = load_object(data)
     for key, value in dump.items():
-        if _bytes_of_literal(key) is None or not isinstance(value, str):
+        if bytes_of_literal(key) is None or not isinstance(value, str):
             raise DamagedContent(f"not the repr of a key and of a value: {value_text(key)[:80]}")
     entry.detail = f"{len(dump)} results"
 
@@ -51,11 +51,12 @@ def imc_keys(path: str) -> list[bytes]:
         raise SourceError(path, f"cannot be read: {error.strerror or error}") from error
     except DamagedContent as error:
         raise SourceError(path, error.what) from error
-    keys = [_bytes_of_literal(key) for key in dump]
+    keys = [bytes_of_literal(key) for key in dump]
     return [key for key in keys if key is not None]
 
 
-def _bytes_of_literal(text: str) -> bytes | None:
+def bytes_of_literal(text: str) -> bytes | None:
+    """The bytes whose repr a text is; None if it is none."""
     if not text.startswith(("b'", 'b"')):
         return None
     try:
