@@ -23,18 +23,9 @@ class Form:
     """A context form that is not the same in all columns, as far as is known."""
 
     form: str
-    # For each column a number that is equal for equal values; None where it is not known.
-    values: tuple[int | None, ...]
     settings: tuple[str, ...]  # the settings in it that differ, where it is made of settings
-    # Where one setting differs: its value in each column, None where that is not known. Otherwise empty.
-    texts: tuple[str | None, ...]
-
-    @property
-    def cells(self) -> tuple[str, ...]:
-        """What is shown in each column: the value of the one setting that differs, or a letter for each value."""
-        if self.texts:
-            return tuple("?" if text is None else text for text in self.texts)
-        return tuple("?" if value is None else ascii_uppercase[value % 26] for value in self.values)
+    # For each column the value of the one setting that differs, or a letter that is equal for equal values; ? is not known.
+    cells: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +55,16 @@ class SideBySide:
             elif len(set(tokens)) == 1:
                 same.append(form)
             else:
+                settings, cells = _settings(form, first)
                 there = dict.fromkeys(token for token in tokens if token is not None)
-                numbers = {token: at for at, token in enumerate(there)}
-                values = tuple(None if token is None else numbers[token] for token in tokens)
-                forms.append(Form(form, values, *_settings(form, first)))
+                letters = {token: ascii_uppercase[at % 26] for at, token in enumerate(there)}
+                forms.append(
+                    Form(
+                        form,
+                        settings,
+                        cells or tuple("?" if token is None else letters[token] for token in tokens),
+                    )
+                )
         return cls(tuple(columns), tuple(forms), tuple(same), tuple(unknown))
 
 
@@ -90,7 +87,7 @@ def context_names(read: Recording) -> dict[int, str]:
     }
 
 
-def _settings(form: str, rows: Sequence[ContextRow]) -> tuple[tuple[str, ...], tuple[str | None, ...]]:
+def _settings(form: str, rows: Sequence[ContextRow]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The settings of a form that differ between some contexts of which it is known; and the values, if it is one."""
     if form not in RUNTIME_FORMS:
         return (), ()
@@ -101,7 +98,7 @@ def _settings(form: str, rows: Sequence[ContextRow]) -> tuple[tuple[str, ...], t
     if len(settings) != 1:
         return settings, ()
     (name,) = settings
-    return settings, tuple(_text(value, name) if isinstance(value, dict) else None for value in of_column)
+    return settings, tuple(_text(value, name) if isinstance(value, dict) else "?" for value in of_column)
 
 
 def _text(values: Mapping[str, object], name: str) -> str:
