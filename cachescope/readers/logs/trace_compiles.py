@@ -120,8 +120,8 @@ class TraceCompiles:
         self.segments: Counter[str] = Counter()
         self.classes: dict[tuple[str, int], str] = {}
         """The class of the `self` of each compile, by its id and segment."""
-        self._own: set[str] = set()
-        """The compiles of the user's own code, not of a wrapper that he called."""
+        self._is_own: dict[str, bool] = {}
+        """Whether what is compiled under an id is the user's own code, not a wrapper that calls it."""
         self._stacks = Stacks()
         self.note_string = self._stacks.note_string
         self._current: dict[str, Compile] = {}
@@ -145,15 +145,13 @@ class TraceCompiles:
         one.recompile_reasons = self._reasons.pop(compile_id, None)
         # Those of a compile whose beginning is lost are not about a later one of the same id.
         self._reasons.clear()
-        self._own.discard(compile_id)
-        if self._stacks.is_own(stack):
-            self._own.add(compile_id)
+        self._is_own[compile_id] = self._stacks.is_own(stack)
         self._add(one)
 
     def note_class(self, compile_id: str | None, name: str) -> None:
         """Note the class of the `self` of the code that is compiled, from its guards: they are written after its lookups."""
         found = first_attempt(compile_id or "")
-        if found in self._own:
+        if self._is_own.get(found):
             self.classes[found, self.segments[found]] = name
 
     def note(self, lookup: LookupRow, *, is_over: bool) -> None:

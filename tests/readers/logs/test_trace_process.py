@@ -188,12 +188,16 @@ def guards(type_: str, second: float = 1) -> str:
     ],
 )
 def test_the_class_of_a_method(stack: list[str], type_: str, wanted: str | None, tmp_path: Path) -> None:
+    """Ids begin again where Dynamo is reset: what follows is of other code."""
     frames = [{"name": "f", "line": 3, "filename": file} for file in stack]
-    again = begins(2, stack=[{"name": "g", "line": 9, "filename": "/other.py"}])
-    process, problems = one(
-        begins(stack=frames), looked_up(), guards(type_), again, looked_up(second=3), folder=tmp_path
-    )
-    assert [lookup.class_name for lookup in process.lookups] == [wanted, None]
+    method = [{"name": "g", "line": 9, "filename": "/other.py"}]
+    records = [
+        *(begins(stack=method), looked_up(), guards(", type=<class 'other.Other'>")),
+        *(begins(2, stack=frames), looked_up(second=3), guards(type_, 4)),
+        *(begins(5, stack=method), looked_up(second=6)),
+    ]
+    process, problems = one(*records, folder=tmp_path)
+    assert [lookup.class_name for lookup in process.lookups] == ["Other", wanted, None]
     assert problems == []
 
 
