@@ -43,7 +43,9 @@ PHASE_COLOURS: Final = {
     "Dynamo tracing": "#77AADD", "guards": "#99DDFF", "AOTAutograd": "#AAAA00", "torch's own key": "#FFAABB",
     "keys and lookups": PURPLE, "loading": YELLOW, "Inductor passes": "#BBCC33", "Inductor lowering": "#DDCC77",
     "code generation": ORANGE, "vector instruction test": SKY, "C++ compiler": BLUE, "Triton compiler": "#332288",
-    "autotuning": "#AA4499", "waiting for other ranks": "#CC6677", "waiting for a vector test": "#882255", "no event covers": "#DDDDDD",
+    "autotuning": "#AA4499", "waiting for other ranks": "#CC6677", "waiting for a vector test": "#882255",
+    "waiting for another's compile": "#EE8866", "waiting for compilers": "#44AA99", "precompiled headers": "#999933",
+    "no event covers": "#DDDDDD",
 }  # fmt: skip
 DAMAGED: Final = VERMILLION
 CYCLE: Final = (SKY, ORANGE, GREEN, YELLOW, BLUE, PURPLE, VERMILLION)
