@@ -191,10 +191,16 @@ def short_names(files: Iterable[str]) -> dict[str, str]:
     return {file: names.get(file, file) for file in every}
 
 
-def function_name(row: Any) -> str | None:
-    """``Net.forward``: the function of a lookup, a compile or a symbol, with the class of its `self` where that is known."""
-    name = getattr(row, "class_name", None)
-    return row.function if name is None or row.function is None else f"{name}.{row.function}"
+def class_of(rows: Iterable[Any]) -> str | None:
+    """The class of the `self` of lookups or compiles of one place, if one alone is known: subclasses may share a method."""
+    names = {getattr(row, "class_name", None) for row in rows} - {None}
+    return names.pop() if len(names) == 1 else None
+
+
+def function_name(*rows: Any) -> str | None:
+    """``Net.forward``: the function of lookups, compiles or a symbol of one place, with its class where that is known."""
+    name, function = class_of(rows), rows[0].function
+    return function if name is None or function is None else f"{name}.{function}"
 
 
 def place_text(function: str | None, file: str | None, line: int | None) -> str | None:

@@ -1,11 +1,13 @@
 """Texts made harmless: what is seen of them, what no runner obeys, and what stays as it was."""
 
+from types import SimpleNamespace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cachescope.errors import RecordError, SourceError
-from cachescope.wording import duration, harmless, harmless_line, without_commands
+from cachescope.wording import duration, function_name, harmless, harmless_line, without_commands
 from tests.hostile_texts import TEXTS
 from tests.output_gates import acting_in, commands_in, unseen_in
 
@@ -71,3 +73,17 @@ def test_an_exception_is_one_harmless_line_and_keeps_what_was_read() -> None:
 ])  # fmt: skip
 def test_a_duration_never_says_60_of_a_unit(ns: int, text: str) -> None:
     assert duration(ns) == text
+
+
+@pytest.mark.parametrize(("classes", "named"), [
+    (["Net"], "Net.forward"),
+    # A compile that did not end has written no guards.
+    ([None, "Net", "Net"], "Net.forward"),
+    # A method that subclasses share.
+    (["Net", "Other"], "forward"),
+    ([None], "forward"),
+])  # fmt: skip
+def test_a_method_is_named_with_the_one_class_that_is_known(classes: list[str | None], named: str) -> None:
+    assert function_name(*(SimpleNamespace(function="forward", class_name=one) for one in classes)) == named
+    assert function_name(SimpleNamespace(function="of_a_symbol")) == "of_a_symbol"
+    assert function_name(*(SimpleNamespace(function=None, class_name=one) for one in classes)) is None

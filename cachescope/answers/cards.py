@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from cachescope.analysis.differences import FieldChange
@@ -19,12 +19,14 @@ from cachescope.answers.names import (
     lookup_in_run,
     lookup_name,
     place_name,
+    place_of,
     run_name,
     short_field,
 )
 from cachescope.answers.recording import Recording
 from cachescope.answers.summary import MOST_BYTES_READ_AGAIN, footer
 from cachescope.frames.answer_rows import CauseRow, MissRow
+from cachescope.frames.recorded_rows import LookupRow
 from cachescope.grouping import by_key
 from cachescope.terms import VLLM
 from cachescope.verdict_kinds import kind_of
@@ -219,8 +221,8 @@ def cause_titles(chosen: Chosen, causes: Sequence[CauseRow]) -> dict[int, str]:
 def _title(read: Recording, cause: CauseRow, roots: Sequence[MissRow]) -> str:
     if not is_named_by_fields(cause):
         return cause.summary
-    rows = (read.facts.lookups[root.lookup] for root in roots[:_ROOTS_TRIED])
-    functions = list(dict.fromkeys(function_name(row) for row in rows if row.function))
+    named = (rows for rows in _by_place(read, roots) if rows[0].function)
+    functions = list(dict.fromkeys(function_name(*rows) for rows in named))
     if cause.fields == ("gm",) and functions:
         return f"code of {listed(functions, _PLACES_NAMED)}"
     return fields_text(cause.fields, _FIELDS)
@@ -272,11 +274,17 @@ def nothing_to_fix(chosen: Chosen) -> str:
     )
 
 
+def _by_place(read: Recording, roots: Sequence[MissRow]) -> Iterable[list[LookupRow]]:
+    """The lookups of a cause, those of one function together: the guards that name a class are not written where a compile does not end."""
+    rows = (read.facts.lookups[root.lookup] for root in roots[:_ROOTS_TRIED])
+    return by_key((place_of(row), row) for row in rows).values()
+
+
 def _where(read: Recording, cause: CauseRow, roots: Sequence[MissRow]) -> str:
     facts = read.facts
-    rows = [facts.lookups[root.lookup] for root in roots[:_ROOTS_TRIED]]
-    functions = list(dict.fromkeys(filter(None, (place_name(row, facts.files) for row in rows))))
-    run = run_name(facts, rows[0].run) if len(cause.runs) == 1 else plural(len(cause.runs), "run")
+    named = (place_name(rows[0], facts.files, *rows) for rows in _by_place(read, roots))
+    functions = list(dict.fromkeys(filter(None, named)))
+    run = run_name(facts, cause.runs[0]) if len(cause.runs) == 1 else plural(len(cause.runs), "run")
     ranks = f", ranks {rank_names(cause.ranks)}" if len(cause.ranks) > 1 else ""
     more = " or more" if functions and len(roots) > _ROOTS_TRIED else ""
     return f"{listed(functions, _PLACES_NAMED)}{more}, in {run}{ranks}" if functions else f"in {run}{ranks}"

@@ -46,10 +46,10 @@ def in_compile(facts: Facts, row: LookupRow, *, beside: LookupRow | None = None)
     return harmless(f", compile {row.compile_id}" + (f" of {place}" if place else ""))
 
 
-def place_name(place: Placed, files: Mapping[str, str]) -> str | None:
-    """``forward (model.py:88)``; None if neither function nor file is known."""
+def place_name(place: Placed, files: Mapping[str, str], *others: Placed) -> str | None:
+    """``Net.forward (model.py:88)`` of what is at one place; None if neither function nor file is known."""
     file = None if place.file is None else files.get(place.file, place.file)
-    return place_text(function_name(place), file, place.line)
+    return place_text(function_name(place, *others), file, place.line)
 
 
 def lookup_name(row: LookupRow | SeenKey) -> str:

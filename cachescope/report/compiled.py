@@ -115,9 +115,9 @@ def _limits(count: int) -> str:
     return f"the recompile limit was reached {'once' if count == 1 else f'{count} times'}"
 
 
-def _place(row: _Placed, files: Files) -> str:
+def _place(row: _Placed, files: Files, *others: _Placed) -> str:
     """``forward (model.py:88)``."""
-    return place_name(row, files) or "a function that the log does not name"
+    return place_name(row, files, *others) or "a function that the log does not name"
 
 
 def _recompile(row: RecompileRow, files: Files) -> Iterator[Line]:
@@ -141,7 +141,7 @@ def _looked_up(compiles: Sequence[CompileRow], files: Files) -> Iterator[Line]:
         outcomes = ", ".join(plural(count, *_OUTCOMES[name]) for name, count in counts.items() if count)
         missed_in = dict.fromkeys(row.compile_id for row in rows if _misses(row))
         missed = f"; missed in compile {listed(missed_in, _ROWS)}" if missed_in else ""
-        text = f"{_place(rows[0], files)}: {outcomes or 'no outcome is known'}{missed}"
+        text = f"{_place(rows[0], files, *rows)}: {outcomes or 'no outcome is known'}{missed}"
         yield Line(text, 1, hang=3, rows=_ROWS)
 
 

@@ -70,10 +70,7 @@ def test_programs_after_those_of_torch_itself_say_what_torch_says(tmp_path: Path
         assert agreeing(scope, told) >= 2 * (len(told) - 1)
         torch_counts_as_many_misses(scope, folder)
         titles = [row for row in scope.causes["summary"] if row.startswith("compiled again: ")]
-        # A trace has the class of a method, before a dot.
-        assert {title.split()[2].rpartition(".")[2] for title in titles} == {
-            one["function"] for one in told.values()
-        }
+        assert {title.split()[2] for title in titles} == {one["function"] for one in told.values()}
 
 
 def agreeing(scope: cachescope.Scope, told: dict[str, re.Match[str]]) -> int:

@@ -154,7 +154,7 @@ def test_the_recompile_limit_with_state_of_each_block(tmp_path: Path) -> None:
     again = [
         row
         for row in found.told["lookups"]
-        if row["kind"] and row["kind"].startswith("compiled again: Block.forward")
+        if row["kind"] and row["kind"].startswith("compiled again: forward")
     ]
     assert len(again) == 4 and all("self.factor == " in row["reason"] for row in again)
 

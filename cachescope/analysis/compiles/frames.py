@@ -21,6 +21,7 @@ from cachescope.readers.logs.compiled_frames import CompiledFrame, CompiledFrame
 from cachescope.readers.logs.second_pass import read_traces
 from cachescope.readers.logs.trace_compiles import Place, first_attempt
 from cachescope.rows import like
+from cachescope.wording import class_of
 
 # torch/csrc/dynamo/guards.cpp, `TensorCheck::check_verbose`, and torch/_dynamo/guards.py, `CONSTANT_MATCH` and `EQUALS_MATCH`; the
 # compile whose guard failed precedes, and since 2.9 the line of code follows.
@@ -77,7 +78,7 @@ def _counted(one: CompileRow, rows: Sequence[LookupRow]) -> CompileRow:
     return replace(
         one,
         lookups=tuple(row.lookup for row in rows),
-        class_name=next((row.class_name for row in rows if row.class_name is not None), None),
+        class_name=class_of(rows),
         hits=outcomes.count("hit"),
         full_misses=outcomes.count("full_miss"),
         guard_misses=outcomes.count("guard_miss"),
@@ -182,6 +183,7 @@ def _recompile_row(members: Sequence[CompileRow]) -> RecompileRow:
     return like(
         RecompileRow,
         first,
+        class_name=class_of(members),
         guard=next(map(failed_guard, first.recompile_reasons), None),
         example=next((reason for row in members for reason in row.recompile_reasons), None),
         compiles=len(members) - limits,

@@ -16,7 +16,7 @@ from cachescope.keys.key_fields import is_of_the_call
 from cachescope.notebook_cells import code_file
 from cachescope.readers.logs.trace_compiles import first_attempt
 from cachescope.verdict_kinds import RECOMPILE
-from cachescope.wording import function_name, listed, place_text
+from cachescope.wording import listed, place_text
 
 # torch/_guards.py, `CompileId.__str__`: frame / compile of that frame, and the attempt of `TraceId.__str__`.
 _COMPILE_ID: Final = re.compile(r"(?P<frame>.*)/(?P<compile>\d+)(?:_\d+)?")
@@ -131,7 +131,7 @@ def failed_guard(reason: str) -> str:
 def place_of(row: LookupRow) -> str:
     """The function that a lookup is of and where it stands, as far as that is recorded; else its frame."""
     file, (frame, _) = code_file(row.file), _parts(row.compile_id)
-    place = place_text(function_name(row), file and basename(file), row.line)
+    place = place_text(row.function, file and basename(file), row.line)
     return place or ("a graph" if frame is None else f"frame {frame}")
 
 
