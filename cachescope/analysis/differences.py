@@ -197,8 +197,13 @@ def _inputs_of_code(code: str) -> list[str]:
 
 def _with_process_values(change: FieldChange, old: Detail, new: Detail, sides: Sides) -> FieldChange:
     """The change, with the values of a process by which it differs in its summary."""
-    is_code, texts = change.kind == "graph", (old.value_text, new.value_text)
-    found = _in_code(change, sides) if is_code else differs_by(change.field, *texts, sides)
+    if change.kind == "graph":
+        found = _in_code(change, sides)
+    elif change.kind in ("value", "opaque"):
+        found = differs_by(change.field, old.value_text, new.value_text, sides)
+    else:
+        # The numbers of a tensor are sizes, whatever they are equal to.
+        found = None
     if found is None or ("address" in found.kinds and not _are_texts(old, new)):
         return change
     kind, told = change.kind, change.summary

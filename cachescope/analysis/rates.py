@@ -15,7 +15,10 @@ _MADE: Final = {would: "full_miss" if would == "would_miss" else was for was, wo
 
 def outcome_as_if_made(row: LookupRow) -> str:
     """The outcome of a lookup, in the word of a real one where it is predicted."""
-    return "guard_miss" if row.status_detailed == "guard_miss" else _MADE.get(row.outcome, row.outcome)
+    made = _MADE.get(row.outcome)
+    if made is None:
+        return row.outcome
+    return "guard_miss" if row.status_detailed == "guard_miss" else made
 
 
 def rates(lookups: Iterable[LookupRow]) -> RateRow:
