@@ -47,7 +47,8 @@ class CompileRow:
         "which compile they belong to",
         default=())
     class_name: str | None = col(
-        "the class of the function's `self`, as its lookups have it", missing="not known of a lookup", default=None)
+        "the class of the function's `self`, as its lookups have it", missing="none of them has it, or several classes share the method",
+        default=None)
     hits: int | None = col("how many of these hit", missing="no lookups of it are known", default=None)
     full_misses: int | None = col(
         "how many missed because there was no entry, or none could be loaded", missing="as for hits", default=None)

@@ -133,7 +133,7 @@ class LookupRow:
     file: str | None = col("the file of the function", missing="as for function", torch_name="dynamo_start", default=None)
     line: int | None = col("the line of the function", missing="as for function", torch_name="dynamo_start", default=None)
     class_name: str | None = col(
-        "the class of the function's `self`", missing="no method, not in a text log, or not in the guards (before torch 2.9)",
+        "the class of the function's `self`", missing="no method, or no guards name it: text logs, torch before 2.9, a compile that did not end, one through a wrapper",
         torch_name="dynamo_cpp_guards_str", default=None)
     recompile_reasons: str | None = col(
         "why it was compiled again: the earlier compiles of the function in the process, the latest first, and the guard of each that "

@@ -222,7 +222,7 @@ class TraceReader:
         at = self._block.find(_SELF, span.line_end, span.end)
         match = _CLASS.match(self._block, at, span.end) if at >= 0 else None
         if match and (envelope := self._envelope(span)) is not None:
-            self._emit("class", compile_id_of(envelope), match[1].decode("utf-8", "replace"))
+            self._emit("class", *span.same, compile_id_of(envelope), match[1].decode("utf-8", "replace"))
 
     def _problem(self, at: int, kind: str, message: str, count: int = 1) -> None:
         """Tell of the first of like problems at once, and of the others when all are counted."""

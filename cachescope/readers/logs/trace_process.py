@@ -53,7 +53,6 @@ class TraceProcess(Fold):
         self._compiles = TraceCompiles()
         self._on_string = self._compiles.note_string
         self._on_recompiles = self._compiles.note_reasons
-        self._on_class = self._compiles.note_class
         self._lookups: list[tuple[LookupRow, int | None]] = []
         self._compiled = False
         self._aot_code_us: int | None = None
@@ -164,6 +163,11 @@ class TraceProcess(Fold):
         )
         self._compiled |= error is None and began
         self._compiles.end(compile_id, clock_us, error)
+
+    def _on_class(self, line: int, clock_us: int | None, compile_id: str | None, name: str) -> None:
+        """The class of the `self` of a compile, which its guards name."""
+        if not self._is_repeated(line, clock_us):
+            self._compiles.note_class(compile_id, name)
 
     def _on_lookup(self, lookup: LookupRow, line: int, clock_us: int | None, is_over: bool) -> None:
         """A lookup; `is_over` if torch writes its record only after it has compiled and stored what was missed."""

@@ -198,6 +198,9 @@ def test_the_class_of_a_method(stack: list[str], type_: str, wanted: str | None,
     ]
     process, problems = one(*records, folder=tmp_path)
     assert [lookup.class_name for lookup in process.lookups] == ["Other", wanted, None]
+    # A log that was appended to itself in part tells nothing new of the compile that has the id by now.
+    again, _ = one(*records, records[2], folder=tmp_path)
+    assert [lookup.class_name for lookup in again.lookups] == ["Other", wanted, None]
     assert problems == []
 
 
