@@ -31,10 +31,11 @@ lab: $(VENV)/.installed-lab  ## open JupyterLab on the first notebook
 	$(BIN)/jupyter lab $(ROOT_FLAG) notebooks/01_why_did_it_miss.ipynb
 
 # The tests come last, and say in the last line what was left out.
+# Notebooks run one after the other: of two processes that start kernels at once, both may have found the same port free.
 # A sixteenth of the files with programs of torch and pages in chromium, another one at each commit; and those that the last commit changed.
 test: $(VENV)/.installed-test  ## tests, doctests and notebooks; slow suites where what they cover changed, a sixteenth of their files, and all with ALL=1
 	@echo "notebooks, strict: $(words $(STRICT)), a test for each code cell"
-	$(BIN)/python -m pytest --nbval --numprocesses 2 --dist loadfile $(STRICT)
+	$(BIN)/python -m pytest --nbval $(STRICT)
 	@echo "notebooks against real torch, lax: $(words $(LIVE)), a test for each code cell"
 	$(BIN)/python -m pytest --nbval-lax $(LIVE)
 	$(if $(ALL),,CACHESCOPE_SUITES=changed CACHESCOPE_SHARE=$(or $(SHARE),$(shell git rev-parse --short HEAD))) $(TESTS) -m "not models and not sweep" cachescope tests
