@@ -280,7 +280,7 @@ def _logs_in_cache(path: str, reading: Reading) -> Iterator[tuple[Kind, str]]:
 
 def _is_of_cache(item: os.DirEntry[str], around: Place) -> bool:
     rules = around.files if item.is_file() else around.folders
-    known = any(rule.fits(item.name) for rule in rules)
+    known = any(rule.match(item.name) for rule in rules)
     return item.is_symlink() or known or (item.is_dir() and looks_like_cache_dir(item.path))
 
 

@@ -31,7 +31,7 @@ from cachescope.readers.directory.entry_file import reader_of_hidden
 from cachescope.readers.directory.generated_files import fill_cpp_code, fill_python_code
 from cachescope.readers.directory.graph_entries import read_aotautograd_entry, read_fxgraph_entry
 from cachescope.readers.directory.place_of import FollowedLinks, place_of, place_of_file, shown_target
-from cachescope.readers.directory.places import ROOT, UNKNOWN, FolderRule, Place, compiled
+from cachescope.readers.directory.places import ROOT, UNKNOWN, FolderRule, Place
 from cachescope.readers.directory.triton_files import (
     fill_best_config,
     fill_group,
@@ -235,7 +235,7 @@ class CacheWalk:
             if not is_link or read is not None:
                 kind, status = OTHER, "foreign"
             key, read = None, _read_link if is_link else None
-        elif not place.loads_all and (folder.is_temporary or _TEMPORARY.fullmatch(name)):
+        elif not place.loads_all and (folder.is_temporary or (".tmp" in name and _TEMPORARY.fullmatch(name))):
             kind, key, status, read = place.kind, folder.key, "temporary", None
         if read is not None:
             self._unread[len(self.files)] = read, target or path, name
@@ -299,7 +299,7 @@ class CacheWalk:
             below = folder.below(path, name, rule.place)
             if rule.place is ROOT:
                 return [below._replace(root=readable(path), key=None)]
-            return [below._replace(is_temporary=folder.is_temporary or rule.place.is_temporary)]
+            return [below._replace(is_temporary=True) if rule.place.is_temporary else below]
         if folder.link is not None:
             return []
         if folder.place.is_deep:
@@ -316,7 +316,7 @@ def _told(place: Place, name: str) -> NameFacts:
     rule = place.file_rule(name)
     if rule is None:
         return OTHER, "foreign", _read_unknown, None
-    match = compiled(rule.pattern).fullmatch(name)
+    match = rule.match(name)
     key = match[1] if match is not None and match.re.groups else None
     return rule.kind, rule.status, None if rule.content is None else CONTENT_READERS[rule.content], key
 

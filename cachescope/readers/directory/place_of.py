@@ -125,11 +125,11 @@ def place_of_file(path: str) -> tuple[Place, FileRule] | None:
     if above == "cache":
         # `cache` may also be the name of a root that contains its own folders.
         for rule in SYSTEM_CACHE.folders:
-            if rule.fits(parent) and (found := _ruled(rule.place, name)) is not None:
+            if rule.match(parent) and (found := _ruled(rule.place, name)) is not None:
                 return found
     if parent == "dynamo":
         return _ruled(DYNAMO, name)
-    if any(rule.fits(name) for rule in CODE_FILES):
+    if any(rule.match(name) for rule in CODE_FILES):
         return _ruled(CODE_FOLDER, name)
     found = _ruled(ROOT, name)
     return found if found is not None and found[1].content is not None else vllm_place_of_file(path)
@@ -159,7 +159,7 @@ def holds_file_of(path: str, place: Place) -> bool:
     """Whether a folder contains a file that the rules of a place read."""
     read = [rule for rule in place.files if rule.content is not None]
     with contextlib.suppress(OSError):
-        return any(rule.fits(item.name) for item in first_items(path) for rule in read)
+        return any(rule.match(item.name) for item in first_items(path) for rule in read)
     return False
 
 
@@ -195,7 +195,7 @@ def _places_of(path: str, levels: int, items_in: List, is_linked: bool = False) 
             if inner in places and (item.name != "cache" or _is_root_but_for_cache(items)):
                 yield around
     # A root may have them, too.
-    if any(BEST_CONFIG_FILE.fits(item.name) for item in items):
+    if any(BEST_CONFIG_FILE.match(item.name) for item in items):
         yield CODE_FOLDER
     if is_shut:
         yield _SHUT
@@ -217,7 +217,7 @@ def _is_folder(item: Listed) -> bool:
 def _is_root_but_for_cache(items: Sequence[Listed]) -> bool:
     """Whether all names fit a cache root: `OnDiskCache` also writes a ``cache`` into ``/tmp`` itself."""
     known: list[Rule] = [*ROOT.files, *ROOT.folders]
-    return all(any(rule.fits(item.name) for rule in known) for item in items)
+    return all(any(rule.match(item.name) for rule in known) for item in items)
 
 
 class FollowedLinks:
