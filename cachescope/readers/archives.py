@@ -20,7 +20,7 @@ from functools import partial
 from typing import IO, Final
 
 from cachescope.errors import SourceError
-from cachescope.readers.kinds import UNPACKED, in_an_archive
+from cachescope.readers.kinds import UNPACKED, in_an_archive, shown
 
 # Logs shrink to a thirtieth.
 _MOST_TIMES: Final = 200
@@ -101,7 +101,8 @@ def unpacked(path: str) -> str:
                 _write(stream, place, member.mtime)
     except BROKEN as error:
         raise in_an_archive(path) from error
-    UNPACKED[folder] = path
+    # An archive may lie in another one.
+    UNPACKED[folder] = shown(path)
     return folder
 
 

@@ -37,7 +37,7 @@ from cachescope.readers.logs.tlparse import SOURCES
 from cachescope.readers.reading import WHOLE_SOURCE, Reading, as_error, note_source, read_or_note
 from cachescope.readers.remote_cache.address import is_redis
 from cachescope.terms import HOW_TO_RECORD
-from cachescope.wording import listed
+from cachescope.wording import file_size, listed
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -57,6 +57,8 @@ _LONGEST_QUOTE: Final = 300
 _PRINTED_SHOWN: Final = 4
 # A store answers slowly, but many requests at once.
 _OPEN_AT_ONCE: Final = 32
+_MOST_ARCHIVED: Final = 250_000_000
+"""How many bytes of archives in a folder are unpacked."""
 
 Kind = Literal[
     "trace", "text", "vLLM log", "logs in columns", "directory", "shipped", "snapshot", "dump", "redis"
@@ -183,14 +185,6 @@ def _counters_in(text: bytes) -> str:
 
 
 def _expand(path: str) -> list[str]:
-    if os.path.isfile(path):
-        check_is_stored(path)
-        head = read_head(path, PROBE_BYTES)
-        if is_tar(head) or is_zip(head):
-            from cachescope.readers.archives import is_archive, unpacked
-
-            if is_tar(head) or is_archive(path):
-                return [unpacked(path)]
     if is_address(path) or os.path.lexists(path):
         return [path]
     matches = sorted(glob.glob(path, recursive=True)) if glob.has_magic(path) else []
@@ -202,7 +196,7 @@ def _expand(path: str) -> list[str]:
 def _find(path: str, reading: Reading) -> Iterator[tuple[Kind, str]]:
     """The sources at a path and below it; what may not be read becomes a problem."""
     # A list rather than a call for each folder: folders may be nested more deeply than calls may.
-    waiting = [path]
+    waiting, left = [path], _MOST_ARCHIVED
     while waiting:
         one = waiting.pop()
         if is_redis(one):
@@ -216,7 +210,32 @@ def _find(path: str, reading: Reading) -> Iterator[tuple[Kind, str]]:
         elif os.path.isdir(one):
             waiting.extend(reversed(_children(one, reading)))
         else:
-            yield from _find_file(one, reading)
+            try:
+                if not _is_archive(one):
+                    yield from _find_file(one, reading)
+                    continue
+                left -= 0 if one == path else os.path.getsize(one)
+                if left < 0:
+                    # What lies beside logs may be a dataset.
+                    message = f"was not looked into, as one of more than {file_size(_MOST_ARCHIVED)} of archives: give it by itself"
+                    raise SourceError(one, message, "limit")
+                from cachescope.readers.archives import unpacked
+
+                waiting.append(unpacked(one))
+            except SourceError as error:
+                note_source(error, reading)
+
+
+def _is_archive(path: str) -> bool:
+    if not os.path.isfile(path):
+        return False
+    check_is_stored(path)
+    head = read_head(path, PROBE_BYTES)
+    if not is_zip(head):
+        return is_tar(head)
+    from cachescope.readers.archives import is_archive
+
+    return is_archive(path)
 
 
 def _children(folder: str, reading: Reading) -> list[str]:

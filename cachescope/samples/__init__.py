@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -46,14 +45,6 @@ def shipped(name: str) -> Path:
     if name not in sample_names():
         raise NotFoundError(f"no sample {name!r}; there are {', '.join(sample_names())}")
     return _FOLDER / name
-
-
-def as_read(path: str) -> str:
-    """What is read at a path: for the folder of a recording that ships as an archive, the archive."""
-    # Links may lead in a circle, at which Path.resolve raises before 3.13.
-    place = Path(os.path.realpath(path))
-    is_packed = place.parent == _FOLDER and (place / _ARCHIVE).exists()
-    return os.path.join(path, _ARCHIVE) if is_packed else path
 
 
 @cache

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from cachescope.answers.reading import tables_of
 from cachescope.readers.remote_cache.address import without_password
 from cachescope.readers.sources import Progress
-from cachescope.samples import as_read
 from cachescope.scope.scope import Scope
 
 if TYPE_CHECKING:
@@ -78,6 +77,5 @@ def read(
         raise TypeError(
             f"read() takes each path as its own argument: use read(*paths) for a list ({error})"
         ) from None
-    paths = [as_read(path) for path in paths]
     tables = tables_of(paths, strict=strict, progress=progress, executor=executor, index=index)
     return Scope(tables, baseline, tuple(paths), index)

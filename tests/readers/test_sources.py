@@ -4,6 +4,7 @@ import gzip
 import inspect
 import json
 import os
+import shutil
 import sys
 import tarfile
 import zipfile
@@ -165,7 +166,8 @@ def test_folders_may_be_nested_more_deeply_than_calls(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["trace", "text", "notes"])
 @pytest.mark.parametrize("mode", ["w", "w:gz", "w:xz", "zip"])
-def test_an_archive_is_read_as_its_folder(kind: str, mode: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("given", ["archive", ".", "arch*"])
+def test_an_archive_is_read_as_its_folder(kind: str, mode: str, given: str, tmp_path: Path) -> None:
     put(tmp_path, f"a:{kind}")
     os.utime(tmp_path / "a", (1_750_000_000, 1_750_000_000))
     if mode == "zip":
@@ -179,7 +181,8 @@ def test_an_archive_is_read_as_its_folder(kind: str, mode: str, tmp_path: Path) 
         with tarfile.open(tmp_path / "archive", mode) as archive:  # type: ignore[call-overload]
             archive.add(tmp_path / "a", "in/it/a")
             archive.add("/etc/passwd", "../../outside")
-    sources, problems = found(tmp_path, "archive")
+    (tmp_path / "a").unlink()
+    sources, problems = found(tmp_path, given)
     assert [(one, path.endswith("/archive/in/it/a")) for one, path in sources] == [(kind, True)] * (
         kind != "notes"
     )
@@ -198,6 +201,22 @@ def test_a_tar_that_ends_with_a_zip_is_a_tar(tmp_path: Path) -> None:
     assert zipfile.is_zipfile(tmp_path / "archive")
     ((kind, path),) = found(tmp_path, "archive")[0]
     assert kind == "trace" and path.endswith("/archive/a")
+
+
+def test_archives_in_a_folder_are_unpacked_up_to_a_limit(tmp_path: Path) -> None:
+    put(tmp_path, "a:trace")
+    with tarfile.open(tmp_path / "inner", "w:gz") as archive:
+        archive.add(tmp_path / "a", "a")
+    (tmp_path / "d").mkdir()
+    with tarfile.open(tmp_path / "d" / "1", "w") as archive:
+        archive.add(tmp_path / "inner", "inner")
+    shutil.copy(tmp_path / "d" / "1", tmp_path / "d" / "2")
+    os.truncate(tmp_path / "d" / "2", 300 << 20)  # of zeros, as at the end of each tar
+    sources, problems = found(tmp_path, "d")
+    assert [(kind, path.endswith("/inner/a")) for kind, path in sources] == [("trace", True)]
+    message = "was not looked into, as one of more than 250.0 MB of archives: give it by itself"
+    assert problems == [("d/2", "limit", message)]
+    assert [kind for kind, _ in found(tmp_path, "d/2")[0]] == ["trace"]
 
 
 @pytest.mark.parametrize("what", ["cut", "zeros"])
