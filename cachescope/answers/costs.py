@@ -209,14 +209,13 @@ def headline(chosen: Chosen) -> str:
     if not costs.amount:
         return _all_hit(chosen) or counts_text(chosen.read, chosen.rows)
     tests = dict(_cpu_tests(chosen.read, costs))
-    parts = dict(_others(costs, tests))
-    rest = "; ".join(parts.values())
+    rest = "; ".join(_others(costs, tests))
     untimed = costs.avoidable_untimed if costs.is_timed else {}
     took = f"{plural(sum(untimed.values()), 'miss', 'misses')} whose time is not recorded"
     if costs.avoidable:
         text = f"{_avoidable(costs)} avoidable{_by(costs)}"
         text += f"; so {'was' if sum(untimed.values()) == 1 else 'were'} {took}" if untimed else ""
-        text += "".join(f"; {parts[what]}" for what in tests)
+        text += f"; {rest}" if rest else ""
     elif untimed:
         causes = [chosen.read.facts.causes[cause] for cause in untimed]
         text = f"{took} {'was' if sum(untimed.values()) == 1 else 'were'} avoidable, by {listed(map(_cause, causes), _NAMED)}; {rest}"
@@ -269,7 +268,8 @@ def _amount(costs: Costs, amount: int) -> str:
     return duration(amount) if costs.is_timed else plural(amount, "miss", "misses")
 
 
-def _others(costs: Costs, tests: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def _others(costs: Costs, tests: Mapping[str, str]) -> Iterator[str]:
+    """What was compiled without being avoidable, the most first."""
     for what, amount in costs.others.items():
         # What is not cached is mostly no miss: it never reached the cache.
         how_many = (
@@ -277,9 +277,9 @@ def _others(costs: Costs, tests: Mapping[str, str]) -> Iterator[tuple[str, str]]
             if what == "not cached" and not costs.is_timed
             else _amount(costs, amount)
         )
-        yield what, f"{how_many} {WORDS[what][1]}{tests.get(what, '')}"
+        yield f"{how_many} {WORDS[what][1]}{tests.get(what, '')}"
     if costs.untimed:
-        yield "untimed", f"{plural(costs.untimed, 'miss', 'misses')} without a recorded time"
+        yield f"{plural(costs.untimed, 'miss', 'misses')} without a recorded time"
 
 
 def _cpu_tests(read: Recording, costs: Costs) -> Iterator[tuple[str, str]]:

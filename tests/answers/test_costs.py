@@ -127,7 +127,7 @@ def test_processes_that_are_no_ranks_could_have_started_one_after_another() -> N
     details = {"gm": CODE}
     runs = [run(fx("f0", details=details, at=at, took=10.0), cache_dir="/cache") for at in (0, 1)]
     assert headline(Chosen(scope_of(*runs))) == (
-        "10.0 s of the 20.0 s compiled after misses were avoidable, by starting at once"
+        "10.0 s of the 20.0 s compiled after misses were avoidable, by starting at once; 10.0 s of first compiles"
     )
 
 
