@@ -23,6 +23,10 @@ SIGNS = {
         "error", "AssertionError: Expected dict for best_config, got <class 'list'>", "2.14.0", "2.6.0"),
     "AsyncCollectiveTensor by turns with Tensor": (
         "recompile", "0/0: ___check_type_id(L['x'], 94), type=<class 'torch.distributed.AsyncCollectiveTensor'>", "2.13.0", "2.14.0"),
+    "functions under torch.no_grad() are compiled as one": (
+        "recompile",
+        "0/1: ___check_obj_id(fn.__closure__[1].cell_contents.__code__, 140052165270064), type=<class 'code'>  # return func(*args, **kwargs)"
+        "  # utils/_contextlib.py:124 in decorate_context", "2.13.0", "2.15.0"),
 }  # fmt: skip
 
 

@@ -19,19 +19,21 @@ from cachescope.json_types import JsonObject
 from cachescope.readers.json_record import Record, load_json
 from cachescope.readers.logs.trace_compiles import (
     NOWHERE,
+    OF_TORCH,
     Place,
     Stacks,
     compile_id_of,
     error_in,
     first_attempt,
     frame_of,
+    function_in,
     interned_string,
     recompile_reasons,
 )
 from cachescope.readers.logs.trace_records import TracePass
 
 _RECORD: Final = re.compile(
-    rb'\] \{"(?:(str|dynamo_start|create_(?:unbacked_)?symbol|guard_added_fast|symbolic_shape_specialization'
+    rb'\] \{"(?:(str|dynamo_start|dynamo_output_graph|create_(?:unbacked_)?symbol|guard_added_fast|symbolic_shape_specialization'
     rb'|(?:bwd_)?compilation_metrics)"'
     rb'|artifact": \{"name": "(recompile_reasons|dynamo_graph_break_reason|inductor_collective_schedule)")'
 )
@@ -46,8 +48,6 @@ _NAMES: Final = re.compile(r"\b[a-z]+\d+\b")
 _AFTER_TRACING: Final = re.compile(
     r"[\\/]torch[\\/](?:fx|_inductor|_subclasses|_functorch[\\/]_aot_autograd)[\\/]"
 )
-
-_OF_TORCH: Final = re.compile(r"[\\/](?:site|dist)-packages[\\/]torch[\\/]")
 
 
 class ShapeGuard(NamedTuple):
@@ -132,7 +132,7 @@ def _of_program(stack: list[JsonObject], stacks: Stacks) -> list[JsonObject]:
     files = [stacks.file_of(frame) or "" for frame in stack]
     if any(_AFTER_TRACING.search(file) for file in files):
         return []
-    own = [place for place, file in enumerate(files) if not _OF_TORCH.search(file)]
+    own = [place for place, file in enumerate(files) if not OF_TORCH.search(file)]
     return stack[: own[-1] + 1] if own else stack
 
 
@@ -194,11 +194,13 @@ class CompiledFrames(TracePass):
         self._segments: Counter[str] = Counter()
         self._current: dict[str, CompiledFrame] = {}
         self._place_of_frame: dict[str, Place] = {}
+        self._is_wrapped: dict[str, bool] = {}
         self._reasons: dict[str, tuple[str, ...]] = {}
         # Of a backward graph that is compiled later: its row begins with its metrics.
         self._collectives_since: dict[str, tuple[str, ...]] = {}
         self._read: dict[bytes, Callable[[Record, str, bytes], None]] = {
             b"dynamo_start": self._start,
+            b"dynamo_output_graph": self._graph,
             **{kind.encode(): partial(self._symbol, kind) for kind in _SYMBOLS},
             b"recompile_reasons": self._recompile,
             b"dynamo_graph_break_reason": self._break,
@@ -233,8 +235,14 @@ class CompiledFrames(TracePass):
             self._reasons = {name: why for name, why in self._reasons.items() if frame_of(name) != frame}
         self._segments[compile_id] += 1
         one = self._add(CompiledFrame(compile_id, self._segments[compile_id]))
-        one.place = self._stacks.place_of([] if start is None else start.objects("stack"), envelope.wrong)
-        self._place_of_frame[frame] = one.place
+        stack = [] if start is None else start.objects("stack")
+        one.place = self._place_of_frame[frame] = self._stacks.place_of(stack, envelope.wrong)
+        self._is_wrapped[compile_id] = self._stacks.is_wrapped(stack)
+
+    def _graph(self, _: Record, compile_id: str, payload: bytes) -> None:
+        one = self._open(compile_id)
+        if one is not None and self._is_wrapped.get(compile_id):
+            one.place = function_in(payload) or one.place
 
     def _add(self, one: CompiledFrame) -> CompiledFrame:
         one.recompile_reasons = self._reasons.pop(one.compile_id, ())

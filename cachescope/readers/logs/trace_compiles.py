@@ -28,6 +28,9 @@ NO_COMPILE: Final = "None"
 # torch/_logging/structured.py, `intern_string`: texts that many stacks contain are written once.
 _STRING: Final = re.compile(rb'\{"str": \[("(?:[^"\\]|\\.)*"), (\d+)\]')
 _WRAPPERS: Final = re.compile(r"[\\/]torch[\\/](?:_dynamo[\\/]|nn[\\/]modules[\\/]module\.py$)")
+OF_TORCH: Final = re.compile(r"[\\/](?:site|dist)-packages[\\/]torch[\\/]")
+# torch/fx/graph.py, `_ParsedStackTrace.get_summary_str`: the comment above the operators of one line of the program.
+_LINE_OF_GRAPH: Final = re.compile(rb"File: ([^\n]+):(\d{1,9}) in ([^\n]+?), code: ")
 # Near the beginning of the metrics, with or without an error.
 _FAIL_TYPE: Final = b'"fail_type": '
 # The ids of a compile follow the metrics, which are large.
@@ -84,8 +87,18 @@ class Stacks:
         """Whether the code that is compiled is the user's, not a wrapper's."""
         return bool(stack) and self._users(stack) is stack[-1]
 
+    def is_wrapped(self, stack: list[JsonObject]) -> bool:
+        """Whether a wrapper is compiled that no module called: torch/_dynamo/external_utils.py, `wrap_inline`.
+
+        It is of a function under a decorator such as ``torch.no_grad()``. Since 2.10 the stack leaves out who called it.
+        """
+        return [self._is_wrapper(frame) for frame in stack[-2:]] in ([True], [False, True])
+
+    def _is_wrapper(self, frame: JsonObject) -> bool:
+        return _WRAPPERS.search(self.file_of(frame) or "") is not None
+
     def _users(self, stack: list[JsonObject]) -> JsonObject:
-        users = (frame for frame in reversed(stack) if not _WRAPPERS.search(self.file_of(frame) or ""))
+        users = (frame for frame in reversed(stack) if not self._is_wrapper(frame))
         return next(users, stack[-1])
 
 
@@ -122,6 +135,8 @@ class TraceCompiles:
         """The class of the `self` of each compile, by its id and segment."""
         self._is_own: dict[str, bool] = {}
         """Whether what is compiled under an id is the user's own code, not a wrapper that calls it."""
+        self._is_wrapped: dict[str, bool] = {}
+        self._place_of_frame: dict[str, Place] = {}
         self._stacks = Stacks()
         self.note_string = self._stacks.note_string
         self._current: dict[str, Compile] = {}
@@ -140,13 +155,21 @@ class TraceCompiles:
     def begin(self, compile_id: str, at_us: int | None, stack: list[JsonObject], wrong: list[str]) -> None:
         """Note that a compile begins; the last frame of the stack is the code that is compiled."""
         self.segments[compile_id] += 1
-        one = Compile(compile_id, at_us)
-        one.function, one.file, one.line = self._stacks.place_of(stack, wrong)
+        place = self._place_of_frame[frame_of(compile_id)] = self._stacks.place_of(stack, wrong)
+        one = Compile(compile_id, at_us, *place)
         one.recompile_reasons = self._reasons.pop(compile_id, None)
         # Those of a compile whose beginning is lost are not about a later one of the same id.
         self._reasons.clear()
         self._is_own[compile_id] = self._stacks.is_own(stack)
+        self._is_wrapped[compile_id] = self._stacks.is_wrapped(stack)
         self._add(one)
+
+    def note_function(self, compile_id: str | None, place: Place) -> None:
+        """Note the function that a wrapper calls, from the graph: it is written before its lookups."""
+        found = first_attempt(compile_id or "")
+        if self._is_wrapped.get(found):
+            one = self._current[found]
+            one.function, one.file, one.line = place
 
     def note_class(self, compile_id: str | None, name: str) -> None:
         """Note the class of the `self` of the code that is compiled, from its guards: they are written after its lookups."""
@@ -173,8 +196,9 @@ class TraceCompiles:
             return
         one = self._current.get(first_attempt(found))
         if one is None:
-            # It began before the log.
-            one = Compile(first_attempt(found), None)
+            # It began before the log; or torch records no beginning, at its recompile limit.
+            name = first_attempt(found)
+            one = Compile(name, None, *self._place_of_frame.get(frame_of(name), NOWHERE))
             self._add(one)
         one.ended_us, one.error = at_us, error
         for lookup in self._open.pop(found, []):
@@ -223,13 +247,10 @@ def compiles_of(process: Process) -> list[Compile]:
 
 def failed_compiles(process: Process) -> tuple[str, ...]:
     """What failed to compile and why, each once."""
-    places: dict[str, str | None] = {}
     found: dict[str, None] = {}
     for one in compiles_of(process):
-        frame = frame_of(one.compile_id)
-        # At its recompile limit, torch records no beginning.
-        places[frame] = place = place_text(one.function, one.file, one.line) or places.get(frame)
         if one.error is not None:
+            place = place_text(one.function, one.file, one.line)
             # torch says which backend raised, and what on the next line.
             line, _, more = one.error.partition("\n")
             line += f" {more.partition(chr(10))[0]}" if line.endswith(" raised:") else ""
@@ -308,6 +329,18 @@ def recompile_reasons(payload: bytes) -> tuple[str, ...]:
         loaded = [] if payload.startswith(b"[") else payload.decode("utf-8", "replace")
     reasons = loaded if isinstance(loaded, list) else [loaded]
     return tuple(squeezed(one) for one in reasons if isinstance(one, str))
+
+
+def function_in(graph: bytes) -> Place | None:
+    """The one function of the program that a graph has lines of, at the first of them; None if it has those of several, or of none."""
+    found: dict[tuple[str, str], int] = {}
+    for match in _LINE_OF_GRAPH.finditer(graph):
+        file, line, name = (part.decode("utf-8", "replace") for part in match.groups())
+        if not OF_TORCH.search(file):
+            found.setdefault((name, file), int(line))
+            if len(found) > 1:
+                return None
+    return next((Place(*code, line) for code, line in found.items()), None)
 
 
 def squeezed(reason: str) -> str:

@@ -36,6 +36,7 @@ from cachescope.readers.logs.trace_artifacts import (
 from cachescope.readers.logs.trace_compiles import (
     compile_id_of,
     error_of_metrics,
+    function_in,
     id_of_metrics,
     interned_string,
     recompile_reasons,
@@ -262,6 +263,11 @@ class TraceReader:
         compile_id, frames = compile_id_of(envelope), start.objects("stack")
         self._emit("compile_began", self._offset + span.start, *span.same, compile_id, frames, envelope.wrong)
 
+    def _note_function(self, span: Span) -> None:
+        place = function_in(span.payload)
+        if place is not None and (envelope := self._envelope(span)) is not None:
+            self._emit("function", compile_id_of(envelope), *place)
+
     def _read_recompiles(self, span: Span) -> None:
         if (envelope := self._envelope(span)) is not None:
             self._emit("recompiles", compile_id_of(envelope), recompile_reasons(span.payload))
@@ -364,6 +370,7 @@ _READ: Final[dict[str, Callable[[TraceReader, Span], None]]] = {
     "inductor_compile": TraceReader._read_event,
     "backend_compile": partial(TraceReader._note_lookup_event, cache=AOTAUTOGRAD),
     "dynamo_start": TraceReader._read_dynamo_start,
+    "dynamo_output_graph": TraceReader._note_function,
     **dict.fromkeys(("compilation_metrics", "bwd_compilation_metrics"), TraceReader._read_metrics),
     "str": TraceReader._read_string,
     "inductor_output_code": TraceReader._note_cache_dir,

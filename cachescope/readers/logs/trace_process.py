@@ -20,7 +20,7 @@ from cachescope.readers.logs.log_events import Fold
 from cachescope.readers.logs.log_prefix import LogClock, on_from
 from cachescope.readers.logs.lookup_order import put_in_order
 from cachescope.readers.logs.preflight_notes import PreflightNotes
-from cachescope.readers.logs.trace_compiles import TraceCompiles, first_attempt
+from cachescope.readers.logs.trace_compiles import Place, TraceCompiles, first_attempt
 from cachescope.readers.reading import Process, Reading
 from cachescope.terms import FXGRAPH
 
@@ -163,6 +163,10 @@ class TraceProcess(Fold):
         )
         self._compiled |= error is None and began
         self._compiles.end(compile_id, clock_us, error)
+
+    def _on_function(self, compile_id: str | None, *place: Any) -> None:
+        """The one function of the program that a graph is of."""
+        self._compiles.note_function(compile_id, Place(*place))
 
     def _on_class(self, line: int, clock_us: int | None, compile_id: str | None, name: str) -> None:
         """The class of the `self` of a compile, which its guards name."""

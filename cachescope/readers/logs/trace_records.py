@@ -36,7 +36,7 @@ _STRAYS: Final = re.compile(rb"([^VIWEC\t\n][^\n]*+)(?:\n++\1(?=\n))*+\n*+")
 _LINE_END: Final = ord("\n")
 # How the object of a record begins that is looked at. Most records are events, whose name comes first in their payload.
 _WANTED: Final = (
-    rb'(?P<kind>dynamo_start|(?:bwd_)?compilation_metrics(?=": \{)|inductor_output_code|graph_dump|dynamo_cpp_guards_str|str)"'
+    rb'(?P<kind>dynamo_start|dynamo_output_graph|(?:bwd_)?compilation_metrics(?=": \{)|inductor_output_code|graph_dump|dynamo_cpp_guards_str|str)"'
     rb'|artifact": \{"name": "(?P<artifact>%b)"'
     rb'|chromium_event"[^\n]*\n\t\{\n\t"name": "(?P<event>%b|backend_compile)"'
 ) % ("|".join(ARTIFACTS).encode(), COMPILE_EVENT.encode())

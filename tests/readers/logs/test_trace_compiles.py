@@ -15,6 +15,7 @@ from cachescope.readers.logs.trace_compiles import (
     compile_id_of,
     compiles_of,
     error_of_metrics,
+    function_in,
     id_of_metrics,
     interned_string,
     tell_of_compiles,
@@ -70,6 +71,40 @@ def test_the_code_of_a_compile(stack: list[dict[str, Any]], wanted: tuple[object
     lookup = fx()
     compiles.note(lookup, is_over=False)
     assert (lookup.function, lookup.file, lookup.line) == wanted
+
+
+def graph(*lines: str) -> bytes:
+    """As torch prints a graph: comments on the lines of the program, above their operators."""
+    return "\n".join(
+        f"\t        # File: {line}, code: x = y"
+        for line in ("/v/site-packages/torch/nn/a.py:1 in forward", *lines)
+    ).encode()
+
+
+@pytest.mark.parametrize(("stack", "lines", "function"), [
+    ([WRAPPER], ("/mine.py:8 in g", "/mine.py:9 in g"), ("g", "/mine.py", 8)),
+    # Since 2.10 the caller is left out, and its own caller is the last one there.
+    ([frame("main"), WRAPPER], ("/mine.py:8 in g",), ("g", "/mine.py", 8)),
+    # Which of them calls the other is not known.
+    ([WRAPPER], ("/mine.py:8 in g", "/mine.py:2 in h"), ("inner", WRAPPER["filename"], 7)),
+    ([WRAPPER], (), ("inner", WRAPPER["filename"], 7)),
+    # What is the user's own, or a module of torch that the user calls, has its place.
+    ([frame()], ("/mine.py:8 in g",), ("f", "/mine.py", 7)),
+    ([frame(), MODULE, WRAPPER], ("/mine.py:8 in g",), ("f", "/mine.py", 7)),
+])  # fmt: skip
+def test_the_function_under_a_wrapper(
+    stack: list[dict[str, Any]], lines: tuple[str, ...], function: tuple[str, str, int]
+) -> None:
+    compiles, lookup = TraceCompiles(), fx("0/0_1")
+    compiles.begin("0/0", 5, stack, [])
+    if (place := function_in(graph(*lines))) is not None:
+        compiles.note_function("0/0_1", place)
+        compiles.note_function("7/0", place)
+    compiles.note(lookup, is_over=False)
+    assert (lookup.function, lookup.file, lookup.line) == function
+    # At the limit nothing is known of the function: torch records no beginning.
+    compiles.end("0/1", 9, "E: why")
+    assert compiles.rows[-1].function != "g"
 
 
 def test_what_is_wrong_with_a_frame_is_said() -> None:

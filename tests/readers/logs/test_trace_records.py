@@ -34,7 +34,7 @@ _LINES = st.sampled_from(
         _PREFIX + b'{"chromium_event": {}, "x": "' + b"y" * 300 + b'"}\n\t{\n\t"name": "inductor_compile"',
         _PREFIX + _EVENT % b"dynamo_compile__",
         _PREFIX + b'{"dynamo_start": {"stack": []}}',
-        _PREFIX + b'{"dynamo_output_graph": {}}',
+        _PREFIX + b'{"aot_joint_graph": {}}',
         _PREFIX + b'{"compilation_metrics": {}}',
         _PREFIX + b'{"inductor_output_code": {"filename": "x"}}',
         _PREFIX + b'{"bwd_compilation_metrics": {}}',
