@@ -10,8 +10,10 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import torch
 import torch._inductor.config
@@ -255,6 +257,54 @@ def fresh() -> None:
     plain()
 
 
+def fresh_failed() -> None:
+    """What was compiled in the first directory fails to compile in another one."""
+    from torch._inductor.graph import GraphLowering
+    from torch._inductor.utils import fresh_inductor_cache
+
+    torch.compile(trebled)(torch.ones(8))
+    if not CHOICE:
+        plain()
+        return
+    with (
+        fresh_inductor_cache(),
+        mock.patch.object(GraphLowering, "compile_to_module", None),
+        suppress(Exception),
+    ):
+        plain()
+
+
+@torch.no_grad()
+def halved(x: torch.Tensor) -> torch.Tensor:
+    return torch.relu(x) / 2
+
+
+@torch.inference_mode()
+def squared(x: torch.Tensor) -> torch.Tensor:
+    return torch.sin(x) * x
+
+
+def wrapped() -> None:
+    """Functions under decorators of torch, or without them, in a block of the same."""
+    for function in (halved, squared):
+        with torch.no_grad() if CHOICE else nullcontext():
+            torch.compile(function.__wrapped__ if CHOICE else function)(torch.ones(8))
+
+
+def growing() -> None:
+    """A cache of keys and values that grows: CHOICE are those whose size is said to vary."""
+
+    def attend(keys: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+        return torch.relu(keys + values)
+
+    compiled = torch.compile(attend)
+    for size in (4, 5, 6):
+        tensors = {"keys": torch.ones(size, 8), "values": torch.ones(size, 8)}
+        for name in filter(None, CHOICE.split(",")):
+            torch._dynamo.mark_dynamic(tensors[name], 0)
+        compiled(**tensors)
+
+
 def compiled_autograd() -> None:
     """The backward pass is compiled from autograd's own graph, so that AOTAutograd's is not."""
     torch._dynamo.config.compiled_autograd = True
@@ -286,7 +336,7 @@ PROGRAMS: dict[str, Callable[[], None]] = {
     one.__name__: one
     for one in (
         plain, unpicklable, mega_saved, mega_loaded, aoti_saved, aoti_loaded, precompile_saved, precompile_loaded, limit, cell,
-        setdefault, custom_op, quantised, interrupted, bundled, fresh, compiled_autograd,
+        setdefault, custom_op, quantised, interrupted, bundled, fresh, fresh_failed, wrapped, growing, compiled_autograd,
         branch, number, frozen, unbiased,
     )
 }  # fmt: skip

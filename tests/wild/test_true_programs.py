@@ -59,6 +59,16 @@ def agrees(one: Ran) -> None:
             assert found[cache, outcome] == one.counted.get(f"{name}_{state}", 0), (cache, state)
 
 
+def read_again(folder: Path, name: str) -> dict[str, Any]:
+    """What `cachescope explain` says of the files of one name of all recorded runs."""
+    done = subprocess.run(
+        [str(one) for one in command("explain", "--json", *sorted(folder.rglob(name)))],
+        capture_output=True, text=True, env=environment(), timeout=100, check=True,
+    )  # fmt: skip
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
+
+
 def of_last_run(one: Ran) -> list[dict[str, Any]]:
     return [row for row in one.told["lookups"] if row["run"] in one.told["recorded"]["runs"]]
 
@@ -195,6 +205,48 @@ def test_a_directory_that_is_fresh_for_a_while(tmp_path: Path) -> None:
     text = cachescope.read(*sorted((tmp_path / "runs" / "fresh").glob("*/torch.log")))
     kinds = text.causes.query("verdict == 'entry_unavailable'")["kind"].tolist()
     assert kinds and "deleted" not in kinds
+
+
+def test_a_compile_that_fails_in_a_fresh_directory(tmp_path: Path) -> None:
+    """Nothing names its directory, so that what lies in another one is not said to have been deleted there."""
+    for choice in ("", "failing"):
+        agrees(found := ran("fresh_failed", tmp_path, choice=choice))
+    for told in (found.told, read_again(tmp_path, "torch.log")):
+        missed = [one for one in told["lookups"] if one["run"] == 1 and one["outcome"] == "full_miss"]
+        (row,) = [one for one in missed if one["cache"] == "aotautograd"]
+        assert (row["verdict"], row["kind"]) == ("entry_unavailable", "not known")
+        assert "directory is not recorded" in row["reason"]
+
+
+def test_what_is_compiled_under_a_decorator_of_torch(tmp_path: Path) -> None:
+    agrees(found := ran("wrapped", tmp_path))
+    code = {
+        name: line
+        for line, name in enumerate(PROGRAMS.read_text().splitlines(), 1)
+        if "return torch." in name
+    }
+    lines = {"halved": code["    return torch.relu(x) / 2"], "squared": code["    return torch.sin(x) * x"]}
+    places = {(row["function"], row["file"], row["line"]) for row in found.told["lookups"]}
+    assert places == {(name, str(PROGRAMS), line) for name, line in lines.items()}
+    # Of a text log the function is not known.
+    assert {row["function"] for row in read_again(tmp_path, "torch.log")["lookups"]} <= {None, "inner"}
+    (again,) = [one for one in found.told["causes"] if one["kind"].startswith("compiled again: squared")]
+    assert "pytorch #163503" in again["advice"] and "as a with block" in again["advice"]
+    agrees(found := ran("wrapped", tmp_path / "followed", choice="block"))
+    assert not [one for one in found.told["causes"] if "compiled again" in one["kind"]]
+
+
+def test_sizes_that_vary_together(tmp_path: Path) -> None:
+    """torch names the first guard that fails; to mark its tensor alone is an error here."""
+    causes = []
+    for choice in ("", "keys,values"):
+        agrees(found := ran("growing", tmp_path / (choice or "none"), choice=choice))
+        causes.append([one for one in found.told["causes"] if "compiled again" in one["kind"]])
+    (unmarked,), marked = causes
+    assert (
+        "mark_dynamic(keys, 0)" in unmarked["advice"] and "Other sizes changed with it" in unmarked["advice"]
+    )
+    assert not marked
 
 
 def test_a_closure_cell_that_becomes_symbolic(tmp_path: Path) -> None:

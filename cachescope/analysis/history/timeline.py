@@ -35,13 +35,21 @@ class NotStored(NamedTuple):
     why: str  # A clause that states the reason
     # Whether torch or the operating system reported it; otherwise it follows from what the log lacks.
     is_recorded: bool
-    # Whether its process ended, or its log: what was compiled below it was not stored either.
+    # Whether it holds for what was compiled below it, too: its process ended, or its log, or nothing says how its compile ended.
     is_of_process: bool = False
 
 
-CUT_SHORT: Final = NotStored(
+_CUT_SHORT: Final = NotStored(
     NOT_KNOWN,
     "its log ends within that compile: the process ended there, or the rest is missing",
+    False,
+    True,
+)
+
+
+_NOT_NAMED: Final = NotStored(
+    NOT_KNOWN,
+    "its text log names the entries that are written, and none of this compile, which may have failed",
     False,
     True,
 )
@@ -212,14 +220,15 @@ class Timeline:
             if not is_compiled or is_half or row.run in self.has_text_log:
                 return _ended_abnormally(how)
         elif not is_compiled and self._is_in_last_compile(at):
-            return CUT_SHORT
+            return _CUT_SHORT
         if is_half:
             why = "the entry of a training graph is written with its backward graph, which was not compiled"
             if row.lookup < self._last_of_compiled_autograd.get(row.run, -1):
                 why = f"{why}: compiled autograd compiles graphs of its own for it"
                 return NotStored("compiled autograd", why, False)
             return NotStored("never stored", why, False)
-        return None
+        # Of what a trace records too, it is known how it ended.
+        return _NOT_NAMED if row.compile_ended is None and row.run in self.has_text_log else None
 
     @cached_property
     def _last_of_compiled_autograd(self) -> dict[int, int]:
@@ -235,7 +244,7 @@ class Timeline:
                 return found
         if row.compile_ended is False:
             how = self._how_ended_within(at)
-            return CUT_SHORT if how is None else _ended_abnormally(how)
+            return _CUT_SHORT if how is None else _ended_abnormally(how)
         return None
 
     def _was_restarted(self, at: int) -> bool:

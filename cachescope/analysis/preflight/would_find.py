@@ -14,7 +14,6 @@ from typing import Final, Literal, NamedTuple
 
 from cachescope.analysis.guards import GuardError, holds
 from cachescope.analysis.history.history import History, is_miss
-from cachescope.analysis.history.timeline import CUT_SHORT
 from cachescope.details import HashDetails
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow, RunRow
@@ -24,6 +23,7 @@ from cachescope.readers.logs.preflight_notes import LookupNote
 from cachescope.readers.reading import ListedEntry
 from cachescope.readers.remote_cache.address import is_redis
 from cachescope.terms import AOTAUTOGRAD, CACHES, FXGRAPH
+from cachescope.verdict_kinds import NOT_KNOWN
 from cachescope.wording import plural
 
 Sure = Literal["yes", "no", "maybe"]
@@ -152,13 +152,14 @@ def stored_by_recorded(lookups: Iterable[LookupRow], runs: Iterable[RunRow]) -> 
     for at, row in enumerate(history.lookups):
         is_hit = row.outcome == "hit"
         why_not = None if is_hit else history.timeline.not_stored.get(at)
-        if row.cache_key is None or not (is_hit or is_miss(row)) or why_not not in (None, CUT_SHORT):
+        is_open = why_not is None or why_not.kind == NOT_KNOWN
+        if row.cache_key is None or not (is_hit or is_miss(row)) or not is_open:
             continue
         graphs = (history.lookups[graph].cache_key for graph in history.timeline.graphs_of(at))
         one = Candidate(
             f"what run {row.run} had {'found' if is_hit else 'stored'}",
             "yes" if why_not is None else "maybe",
-            "" if why_not is None else "its compile had not ended when the log did",
+            "" if why_not is None else why_not.why,
             row.guards_expr if is_hit else None,
             are_guards_known=is_hit,
             graphs=tuple((key, None) for key in dict.fromkeys(graphs) if key is not None),

@@ -21,6 +21,7 @@ from cachescope.analysis.verdicts.change_advice import (
     NUMBERS_ONLY,
     are_floats_passed,
     change_sentences,
+    changed_sizes,
     field_advice,
 )
 from cachescope.analysis.verdicts.misses import Miss, Why, changes_of
@@ -84,6 +85,7 @@ _OF_AN_INPUT: Final = re.compile(
 _OF_A_STATE: Final = "GLOBAL_STATE"
 _ONCE_A_STATE: Final = "torch compiles the function once for each such state."
 _OF_A_SIZE: Final = re.compile(r"tensor '(?P<tensor>[A-Za-z_][\w.]*)' size mismatch at index (?P<dim>\d+)$")
+_MARK_EACH: Final = "Other sizes changed with it: mark each of them."
 # The value of the guard that failed is a float, as Python prints it; behind it stands the line of code.
 _OF_A_FLOAT: Final = re.compile(r" failed: [^#]* == -?(?:\d+\.\d|\d+e)")
 _FLOAT_PASSED_NOW: Final = (
@@ -307,7 +309,10 @@ def _key_advice(facts: AdviceFacts) -> str | None:
         )
     text = " ".join(found)
     if size := _OF_A_SIZE.search(facts.kind):
-        text = text.replace("(tensor, dim)", f"({size['tensor']}, {size['dim']})")
+        marked = text.replace("(tensor, dim)", f"({size['tensor']}, {size['dim']})")
+        # torch names the first guard that fails.
+        is_one = len(changed_sizes(one for one in facts.changes if not one.is_static)) < 2
+        text = marked if is_one or marked == text else f"{marked} {_MARK_EACH}"
     return text or None
 
 

@@ -311,16 +311,17 @@ def dynamism_advice(changes: Iterable[FieldChange]) -> str | None:
     # A symbol that is in no tensor's sizes is an integer of the program.
     if not sizes_became((_of_tensor(before), _of_tensor(after)) for before, after in pairs):
         return _INTEGER_FIXED_NOW if became == "fixed" else _INTEGER_SYMBOLIC_NOW
-    if (sizes := [*_fixed_or_symbolic(inputs)]) and all({"0", "1"} & {*pair} for pair in sizes):
+    sizes = [pair for pair in changed_sizes(inputs) if pair[0].isdigit() != pair[1].isdigit()]
+    if sizes and all({"0", "1"} & {*pair} for pair in sizes):
         return _ZERO_OR_ONE
     return _FIXED_NOW if became == "fixed" else _SYMBOLIC_NOW
 
 
-def _fixed_or_symbolic(inputs: Iterable[FieldChange]) -> Iterator[tuple[str, str]]:
-    """The sizes of inputs that are a number on one side and a symbol on the other."""
+def changed_sizes(inputs: Iterable[FieldChange]) -> list[tuple[str, str]]:
+    """The sizes of inputs that changed, before and after."""
     shapes = [(before, after) for change in inputs for name, before, after in change.parts if name == "shape"]
     pairs = [pair for before, after in shapes for pair in zip(_sizes(before), _sizes(after), strict=False)]
-    yield from (pair for pair in pairs if pair[0].isdigit() != pair[1].isdigit())
+    return [(before, after) for before, after in pairs if before != after]
 
 
 def _of_tensor(text: str) -> str:

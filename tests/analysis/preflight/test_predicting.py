@@ -283,7 +283,7 @@ def looked_up(**told: Any) -> LookupRow:
     ({}, ("yes", "")),
     ({"outcome": "guard_miss"}, ("yes", "")),
     ({"compile_ended": True}, ("yes", "")),
-    ({"compile_ended": False}, ("maybe", "its compile had not ended when the log did")),
+    ({"compile_ended": False}, ("maybe", "its log ends within that compile: the process ended there, or the rest is missing")),
     ({"outcome": "hit", "compile_ended": False}, ("yes", "")),
     ({"save_bypass": "no"}, None),
     ({"save_error": "OSError: full"}, None),

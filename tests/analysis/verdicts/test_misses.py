@@ -124,6 +124,10 @@ UNAVAILABLE: dict[str, tuple[tuple[Run, ...], tuple[str, str, str]]] = {
         again(graph("f11", **SAVED), took=None, compile_error="ValueError: later"),
         ("deleted", "inferred", "deleted, moved or cleared"),
     ),
+    "its compile failed, and nothing names its directory": (
+        again(graph("f11", **SAVED), took=None, entry_path=None, compile_error="ValueError: later"),
+        ("not known", "not_known", "whether both used one cache directory is not recorded"),
+    ),
     "a graph that torch calls a hit": (
         again(graph("f11", **SAVED), status_detailed="hit"), ("deleted", "inferred", "deleted, moved or cleared")),
     "missed or refused by its guards": (
