@@ -4,7 +4,8 @@ Nothing here decodes text. Nothing maps a file into memory either: a log may shr
 are as fast.
 
 Windows and terminals end lines with ``\r\n``, PowerShell writes UTF-16, docker's json-file driver one object per line, and
-container runtimes (CRI) a stamp before each line. The last two split lines at 16 kB. All are recognized by their first bytes.
+container runtimes (CRI) a stamp before each line. The last two split lines at 16 kB. Notebooks and exports of cloud logging are JSON.
+All are recognized by their first bytes.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from typing import IO, Any, Final
 
 from cachescope.errors import SourceError
 from cachescope.readers.json_record import load_json
-from cachescope.readers.logs import tlparse
+from cachescope.readers.logs import json_texts, tlparse
 from cachescope.readers.logs.remote import RawStream, address_modified_s, is_address, open_address
 
 if sys.version_info >= (3, 14):
@@ -152,6 +153,7 @@ _PACKINGS: Final[dict[re.Pattern[bytes], Unpack]] = {
     _CRI: lambda stream: _whole_lines(map(_cri_line, _lines(stream))),
     tlparse.RECORDS: tlparse.from_records,
     tlparse.LIST: tlparse.from_list,
+    json_texts.DOCUMENT: json_texts.lines_of_texts,
 }
 """What restores a log, by how it begins."""
 
@@ -207,8 +209,10 @@ def open_bytes(path: str, ahead_bytes: int = _AHEAD_BYTES) -> IO[bytes]:
         unpack = unpacking(head)
         if unpack is None:
             break
-        unpacked = io.BufferedReader(Unpacked(stream, unpack))
-        stream, head = unpacked, _first_bytes(unpacked.peek)
+        stream = unpacked = io.BufferedReader(Unpacked(stream, unpack))
+        packed_head, head = head, _first_bytes(unpacked.peek)
+        if head == packed_head:
+            break  # it was not packed after all
     return stream
 
 
@@ -227,7 +231,7 @@ _COMPRESSED: Final[dict[bytes, Callable[[IO[bytes]], IO[bytes]]]] = {
 
 def _first_bytes(read: Callable[[int], bytes]) -> bytes:
     try:
-        return read(_HEAD_BYTES)
+        return read(_HEAD_BYTES)[:_HEAD_BYTES]
     except FAILURES:
         return b""
 

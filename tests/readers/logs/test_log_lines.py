@@ -130,6 +130,23 @@ def docker(*lines: tuple[str, str]) -> bytes:
 
 
 STAMP = b"2026-11-20T15:24:13.1Z "
+TORCH = "V1120 15:24:13.250000 3327 torch/x.py:1] {text}"
+A, B = TORCH.format(text="a"), TORCH.format(text='"b"')
+
+
+def notebook(*outputs: dict[str, object]) -> bytes:
+    """As Jupyter writes one, with the outputs of one cell."""
+    cell = {"cell_type": "code", "metadata": {}, "outputs": [*outputs], "source": ["f(x)"]}
+    return json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4}, indent=1).encode()
+
+
+def messages(*texts: str) -> list[dict[str, object]]:
+    """As Google's and Amazon's cloud logging export them."""
+    return [{"insertId": "x", "jsonPayload": {"message": one}, "timestamp": "2026-11-20"} for one in texts]
+
+
+def json_lines(*values: object) -> bytes:
+    return b"".join(json.dumps(one).encode() + b"\n" for one in values)
 
 
 @pytest.mark.parametrize(("packed", "wanted"), [
@@ -151,6 +168,15 @@ STAMP = b"2026-11-20T15:24:13.1Z "
     (STAMP + b"stdout P a\n" + STAMP + b"stderr F b\n" + STAMP + b"stdout F c\n", b"b\nac\n"),
     (STAMP + b"stdout P a\n" + b"other\n" + STAMP + b"stdout F c\n", b"other\nac\n"),
     (STAMP + b"stdout P a\n", b"a"),
+    (notebook({"name": "stderr", "text": [f"{A}\n", "more\n"]}, {"name": "stdout", "text": f"x\n{B}"}), f"{A}\nmore\nx\n{B}\n".encode()),
+    (json.dumps(messages(A, "x", B)).encode(), f"{A}\nx\n{B}\n".encode()),
+    (json.dumps({"events": messages("x", f"{A}\n{B}\n")}, indent=2).encode(), f"x\n{A}\n{B}\n".encode()),
+    (json_lines(*messages("x", A, B)), f"x\n{A}\n{B}\n".encode()),
+    # A line of another program is one of the log.
+    (json_lines(*messages(A, B)) + b"no json\n" + json_lines(*messages("y")), f"{A}\n{B}\nno json\ny\n".encode()),
+    # What is cut, and a notebook that printed nothing of torch's, stays as it is.
+    (json.dumps(messages(A, B)).encode()[:-1], json.dumps(messages(A, B)).encode()[:-1]),
+    (notebook({"name": "stderr", "text": ["x\n"]}), notebook({"name": "stderr", "text": ["x\n"]})),
 ])  # fmt: skip
 def test_what_was_packed(
     packed: bytes, wanted: bytes, size: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path

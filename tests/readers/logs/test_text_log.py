@@ -56,6 +56,21 @@ def behind_a_bar(data: bytes) -> bytes:
     return b"\n".join(bar + line if n % 7 == 0 and line else line for n, line in enumerate(lines))
 
 
+def in_a_notebook(data: bytes) -> bytes:
+    lines = data.decode("utf-8", "backslashreplace").splitlines(keepends=True)
+    outputs = [{"name": "stderr", "output_type": "stream", "text": part} for part in (lines[:40], lines[40:])]
+    return json.dumps(
+        {"cells": [{"cell_type": "code", "outputs": outputs}], "nbformat": 4}, indent=1
+    ).encode()
+
+
+def in_cloud_logging(data: bytes) -> bytes:
+    lines = data.decode("utf-8", "backslashreplace").split("\n")
+    return b"\n".join(
+        json.dumps({"insertId": "x", "jsonPayload": {"message": one}}).encode() for one in lines
+    )
+
+
 @pytest.mark.parametrize("changed", [
     lambda data: with_lead(data, b"[rank3]:"),
     lambda data: with_lead(data, b"[default0]:[rank0]:"),
@@ -64,6 +79,8 @@ def behind_a_bar(data: bytes) -> bytes:
     lambda data: with_lead(data, b"2026-11-20T15:24:13.1Z stderr F "),
     with_noise,
     behind_a_bar,
+    in_a_notebook,
+    in_cloud_logging,
 ])  # fmt: skip
 def test_what_launchers_and_programs_write_around_a_line_changes_nothing(
     changed: Callable[[bytes], bytes], cold: bytes, tmp_path: Path
