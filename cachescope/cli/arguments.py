@@ -128,7 +128,7 @@ def add_reading_arguments(parser: argparse.ArgumentParser) -> None:
 def add_source_arguments(parser: argparse.ArgumentParser, paths: str = "", nargs: str = "+") -> None:
     """PATHs, unless a command has others, how they are read, and how the answer is printed."""
     if paths:
-        parser.add_argument("paths", nargs=nargs, metavar="PATH", help=paths)
+        parser.add_argument("paths", nargs=nargs, metavar="PATH", help=f"{paths}; - is standard input")
     add_reading_arguments(parser)
     add_output_arguments(parser)
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import atexit
 import contextlib
+import os
+import shutil
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -58,16 +61,18 @@ def read_scope(
 
 
 def read_given(args: argparse.Namespace, paths: list[str], baseline: str = "auto") -> Scope:
-    """Read the sources as the options of `arguments.add_reading_arguments` say.
+    """Read the sources as the options of `arguments.add_reading_arguments` say; ``-`` is standard input.
 
     Of each that could not be read one line goes to standard error, and the command ends with status 1.
     """
+    is_piped = "-" in paths
+    paths = [_stored_input() if path == "-" else path for path in paths]
     scope = read_scope(
         paths,
         strict=args.strict,
         baseline=baseline,
         jobs=args.jobs,
-        index=not args.no_index,
+        index=not (args.no_index or is_piped),
         names=not args.redact,
     )
     unread = [problem for problem in scope.facts.problems if problem.where == WHOLE_SOURCE]
@@ -76,6 +81,21 @@ def read_given(args: argparse.Namespace, paths: list[str], baseline: str = "auto
         say(SourceError(problem.source, problem.message), redaction)
     args.unread = [*getattr(args, "unread", []), *(problem.source for problem in unread)]
     return scope
+
+
+def _stored_input() -> str:
+    """Standard input as a file, until this process ends: a log is read more than once."""
+    from tempfile import mkdtemp
+
+    folder = mkdtemp(prefix="cachescope-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    path = os.path.join(folder, "standard input")
+    try:
+        with open(0, "rb", closefd=False) as given, open(path, "wb") as file:
+            shutil.copyfileobj(given, file)
+    except OSError as error:
+        raise SourceError("-", f"standard input cannot be kept: {error.strerror or error}") from error
+    return path
 
 
 @contextlib.contextmanager

@@ -2,12 +2,13 @@
 
 import os
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
 import cachescope
-from tests.cli.conftest import Run
+from tests.cli.conftest import Run, command
 from tests.conftest import Recording
 from tests.nobody import as_nobody
 
@@ -89,3 +90,33 @@ def test_what_may_not_be_opened_in_a_folder_stops_nothing(good: Path, tmp_path: 
     lookups, problems, status, said = as_nobody(look, below=tmp_path)
     assert (lookups, status) == (6, 1) and str(secret) in said
     assert sorted(problems) == sorted([[str(secret), "unreadable"], [str(closed), "unreadable"]])
+
+
+def test_standard_input_is_a_source(good: Path, tmp_path: Path) -> None:
+    room = os.environ | {"TMPDIR": str(tmp_path)}
+    for log in sorted(good.parent.glob("text/*.log")):
+        with log.open("rb") as given:
+            options = {"stdin": given, "capture_output": True, "text": True, "timeout": 100, "env": room}
+            said = subprocess.run(command("explain", "-"), check=True, **options)  # type: ignore[call-overload]
+        read = subprocess.run(
+            command("explain", log), capture_output=True, text=True, timeout=100, check=True
+        )
+        assert said.stdout == read.stdout and said.stderr == ""
+    assert not list(tmp_path.iterdir())  # nothing of it stays
+
+
+@pytest.mark.parametrize(("given", "said"), [("", "this file is empty"), ("x", "this file holds no trace")])
+def test_standard_input_without_a_log_is_told(given: str, said: str) -> None:
+    done = subprocess.run(
+        command("explain", "-"), input=given, capture_output=True, text=True, timeout=100, check=False
+    )
+    assert done.returncode == 1 and said in done.stderr
+
+
+def test_standard_input_that_does_not_fit_is_one_line() -> None:
+    done = subprocess.run(
+        ["sh", "-c", 'ulimit -f 1; exec "$@"', "sh", *command("explain", "-")],
+        input="x" * 100_000, capture_output=True, text=True, timeout=100, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr.splitlines() == ["cachescope: -: standard input cannot be kept: File too large"]
