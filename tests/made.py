@@ -12,6 +12,7 @@ from typing import Any
 
 import pandas as pd
 
+from cachescope.details import HashDetails
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.readers.assemble import assemble
@@ -31,6 +32,13 @@ def component(name: str, text: str) -> str:
     """A line of hash details as torch prints it, the hash made from its text."""
     digest = hashlib.sha256(text.encode()).digest() * 2
     return f"[{''.join(chr(ord('a') + byte % 26) for byte in digest[:51])}] {name}: {text}"
+
+
+def set_of(store: HashDetails, fields: Details) -> int:
+    """The number of a set of hash details, made of the texts of some fields."""
+    code, rejected = store.add(component(name, text) for name, text in fields.items())
+    assert code is not None and not rejected
+    return code
 
 
 def ns(seconds: float | None) -> int | None:
@@ -108,22 +116,15 @@ def scope_of(*runs: Run, entries: Sequence[Stored] = (), **told: Any) -> Scope:
         process.lookups = [_lookup(reading, made) for made in one.lookups]
         reading.processes.append(process)
     for made_entry, details in entries:
-        made_entry.detail_set = _details(reading, details)
+        made_entry.detail_set = None if details is None else set_of(reading.details, details)
         reading.entries.append(made_entry)
     return Scope(assemble(reading), **told)
 
 
-def _details(reading: Reading, details: Details | None) -> int | None:
-    if details is None:
-        return None
-    code, rejected = reading.details.add(component(name, text) for name, text in details.items())
-    assert not rejected
-    return code
-
-
 def _lookup(reading: Reading, made: Made) -> LookupRow:
     usual = {
-        "time": ns(made.at), "detail_set": _details(reading, made.details),
+        "time": ns(made.at),
+        "detail_set": None if made.details is None else set_of(reading.details, made.details),
         "time_taken_ns": None if made.took is None else int(made.took * SECOND_NS),
     }  # fmt: skip
     return LookupRow(cache=made.cache, cache_key=made.key, outcome=made.outcome, **(usual | made.told))

@@ -6,7 +6,9 @@ from typing import Any, Final
 
 from cachescope.analysis.history.history import History
 from cachescope.details import HashDetails
+from cachescope.frames.context_rows import ContextRow
 from cachescope.frames.directory_rows import EntryRow
+from cachescope.frames.linked_rows import PastMiss
 from cachescope.frames.recorded_rows import LookupRow, RunRow
 
 _LOOKUP: dict[str, Any] = dict.fromkeys((field.name for field in fields(LookupRow)), None) | {
@@ -49,6 +51,16 @@ def entry_row(
 
 def run_row(run: int, rank: int | None = None, **told: Any) -> RunRow:
     return RunRow(**(_RUN | {"run": run, "rank": rank} | told))
+
+
+def context_row(context: int, **told: Any) -> ContextRow:
+    nothing = dict.fromkeys(field.name for field in fields(ContextRow))
+    return ContextRow(**{**nothing, "context": context, "source": "/c", **told})
+
+
+def past_miss(entry: int, baseline_entry: int, **told: Any) -> PastMiss:
+    nothing = dict.fromkeys(field.name for field in fields(PastMiss))
+    return PastMiss(**{**nothing, "entry": entry, "baseline_entry": baseline_entry, **told})
 
 
 def history_of(

@@ -18,7 +18,7 @@ from cachescope.analysis.differences import (
 from cachescope.details import HashDetails
 from cachescope.wording import short
 from tests.conftest import Recording
-from tests.made import component
+from tests.made import component, set_of
 
 
 def changes_of(folder: Path, run: int, cache: str) -> dict[str, FieldChange]:
@@ -91,13 +91,12 @@ def test_inputs_of_the_model_are_said_to_be() -> None:
     """Where the code of the graph says which they are."""
     code = "def forward(self, x : torch.Tensor, w : torch.nn.parameter.Parameter):\n    return (x @ w,)"
     details = HashDetails()
-    details = HashDetails()
     sets = []
     for size in ("[8, 8]", "[9, 8]"):
         tensor = TENSOR.replace("[8, 8]", size)
         fields = {"gm": code, "example_inputs[0]": tensor, "example_inputs[1]": tensor, "x": size}
-        sets.append(details.add(component(name, text) for name, text in fields.items())[0])
-    changes = field_changes(details, sets[0] or 0, sets[1] or 0)
+        sets.append(set_of(details, fields))
+    changes = field_changes(details, *sets)
     wanted = {"example_inputs[0]": False, "example_inputs[1]": True, "x": False}
     assert {change.field: change.is_static for change in changes} == wanted
 
@@ -234,9 +233,7 @@ def test_an_input_that_another_one_moved_is_told_by_its_place() -> None:
 
 def test_every_field_that_changed_between_two_sets() -> None:
     store = HashDetails()
-    before, _ = store.add(component(name, "1") for name in "abc")
-    after, _ = store.add([component("a", "1"), component("b", "2"), component("d", "1")])
-    assert before is not None and after is not None
+    before, after = set_of(store, dict.fromkeys("abc", "1")), set_of(store, {"a": "1", "b": "2", "d": "1"})
     found = [(change.field, change.before, change.after) for change in field_changes(store, before, after)]
     assert found == [("b", "1", "2"), ("d", None, "1"), ("c", "1", None)]
 
@@ -267,9 +264,7 @@ def test_a_set_in_another_order(before: str | None, after: str | None, is_one: b
 ])  # fmt: skip
 def test_parameters_are_static_by_the_code_of_their_graph(code: str, static: set[int]) -> None:
     details = HashDetails()
-    made, _ = details.add([component("gm", code)])
-    assert made is not None
-    assert static_inputs(details, made) == static
+    assert static_inputs(details, set_of(details, {"gm": code})) == static
 
 
 @pytest.mark.parametrize(("told", "static"), [
@@ -282,9 +277,7 @@ def test_what_a_graph_holds_itself_comes_before_its_arguments(told: str, static:
     """torch 2.13, torch/_functorch/aot_autograd.py: the first `num_params_buffers` inputs, as of an optimizer's compiled step."""
     details = HashDetails()
     code = "def forward(self, x : torch.Tensor, w : torch.nn.parameter.Parameter):"
-    made, _ = details.add([component("gm", code), component("aot_config", told)])
-    assert made is not None
-    assert static_inputs(details, made) == static
+    assert static_inputs(details, set_of(details, {"gm": code, "aot_config": told})) == static
 
 
 def test_buffers_are_static_by_their_sources() -> None:
@@ -295,10 +288,7 @@ def test_buffers_are_static_by_their_sources() -> None:
     buffer = f"DictGetItemSource(base=UnspecializedParamBufferSource(base={module}, member='_buffers'), index='mean')"
     details = HashDetails()
     sources = f"[{local.format('x')}, {buffer}, {attribute}]"
-    made, _ = details.add(
-        [component("aot_config", f"(0, True, False, False, False, {sources}, True, False)")]
-    )
-    assert made is not None
+    made = set_of(details, {"aot_config": f"(0, True, False, False, False, {sources}, True, False)"})
     assert static_inputs(details, made) == {1}
 
 

@@ -24,6 +24,7 @@ from cachescope.frames.context_rows import ContextRow
 from cachescope.keys import isolation_key
 from cachescope.keys.isolation import schema_without
 from cachescope.terms import COMPILE_FORMS, RUNTIME_FORMS
+from tests.analysis.plain_rows import context_row
 
 ALL, NONE = IsolationSchema.all(), IsolationSchema.none()
 VALUES: dict[str, Any] = {form: {"a": 1} if form in RUNTIME_FORMS else "x" for form in FORMS}
@@ -39,10 +40,9 @@ def context(**told: Any) -> dict[str, dict[str, Any]]:
 
 
 def row(number: int = 0, **told: Any) -> ContextRow:
-    nothing = dict.fromkeys(ContextRow.__dataclass_fields__)
     forms = {**dict.fromkeys(RUNTIME_FORMS, '{"a": 1}'), **dict.fromkeys(COMPILE_FORMS, "x")}
     several: dict[str, Any] = dict.fromkeys(("missing_forms", "hashed_forms", "text_only", "device_properties"), ())  # fmt: skip
-    return ContextRow(**{**nothing, "context": number, "source": "/c", **forms, **several, **told})
+    return context_row(number, **{**forms, **several, **told})
 
 
 def test_a_row_is_the_context_it_was_made_of() -> None:

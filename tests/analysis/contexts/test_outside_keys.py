@@ -14,6 +14,7 @@ from cachescope.analysis.contexts.outside_keys import (
 )
 from cachescope.frames.context_rows import ContextRow
 from cachescope.frames.recorded_rows import LookupRow, RunRow
+from tests.analysis.plain_rows import context_row
 from tests.analysis.plain_rows import run_row as plain_run_row
 
 KEY = ("fxgraph", "f11")
@@ -27,10 +28,9 @@ def run_row(number: int, **told: Any) -> RunRow:
 
 def snapshot(number: int, **told: Any) -> ContextRow:
     """What a run said of itself."""
-    nothing = dict.fromkeys(ContextRow.__dataclass_fields__)
     if "settings" in told:
         told["settings"] = json.dumps(told["settings"])
-    return ContextRow(**{**nothing, "context": number, "source": "/c", "run": number, **told})
+    return context_row(number, **{"run": number, **told})
 
 
 def doubts(runs: list[RunRow], *snapshots: ContextRow, cpu_keys: tuple[Any, ...] = ()) -> list[Doubt]:

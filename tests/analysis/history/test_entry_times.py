@@ -16,7 +16,7 @@ from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow
 from tests.analysis.plain_rows import entry_row, history_of, lookup_row
 from tests.analysis.preflight.test_predicting import remotely, stored_remotely
-from tests.made import NOON_NS, Details, Made, aot, component, entry, fx, run, scope_of
+from tests.made import NOON_NS, Details, Made, aot, entry, fx, run, scope_of, set_of
 
 Recording = Callable[[str, str], Path]
 Stored = tuple[EntryRow, Details | None]
@@ -117,7 +117,7 @@ def test_a_what_if_knows_of_an_entry_what_a_verdict_knows(
 
 STORE = HashDetails()
 OF_A, OF_B, BACKWARD, WITHOUT_GRAPH = (
-    lookup_row(detail_set=STORE.add(component(name, text) for name, text in fields.items())[0])
+    lookup_row(detail_set=set_of(STORE, fields))
     for fields in (
         {"gm": "A"},
         {"gm": "B"},

@@ -12,7 +12,7 @@ from cachescope.analysis.history.past_of_keys import Past, pasts_of, settled_his
 from cachescope.details import HashDetails
 from cachescope.frames.recorded_rows import LookupRow
 from tests.analysis.plain_rows import TEMPLATE, entry_row, history_of, run_row
-from tests.made import component
+from tests.made import set_of
 
 DIRECTORIES = {0: "/a", 1: "/b", 2: "/a", 3: None, 4: "/c"}
 KEPT_BACK = "not stored"
@@ -206,7 +206,7 @@ def test_of_compiles_that_ended_in_another_order_the_latest_lookup_is_found() ->
 
 STORE = HashDetails()
 SYMBOLIC, PLAIN, ELSEWHERE, NUMBER = (
-    STORE.add([component(field, text)])[0]
+    set_of(STORE, {field: text})
     for field, text in (
         ("example_inputs[0]", "TensorMetadata(shape=torch.Size([s7, 8]))"),
         ("example_inputs[0]", "TensorMetadata(shape=torch.Size([7, 8]))"),

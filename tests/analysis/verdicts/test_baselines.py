@@ -12,7 +12,7 @@ from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.keys.key_fields import is_input
 from tests.analysis.plain_rows import TEMPLATE, entry_row, history_of, run_row
-from tests.made import component
+from tests.made import set_of
 
 WORDS = {"A": "one two three four five", "B": "six seven eight nine ten", "a": "one two three four other"}
 TENSOR = "TensorMetadata(dtype={}, shape=torch.Size([{}]), stride=(1,), device=device(type='cpu'))"
@@ -45,10 +45,7 @@ class Made:
         graph, x, y, dtype, size = letters.ljust(5, "1")
         fields = {"gm": WORDS[graph], "x": x, "y": y, "example_inputs[0]": TENSOR.format(dtype, size)}
         fields |= {"fx_kwargs[is_backward]": "False", "fx_kwargs[is_inference]": "True"}
-        fields |= told.pop("fields", {})
-        code, _ = self.store.add(component(name, text) for name, text in fields.items())
-        assert code is not None
-        return code
+        return set_of(self.store, fields | told.pop("fields", {}))
 
     def _row(self, at: int, letters: str, told: dict[str, Any]) -> LookupRow:
         details = self.set_of(letters, told)

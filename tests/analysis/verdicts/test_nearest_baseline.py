@@ -14,7 +14,7 @@ from cachescope.details import HashDetails
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow
 from tests.analysis.plain_rows import TEMPLATE, entry_row, history_of, run_row
-from tests.made import component
+from tests.made import set_of
 
 FIELDS = ("gm", "example_inputs[0]", "inductor_config[a]", "inductor_config[b]", "only_sometimes")
 
@@ -63,10 +63,8 @@ class Made:
         ]
 
     def set_of(self, values: tuple[str, ...]) -> int:
-        fields = {field: value for field, value in zip(FIELDS, values, strict=True) if value} | INFERENCE
-        code, rejected = self.store.add(component(field, value) for field, value in fields.items())
-        assert code is not None and not rejected
-        return code
+        fields = {field: value for field, value in zip(FIELDS, values, strict=True) if value}
+        return set_of(self.store, fields | INFERENCE)
 
     def gm(self, one: Candidate) -> int | None:
         return None if one.detail_set is None else self.store.hash_code(one.detail_set, "gm")

@@ -13,7 +13,7 @@ from cachescope.details import HashDetails
 from cachescope.report.why_missed import rank_lines
 from cachescope.scope import Scope
 from tests import made
-from tests.made import component
+from tests.made import set_of
 
 
 def scope_of(*details: dict[str, str] | None, outcomes: str = "") -> Scope:
@@ -224,12 +224,7 @@ CASES: dict[str, tuple[dict[str, str], dict[str, str], tuple[int, int], bool]] =
 @pytest.mark.parametrize("case", CASES)
 def test_whether_keys_differ_by_the_rank_alone(case: str) -> None:
     store = HashDetails()
-
-    def code(fields: dict[str, str]) -> int:
-        found, rejected = store.add(component(name, text) for name, text in {"same": "1", **fields}.items())
-        assert found is not None and not rejected
-        return found
-
     before, after, ranks, is_by_rank = CASES[case]
+    changes = store.changes(*(set_of(store, {"same": "1", **fields}) for fields in (before, after)))
     apart = None if -1 in ranks else ranks[1] - ranks[0]
-    assert all_hold_a_rank(store, store.changes(code(before), code(after)), apart) is is_by_rank
+    assert all_hold_a_rank(store, changes, apart) is is_by_rank

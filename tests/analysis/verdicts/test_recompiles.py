@@ -12,7 +12,7 @@ from cachescope.analysis.verdicts.recompiles import Recompile, Recompiles, is_re
 from cachescope.details import HashDetails
 from cachescope.frames.recorded_rows import LookupRow
 from tests.analysis.plain_rows import TEMPLATE, history_of
-from tests.made import CODE, Made, component, fx, miss_rows, run, scope_of
+from tests.made import CODE, Made, fx, miss_rows, run, scope_of, set_of
 
 Told = tuple[str | None, str, dict[str, Any]]
 
@@ -22,7 +22,7 @@ def made(*told: Told) -> tuple[Recompiles, list[LookupRow], KeyDistances]:
     store = HashDetails()
     found = []
     for at, (compile_id, values, others) in enumerate(told):
-        code, _ = store.add(component(name, value) for name, value in zip("abc", values, strict=True))
+        code = set_of(store, dict(zip("abc", values, strict=True)))
         row = replace(TEMPLATE, lookup=at, run=0, compile_id=compile_id, cache_key=f"f{at}", detail_set=code)
         found.append(replace(row, **others))
     history = history_of(found, store)
@@ -104,9 +104,8 @@ TENSOR = "TensorMetadata(dtype={}, shape={})"
 ])  # fmt: skip
 def test_key_distance(before: dict[str, str], after: dict[str, str], fields: int, parts: set[str]) -> None:
     store = HashDetails()
-    one, other = (store.add(component(*each) for each in side.items())[0] for side in (before, after))
+    one, other = (set_of(store, side) for side in (before, after))
     nearness = KeyDistances(store)
-    assert one is not None and other is not None
     for _ in range(2):
         assert nearness.parts(one, other) == parts
         for pair in ((one, other), (other, one)):

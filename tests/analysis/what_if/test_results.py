@@ -1,7 +1,7 @@
 """The frames of a replay: what became of the lookups in, rows out; made by hand."""
 
 from collections.abc import Iterable
-from dataclasses import fields, replace
+from dataclasses import replace
 from operator import attrgetter
 from typing import Any
 
@@ -13,8 +13,8 @@ from cachescope.analysis.what_if.cells import OTHER
 from cachescope.analysis.what_if.replay import Replayed
 from cachescope.analysis.what_if.results import difference_rows, warning_rows, with_more_hits
 from cachescope.frames.answer_rows import RateRow
-from cachescope.frames.linked_rows import PastMiss
 from cachescope.keys.key_schema import Removed
+from tests.analysis.plain_rows import past_miss
 from tests.made import SECOND_NS, Stored, aot, entry, fx, run, scope_of
 
 G = {"gm": "g", "x": "1"}
@@ -87,11 +87,7 @@ def warned(
     scope = scope_of(run(fx("fz", details={"gm": "0", "x": "0"}, at=0)), entries=entries)
     replayed = Replayed(scope.replay, Removed(frozenset({without})))
     code = GeneratedCode(lambda row: (sources or {}).get(row.entry))
-    nothing = dict.fromkeys(field.name for field in fields(PastMiss))
-    misses = [
-        PastMiss(**(nothing | {"entry": one, "baseline_entry": other, "same_binaries": same}))
-        for one, other, same in past
-    ]
+    misses = [past_miss(one, other, same_binaries=same) for one, other, same in past]
     return table(warning_rows(replayed, code, misses), "what", "entry", "other_entry")
 
 

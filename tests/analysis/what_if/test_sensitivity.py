@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from cachescope.analysis.what_if.sensitivity import SafetyOfFields, evidence_row
 from cachescope.details import HashDetails
 from cachescope.frames.linked_rows import PastMiss
 from cachescope.frames.replay_rows import EvidenceRow
-from tests.analysis.plain_rows import history_of, run_row
+from tests.analysis.plain_rows import history_of, past_miss, run_row
 from tests.analysis.what_if.test_replay import hash_of, row
 from tests.conftest import Archive, Recording
 
@@ -47,12 +47,9 @@ def test_flags_of_the_compiler_change_kernels_and_no_source(directory: Callable[
     assert spoken.on([UNSAFE_MATH, "cache_key_tag"]).different_code == 1
 
 
-def past_miss(
-    entry: int, changed: tuple[str, ...], same: bool | None, binaries: bool | None = None, baseline: int = 100
-) -> PastMiss:
-    told = {"entry": entry, "baseline_entry": baseline, "changed": changed}
-    nothing = dict.fromkeys(field.name for field in fields(PastMiss))
-    return PastMiss(**(nothing | told | {"same_code": same, "same_binaries": binaries}))
+def pair(entry: int, changed: str, same: bool | None, binaries: bool | None = None) -> PastMiss:
+    """Two entries that differ in some fields, a letter each."""
+    return past_miss(entry, 100 + entry, changed=tuple(changed), same_code=same, same_binaries=binaries)
 
 
 @pytest.mark.parametrize(("pairs", "wanted"), [
@@ -69,7 +66,7 @@ def past_miss(
 def test_pairs_are_counted(pairs: list[tuple[bool | None, bool | None]], wanted: tuple[int, ...]) -> None:
     """Made by hand: what is known of the code and of the binaries of each pair."""
     rows = [
-        past_miss(number, ("b", "a")[:: 1 if number else -1], code, binaries, 100 + number)
+        pair(number, "ba" if number else "ab", code, binaries)
         for number, (code, binaries) in enumerate(pairs)
     ]
     (row,) = map(asdict, evidence_rows(rows))
@@ -131,8 +128,8 @@ def test_pairs_count_that_differ_in_nothing_else() -> None:
 
 def test_fields_of_other_code_come_first_then_those_of_many_pairs() -> None:
     pairs = [
-        past_miss(0, ("c",), True), past_miss(1, ("b",), True), past_miss(2, ("a",), True), past_miss(3, ("b",), None),
-        past_miss(4, ("e", "d"), False), past_miss(5, (), False), past_miss(6, ("d", "e"), True),
+        pair(0, "c", True), pair(1, "b", True), pair(2, "a", True), pair(3, "b", None),
+        pair(4, "ed", False), pair(5, "", False), pair(6, "de", True),
     ]  # fmt: skip
     found = evidence_rows(pairs)
     assert [row.fields for row in found] == [("d", "e"), ("b",), ("a",), ("c",)]

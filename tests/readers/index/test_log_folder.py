@@ -19,7 +19,7 @@ from cachescope.readers.kinds import is_log_file
 from cachescope.readers.logs.byte_source import open_bytes, zstd
 from cachescope.readers.reading import Process, Reading
 from tests.conftest import Recording
-from tests.made import component
+from tests.made import set_of
 from tests.readers.logs.growing import assert_same_scopes, tour
 
 
@@ -105,8 +105,7 @@ def one_log(source: str, *sets: Sets) -> LogTables:
     """A log whose lookups have these hash details."""
     reading, process = Reading(), Process(source, "trace", 7)
     for number, fields in enumerate(sets):
-        code, rejected = reading.details.add([component(name, text) for name, text in fields])
-        assert not rejected
+        code = set_of(reading.details, dict(fields))
         process.lookups.append(LookupRow(cache="fxgraph", time=5, cache_key=f"f{number}", detail_set=code))
     reading.processes.append(process)
     return LogTables.of(source, reading)

@@ -19,6 +19,7 @@ from cachescope.readers.reading import Reading
 from cachescope.readers.sources import logs_in, read_sources
 from cachescope.scope import Scope
 from tests.dask_cluster import dask_client
+from tests.readers.logs import growing
 from tests.readers.logs.growing import assert_same_scopes, tour
 from tests.recordings import Recorded
 
@@ -94,21 +95,14 @@ def check_workers_tell_what_one_process_reads(recorded: Recorded) -> None:
     assert alone.processes
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(logs, "_TASK_BYTES", 1)
-        assert_told_the_same(read_with(paths, OutOfOrder()), alone)
+        growing.assert_same(read_with(paths, OutOfOrder()), alone)
         patch.setattr(logs, "_TASK_BYTES", 10**9)
         patch.setattr(logs, "_PART_BYTES", 50_000)
         executor = OutOfOrder()
-        assert_told_the_same(read_with(paths, executor), alone)
+        growing.assert_same(read_with(paths, executor), alone)
     traces = [path for path in paths if Path(path).parent.name == "trace"]
     if any(Path(path).stat().st_size > 400_000 for path in traces):
         assert len(executor.ran) > len(set(executor.ran))
-
-
-def assert_told_the_same(told: Reading, alone: Reading) -> None:
-    assert (told.processes, told.problems) == (alone.processes, alone.problems)
-    assert told.details.components == alone.details.components
-    for one, other in zip(told.details.sets, alone.details.sets, strict=True):
-        assert one.tolist() == other.tolist()
 
 
 @pytest.mark.parametrize("seed", range(3))

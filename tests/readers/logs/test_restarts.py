@@ -12,7 +12,7 @@ from cachescope.details import HashDetails
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.readers.logs.lookup_order import parts_by_trace, run_starts
 from cachescope.readers.reading import Process
-from tests.made import NOON_NS, SECOND_NS, component
+from tests.made import NOON_NS, SECOND_NS, set_of
 
 HOUR_US = 3_600 * 10**6
 
@@ -24,7 +24,7 @@ def starts(*made: tuple[str, int, float | None, Mapping[str, str]]) -> list[int]
     for compile_id, segment, hours, fields in made:
         lookup = LookupRow(cache="aotautograd", cache_key="a1", compile_id=compile_id, segment=segment)
         if fields:
-            lookup.detail_set, _ = store.add(component(name, text) for name, text in fields.items())
+            lookup.detail_set = set_of(store, fields)
         lookups.append(lookup)
         clocks.append(None if hours is None else int(hours * HOUR_US))
     return run_starts(lookups, clocks, store)
