@@ -15,7 +15,7 @@ from cachescope.details import HashDetails
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow, RunRow
 from tests.analysis.plain_rows import TEMPLATE, entry_row, history_of, run_row
-from tests.made import component
+from tests.made import set_of
 
 A, B, C, Z = "abcdefghij", "klmnopqrst", "uvwxyzABCD", "QRSTUVWXYZ"
 NAMED: dict[str, Any] = {"function": "f", "file": "/a.py"}
@@ -46,8 +46,7 @@ class Made:
     def _row(self, at: int, words: str, run: int, told: dict[str, Any]) -> LookupRow:
         fields = {"gm": " ".join(f"{word}_op" for word in words), "example_inputs[0]": "T"}
         fields |= told.pop("details", {})
-        details, _ = self.store.add(component(name, text) for name, text in fields.items() if text)
-        assert details is not None
+        details = set_of(self.store, {name: text for name, text in fields.items() if text})
         made = replace(
             TEMPLATE, lookup=at, run=run, time=10 * at + 10, time_taken_ns=1, cache_key=f"f{at}",
             detail_set=details, **NAMED,
@@ -56,8 +55,7 @@ class Made:
 
     def _entry(self, number: int, words: str) -> EntryRow:
         fields = {"gm": " ".join(f"{word}_op" for word in words)} | INFERENCE
-        code, _ = self.store.add(component(name, text) for name, text in fields.items())
-        assert code is not None
+        code = set_of(self.store, fields)
         return entry_row(number, "fxgraph", f"e{number}", "/cache", "p", 1 + 2 * number, detail_set=code)  # fmt: skip
 
     @property
@@ -295,8 +293,3 @@ def test_the_last_64_graphs_of_a_run_are_tried(between: int, wanted: str | None)
 def test_sixteen_runs_are_tried(between: int, wanted: str | None, told: dict[str, str]) -> None:
     others = [graph(Z, 1 + number, **UNNAMED) for number in range(between)]
     assert may_be(graph(A, 0, **UNNAMED), *others, graph(like(6), 99, **UNNAMED, **told)) == wanted
-
-
-def test_how_alike_the_code_of_two_is() -> None:
-    made = Made(graph(A, 0), graph(like(6), 1))
-    assert made.replaced.aligner.code_likeness(*made.rows) == pytest.approx(0.6)
