@@ -41,18 +41,6 @@ def test_the_kind_of_a_bypass_is_its_reason_without_the_single_case(reason: str 
     assert row["reason"].startswith("torch did not cache it: ")
 
 
-def test_several_bypasses_each_have_their_own_reason() -> None:
-    reasons = ["b", "a", None, "b", "a"]
-    made = [
-        fx(None, "bypass", at=at, bypass_reason=reason, compile_id=f"{at}/0")
-        for at, reason in enumerate(reasons)
-    ]
-    made += [fx(None, "disabled", at=9, bypass_reason="a", compile_id="9/0")]
-    kinds = [(row["verdict"], row["kind"]) for row in miss_rows(scope_of(run(*made)))]
-    bypasses = [("bypassed", reason or "torch gave no reason") for reason in reasons]
-    assert kinds == [*bypasses, ("disabled", "")]
-
-
 def guarded(*lookups: Made, **told: Any) -> str:
     """Of the last, the guards that did not hold."""
     row = miss_rows(scope_of(run(*lookups), **told))[-1]
@@ -106,17 +94,6 @@ def test_advice_says_whether_lines_are_lost() -> None:
         )
         (advice,) = scope.causes.loc[scope.causes["verdict"] == "details_not_recorded", "advice"]
         assert said in advice
-
-
-def test_advice_goes_by_the_directory_of_the_run_that_missed() -> None:
-    found = {"cache_dir": "/tmp/torchinductor_me"}
-    written = {"took": 1.0, "entry_path": "/tmp/torchinductor_me/fxgraph/1/f1/e"}
-    scope = scope_of(
-        run(fx("f1", details=G, at=0, **written), **found),
-        run(fx("f1", details=G, at=9, status_detailed="miss"), **found),
-    )
-    (advice,) = scope.causes.loc[scope.causes["kind"] == "gone or damaged", "advice"]
-    assert "The default directory" in advice
 
 
 def test_a_miss_without_a_key_had_no_entry() -> None:

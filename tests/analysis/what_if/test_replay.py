@@ -196,18 +196,6 @@ def test_it_equals_going_lookup_by_lookup(history: list[Compile], before: list[t
         assert Replayed(replay, Removed(removed)).after == slow(recording, removed), removed
 
 
-def test_keys_that_differ_where_no_field_does_are_joined_with_no_other() -> None:
-    """Without x all three have equal fields; what distinguishes the last two was not recorded."""
-    store = HashDetails()
-    one, other = (store.add([f"[{hash_of(f'x{n}')}] x: {n}"])[0] for n in range(2))
-    rows = [
-        row(at, at, 100 * at, "fxgraph", f"f{at}", False, None, 10, detail_set)
-        for at, detail_set in enumerate([one, other, other])
-    ]
-    replay = Replay(history_of(rows, store, runs=[run_row(n, cache_dir="d") for n in range(3)]))
-    assert Replayed(replay, Removed(frozenset({"x"}))).after == [MISS, MISS, MISS]
-
-
 # Of each lookup its config, the guards that torch showed, and a letter: m for a full miss, g for a guard miss, h for a hit.
 Guarded = tuple[int, str, str | None]
 OUTCOMES = {"m": "full_miss", "g": "guard_miss", "h": "hit"}
