@@ -46,6 +46,11 @@ def test_without_a_directory_it_is_the_one_that_torch_would_use(
     cache = recording("2.13.0", "entry_truncated") / "cache"
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(cache))
     assert run("entries").out == run("entries", cache).out
+    key = next((cache / "fxgraph").glob("*/*")).name
+    assert run("entries", key[:10]).out.startswith(f"fxgraph {key}\n")
+    done = run("entries", "zz")
+    assert (done.status, done.out) == (2, "")
+    assert done.err == f"cachescope: 'zz' is no path; in {cache}: no key 'zz' in what was read\n"
     # What is printed for rm is of a directory that was named.
     done = run("entries", "--prune-list")
     assert done.status == 2 and not done.out
@@ -114,18 +119,6 @@ def test_json_has_the_source_as_text(run: Run, recording: Recording) -> None:
     assert (printed["source_language"], printed["source_missing"]) == ("python", None)
     assert {link["child_key"] for link in printed["links"]} >= {entry["code_key"]}
     assert printed["past_misses"][0]["verdict"] == "guard_failed"
-
-
-def test_without_a_directory_it_is_the_one_torch_would_use(
-    run: Run, recording: Recording, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    cache = recording("2.13.0", "config_flip") / "cache"
-    key, _ = graph_of(cache)
-    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(cache))
-    assert run("entries", key[:10]).out.startswith(f"fxgraph {key}\n")
-    done = run("entries", "zz")
-    assert (done.status, done.out) == (2, "")
-    assert done.err == f"cachescope: 'zz' is no path; in {cache}: no key 'zz' in what was read\n"
 
 
 def test_a_missing_directory_is_not_made(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,17 +25,6 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize(
-    "manifest",
-    ["", "[]", "7", '{"format": NaN}', "{", '{"format": 2, "x": ' + "[" * 100_000, "\x00", "9" * 5_000],
-)
-def test_a_manifest_that_is_none(manifest: str, saved: Path, tmp_path: Path) -> None:
-    shutil.copytree(saved, tmp_path / "scope")
-    (tmp_path / "scope" / "cachescope.json").write_text(manifest)
-    with pytest.raises(SourceError):
-        cachescope.read(tmp_path / "scope")
-
-
 def test_the_rest_is_collected_where_one_log_cannot_be_read(tmp_path: Path) -> None:
     logs = tmp_path / "logs"
     shutil.copytree(cachescope.sample("config_flip") / "trace", logs)

@@ -55,8 +55,13 @@ def test_other_sets_are_refused(column: pa.Array, wrong: str, tmp_path: Path) ->
     ("{}", "was saved in format None"),
     ("[5]", "was saved in format None"),
     ("5", "was saved in format None"),
+    ('{"format": NaN}', "was saved in format nan"),
     ("{", "a saved scope that cannot be read"),
-])  # fmt: skip
+    ("", "a saved scope that cannot be read"),
+    ("\0", "a saved scope that cannot be read"),
+    ("9" * 5_000, "a saved scope that cannot be read"),
+    ('{"format": 2, "x": ' + "[" * 100_000, "a saved scope that cannot be read"),
+], ids=range(10))  # fmt: skip
 def test_a_scope_of_another_format_is_refused(manifest: str, wrong: str, tmp_path: Path) -> None:
     (tmp_path / "cachescope.json").write_text(manifest)
     with pytest.raises(SourceError, match=wrong):
