@@ -162,11 +162,6 @@ def test_what_is_known_of_shapes(data: bytes, name: str, detail: str | None, dam
     assert entry.cache_key == "key"
 
 
-def test_the_first_part_of_a_job_may_be_a_folder() -> None:
-    entry, _ = filled(fill_code_state, code_state(code()), "job.pkl", key="team")
-    assert entry.cache_key == "team/job"
-
-
 PACKAGE = "torch._dynamo.package._DynamoCacheEntry"
 
 
