@@ -28,6 +28,8 @@ NO_COMPILE: Final = "None"
 # torch/_logging/structured.py, `intern_string`: texts that many stacks contain are written once.
 _STRING: Final = re.compile(rb'\{"str": \[("(?:[^"\\]|\\.)*"), (\d+)\]')
 _WRAPPERS: Final = re.compile(r"[\\/]torch[\\/](?:_dynamo[\\/]|nn[\\/]modules[\\/]module\.py$)")
+# `wrap_inline`, through which Dynamo compiles what its rules skip.
+_WRAP_INLINE: Final = re.compile(r"[\\/]torch[\\/]_dynamo[\\/]external_utils\.py$")
 OF_TORCH: Final = re.compile(r"[\\/](?:site|dist)-packages[\\/]torch[\\/]")
 # torch/fx/graph.py, `_ParsedStackTrace.get_summary_str`: the comment above the operators of one line of the program.
 _LINE_OF_GRAPH: Final = re.compile(rb"File: ([^\n]+):(\d{1,9}) in ([^\n]+?), code: ")
@@ -65,13 +67,10 @@ class Stacks:
         self.note_string = self.strings.__setitem__
 
     def place_of(self, stack: list[JsonObject], wrong: list[str]) -> Place:
-        """The code that is compiled: the last frame of a stack.
-
-        torch compiles its own modules through a wrapper: then the user's code is the caller.
-        """
+        """The code that is compiled: the last frame of a stack; where a module calls it through a wrapper of torch, who calls the module."""
         if not stack:
             return NOWHERE
-        frame = Record(self._users(stack), wrong)
+        frame = Record(stack[-1] if self.is_wrapped(stack) else self._users(stack), wrong)
         return Place(frame.text("name"), self.file_of(frame.values), frame.whole("line"))
 
     def code_of(self, stack: list[JsonObject], wrong: list[str]) -> str | None:
@@ -88,17 +87,15 @@ class Stacks:
         return bool(stack) and self._users(stack) is stack[-1]
 
     def is_wrapped(self, stack: list[JsonObject]) -> bool:
-        """Whether a wrapper is compiled that no module called: torch/_dynamo/external_utils.py, `wrap_inline`.
+        """Whether a wrapper is compiled that no module called, as of a function under a decorator such as ``torch.no_grad()``.
 
-        It is of a function under a decorator such as ``torch.no_grad()``. Since 2.10 the stack leaves out who called it.
+        Since 2.9 the stack leaves out who called it, and ends with who called that.
         """
-        return [self._is_wrapper(frame) for frame in stack[-2:]] in ([True], [False, True])
-
-    def _is_wrapper(self, frame: JsonObject) -> bool:
-        return _WRAPPERS.search(self.file_of(frame) or "") is not None
+        *before, last = (self.file_of(frame) or "" for frame in [{}, *stack][-2:])
+        return _WRAP_INLINE.search(last) is not None and not any(map(_WRAPPERS.search, before))
 
     def _users(self, stack: list[JsonObject]) -> JsonObject:
-        users = (frame for frame in reversed(stack) if not self._is_wrapper(frame))
+        users = (frame for frame in reversed(stack) if not _WRAPPERS.search(self.file_of(frame) or ""))
         return next(users, stack[-1])
 
 

@@ -60,11 +60,10 @@ def test_places_are_those_of_python(recorded: Path, process: str) -> None:
     *in_log, last_in_log = logged(recorded / process)
     assert in_trace == in_log == cells
     if recorded.name in ("2.6.0", "2.10.0"):
-        # torch/_dynamo/eval_frame.py: these compile a function whose source Python cannot find through one of torch's own, so that
-        # a trace knows who called it. 2.10 leaves out the last caller.
-        caller = {"2.6.0": ("run", 14), "2.10.0": ("<module>", 5)}[recorded.name]
-        assert (last_in_trace[0], last_in_trace[2]) == caller
-        assert last_in_log[0] == "inner" and last_in_log[1].endswith("torch/_dynamo/external_utils.py")
+        # torch/_dynamo/eval_frame.py: these compile a function whose source Python cannot find through one of torch's own, and its graph
+        # has no lines of it.
+        assert last_in_trace == last_in_log and last_in_log[0] == "inner"
+        assert last_in_log[1].endswith("torch/_dynamo/external_utils.py")
     else:
         assert last_in_trace == last_in_log == of_magic
 
