@@ -164,7 +164,9 @@ class _Run:
         self._keep(self._hard_links())
         if self.files and not self._is_of_a_cache and not self._found:
             # A wrong path must not look like a clean cache.
-            what = "holds nothing that torch or Triton writes into a cache"
+            what = (
+                "holds nothing that torch or Triton writes into a cache; archives in it are not looked into"
+            )
             raise SourceError(self.path, what, "unknown_source")
 
     def remote(self, source: str) -> None:

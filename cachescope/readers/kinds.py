@@ -173,6 +173,11 @@ def mega_cache_start(head: bytes) -> int | None:
     return None
 
 
+def holds_mega_cache(data: bytes) -> bool:
+    """Whether a mega-cache begins anywhere in these bytes."""
+    return any(MEGA_VERSION + len(name).to_bytes(_LENGTH_BYTES, "big") + name in data for name in _TYPE_NAMES)
+
+
 def is_of_2_7(head: bytes) -> bool:
     """Whether these are the first bytes of a mega-cache in the form that torch 2.7 alone writes and loads."""
     return _OF_2_7.match(head) is not None

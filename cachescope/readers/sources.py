@@ -19,6 +19,7 @@ from cachescope.readers.kinds import (
     LOG_HEAD_BYTES,
     PROBE_BYTES,
     check_is_stored,
+    holds_mega_cache,
     is_log_file,
     is_tar,
     is_zip,
@@ -214,11 +215,12 @@ def _find(path: str, reading: Reading) -> Iterator[tuple[Kind, str]]:
                 if not _is_archive(one):
                     yield from _find_file(one, reading)
                     continue
-                left -= 0 if one == path else os.path.getsize(one)
-                if left < 0:
+                size = 0 if one == path else os.path.getsize(one)
+                if size > left:
                     # What lies beside logs may be a dataset.
                     message = f"was not looked into, as one of more than {file_size(_MOST_ARCHIVED)} of archives: give it by itself"
                     raise SourceError(one, message, "limit")
+                left -= size
                 from cachescope.readers.archives import unpacked
 
                 waiting.append(unpacked(one))
@@ -321,7 +323,15 @@ def _kinds_of_file(path: str) -> list[Kind]:
         return ["dump"]
     of_torch = kind_of_log(path, head)
     found: list[Kind] = [] if of_torch is None else [of_torch]
-    return [*found, "vLLM log"] if looks_like_vllm_log(head) else found
+    if looks_like_vllm_log(head):
+        found.append("vLLM log")
+    if not found and holds_mega_cache(head):
+        message = (
+            "what torch.compiler.save_cache_artifacts() returns is packed into this file, by pickle, torch.save or the like: "
+            "write its first value, the bytes, to a file of its own"
+        )
+        raise SourceError(path, message, "unknown_source")
+    return found
 
 
 def _kind_at_address(address: str) -> Kind | SourceError | None:

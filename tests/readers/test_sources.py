@@ -4,6 +4,7 @@ import gzip
 import inspect
 import json
 import os
+import pickle
 import shutil
 import sys
 import tarfile
@@ -34,6 +35,8 @@ CONTENTS = {
     "packed": gzip.compress(TRACE),
     "snapshot": SNAPSHOT,
     "mega": body(("pgo", [("k", b"x")])),
+    "pickled": pickle.dumps((body(("pgo", [("k", b"x")])), {"pgo": ["k"]})),
+    "saved": pickle.dumps((body(("pgo", [("k", b"x")])), {"pgo": ["k"]}), 2),  # as torch.save does
     "notes": b"nothing of torch's",
     "empty": b"",
 }
@@ -122,6 +125,18 @@ NOTHING = "holds no trace, text log, cache entry or snapshot of torch.compile; r
         ([], "a*", "missing", "there is no such file or directory"),
         (["a:empty"], "a", "empty", "this file is empty"),
         (["a:notes"], "a", "unknown_source", f"this file {NOTHING}"),
+        (
+            ["a:pickled"],
+            "a",
+            "unknown_source",
+            "what torch.compiler.save_cache_artifacts() returns is packed into this file",
+        ),
+        (
+            ["a:saved"],
+            "a",
+            "unknown_source",
+            "what torch.compiler.save_cache_artifacts() returns is packed into this file",
+        ),
         (["d/a:notes"], "d", "unknown_source", f"this directory {NOTHING}"),
         (["d/a:empty"], "d", "unknown_source", f"this directory {NOTHING}"),
     ],
@@ -210,13 +225,13 @@ def test_archives_in_a_folder_are_unpacked_up_to_a_limit(tmp_path: Path) -> None
     (tmp_path / "d").mkdir()
     with tarfile.open(tmp_path / "d" / "1", "w") as archive:
         archive.add(tmp_path / "inner", "inner")
-    shutil.copy(tmp_path / "d" / "1", tmp_path / "d" / "2")
-    os.truncate(tmp_path / "d" / "2", 300 << 20)  # of zeros, as at the end of each tar
+    shutil.copy(tmp_path / "d" / "1", tmp_path / "d" / "0")
+    os.truncate(tmp_path / "d" / "0", 300 << 20)  # of zeros, as at the end of each tar
     sources, problems = found(tmp_path, "d")
     assert [(kind, path.endswith("/inner/a")) for kind, path in sources] == [("trace", True)]
     message = "was not looked into, as one of more than 250.0 MB of archives: give it by itself"
-    assert problems == [("d/2", "limit", message)]
-    assert [kind for kind, _ in found(tmp_path, "d/2")[0]] == ["trace"]
+    assert problems == [("d/0", "limit", message)]
+    assert [kind for kind, _ in found(tmp_path, "d/0")[0]] == ["trace"]
 
 
 @pytest.mark.parametrize("what", ["cut", "zeros"])
