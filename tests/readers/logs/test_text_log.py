@@ -45,6 +45,11 @@ def with_lead(data: bytes, lead: bytes, end: bytes = b"") -> bytes:
     return b"\n".join(lead + line + end if line else line for line in data.split(b"\n"))
 
 
+def with_line_numbers(data: bytes) -> bytes:
+    """As ``grep -n`` prints lines."""
+    return b"\n".join(b"%d:%s" % numbered for numbered in enumerate(data.split(b"\n"), 1))
+
+
 def with_noise(data: bytes) -> bytes:
     noise = b"step 3: loss 0.25 [x] \x00 \x1b[31m"
     return b"\n".join(part for line in data.split(b"\n") for part in (line, noise))
@@ -77,6 +82,7 @@ def in_cloud_logging(data: bytes) -> bytes:
     lambda data: with_lead(data, b"[default1]: "),
     lambda data: with_lead(data, b"\x1b[36m", b"\x1b[0m"),
     lambda data: with_lead(data, b"2026-11-20T15:24:13.1Z stderr F "),
+    with_line_numbers,
     with_noise,
     behind_a_bar,
     in_a_notebook,
