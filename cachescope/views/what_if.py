@@ -218,7 +218,4 @@ class WhatIfView(Shows):
 
 
 _TREE: Final = "Untick fields to leave them out of the keys. What each saves is counted by itself."
-_WHAT: Final = (
-    "All lookups in torch's caches are replayed in the order of time, as if torch had left out what is not ticked."
-    " By what-if keys, cachescope's own: torch's cannot be rebuilt from what was recorded."
-)
+_WHAT: Final = "All lookups in torch's caches are replayed in the order of time, as if torch had left out what is not ticked."
