@@ -19,6 +19,7 @@ from cachescope.analysis.rates import known_sum
 from cachescope.analysis.verdicts.change_advice import (
     GRAPHS_FOUND,
     NUMBERS_ONLY,
+    OF_A_GUARD,
     are_floats_passed,
     change_sentences,
     changed_sizes,
@@ -83,6 +84,11 @@ _OF_AN_INPUT: Final = re.compile(
 )
 # torch/_dynamo/guards.py, `GRAD_MODE` and the others of `___check_global_state`.
 _OF_A_STATE: Final = "GLOBAL_STATE"
+_OF_NO_SIZE: Final = re.compile(r"GLOBAL_STATE|___check_(?:type|obj)_id\(|Accessor: ")
+# torch/csrc/dynamo/guards.cpp, `TensorCheck::check_verbose`.
+_OF_AN_ARGUMENT: Final = re.compile(
+    r"tensor '[A-Za-z_]\w*(?:\[\d+\])?' (?P<what>dtype|requires_grad|rank) mismatch$"
+)
 _ONCE_A_STATE: Final = "torch compiles the function once for each such state."
 _OF_A_SIZE: Final = re.compile(r"tensor '(?P<tensor>[A-Za-z_][\w.]*)' size mismatch at index (?P<dim>\d+)$")
 _MARK_EACH: Final = "Other sizes changed with it: mark each of them."
@@ -288,11 +294,13 @@ def _key_advice(facts: AdviceFacts) -> str | None:
         # its inputs where a guard failed, on which there is advice, and it is of none.
         is_by_input = kind.advice is None or _OF_AN_INPUT.search(facts.kind)
         told = ((field, one) for field, one in told if field != "gm" and (is_by_input or not is_input(field)))
-        if _OF_A_STATE in facts.kind:
+        if _OF_NO_SIZE.search(facts.kind):
             # Sizes that differ besides are of the compile that it is compared with.
-            told = chain(
-                ((field, one) for field, one in told if field or one == GRAPHS_FOUND), [("", _ONCE_A_STATE)]
-            )
+            told = ((field, one) for field, one in told if field or one == GRAPHS_FOUND)
+        if _OF_A_STATE in facts.kind:
+            told = chain(told, [("", _ONCE_A_STATE)])
+        if guard := _OF_AN_ARGUMENT.search(facts.kind):
+            told = chain([("", OF_A_GUARD[guard["what"]])], told)
     is_optimizer = _OPTIMIZER.search(facts.file) is not None
     if is_optimizer and kind.is_of_function and "param_groups" in facts.kind:
         return _OF_AN_OPTIMIZER

@@ -254,6 +254,9 @@ _ADVICE: Final = {
     "call, with tensor.contiguous(memory_format=…).",
     "requires_grad": "An input's requires_grad changed: where no gradient of it is needed, pass tensor.detach().",
 }
+_OTHER_RANK: Final = "An input has another number of dimensions, which needs code of its own."
+OF_A_GUARD: Final = {name: _ADVICE[name] for name in ("dtype", "requires_grad")} | {"rank": _OTHER_RANK}
+"""What is said where a guard on a tensor failed, by what it compares."""
 _OTHER_INDEX: Final = (
     "An input lies on another device of the same kind, and keys hold its index. A process that sees one device alone "
     "(CUDA_VISIBLE_DEVICES, one for each rank) calls it cuda:0, whichever it is."
@@ -372,7 +375,7 @@ def _sentences(change: FieldChange) -> Iterator[str]:
 
 def _of_shape(before: list[str], after: list[str]) -> str:
     if len(before) != len(after):
-        return "An input has another number of dimensions, which needs code of its own."
+        return _OTHER_RANK
     pairs = [(old, new) for old, new in zip(before, after, strict=True) if old != new]
     if any(size in ("0", "1") for pair in pairs for size in pair):
         return _ZERO_OR_ONE

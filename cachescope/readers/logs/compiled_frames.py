@@ -20,6 +20,7 @@ from cachescope.readers.json_record import Record, load_json
 from cachescope.readers.logs.trace_compiles import (
     NOWHERE,
     OF_TORCH,
+    WRAP_INLINE,
     Place,
     Stacks,
     compile_id_of,
@@ -194,7 +195,6 @@ class CompiledFrames(TracePass):
         self._segments: Counter[str] = Counter()
         self._current: dict[str, CompiledFrame] = {}
         self._place_of_frame: dict[str, Place] = {}
-        self._is_wrapped: dict[str, bool] = {}
         self._reasons: dict[str, tuple[str, ...]] = {}
         # Of a backward graph that is compiled later: its row begins with its metrics.
         self._collectives_since: dict[str, tuple[str, ...]] = {}
@@ -235,13 +235,12 @@ class CompiledFrames(TracePass):
             self._reasons = {name: why for name, why in self._reasons.items() if frame_of(name) != frame}
         self._segments[compile_id] += 1
         one = self._add(CompiledFrame(compile_id, self._segments[compile_id]))
-        stack = [] if start is None else start.objects("stack")
-        one.place = self._place_of_frame[frame] = self._stacks.place_of(stack, envelope.wrong)
-        self._is_wrapped[compile_id] = self._stacks.is_wrapped(stack)
+        one.place = self._stacks.place_of([] if start is None else start.objects("stack"), envelope.wrong)
+        self._place_of_frame[frame] = one.place
 
     def _graph(self, _: Record, compile_id: str, payload: bytes) -> None:
         one = self._open(compile_id)
-        if one is not None and self._is_wrapped.get(compile_id):
+        if one is not None and WRAP_INLINE.search(one.place.file or ""):
             one.place = function_in(payload) or one.place
 
     def _add(self, one: CompiledFrame) -> CompiledFrame:

@@ -29,7 +29,7 @@ NO_COMPILE: Final = "None"
 _STRING: Final = re.compile(rb'\{"str": \[("(?:[^"\\]|\\.)*"), (\d+)\]')
 _WRAPPERS: Final = re.compile(r"[\\/]torch[\\/](?:_dynamo[\\/]|nn[\\/]modules[\\/]module\.py$)")
 # `wrap_inline`, through which Dynamo compiles what its rules skip.
-_WRAP_INLINE: Final = re.compile(r"[\\/]torch[\\/]_dynamo[\\/]external_utils\.py$")
+WRAP_INLINE: Final = re.compile(r"[\\/]torch[\\/]_dynamo[\\/]external_utils\.py$")
 OF_TORCH: Final = re.compile(r"[\\/](?:site|dist)-packages[\\/]torch[\\/]")
 # torch/fx/graph.py, `_ParsedStackTrace.get_summary_str`: the comment above the operators of one line of the program.
 _LINE_OF_GRAPH: Final = re.compile(rb"File: ([^\n]+):(\d{1,9}) in ([^\n]+?), code: ")
@@ -67,10 +67,15 @@ class Stacks:
         self.note_string = self.strings.__setitem__
 
     def place_of(self, stack: list[JsonObject], wrong: list[str]) -> Place:
-        """The code that is compiled: the last frame of a stack; where a module calls it through a wrapper of torch, who calls the module."""
+        """The code that is compiled: the last frame of a stack; where a module calls it through a wrapper of torch, who calls the module.
+
+        Of a wrapper that no module calls, as of a function under ``torch.no_grad()``, the stack leaves out the caller since torch 2.9.
+        """
         if not stack:
             return NOWHERE
-        frame = Record(stack[-1] if self.is_wrapped(stack) else self._users(stack), wrong)
+        *before, last = (self.file_of(frame) or "" for frame in stack[-2:])
+        is_of_function = WRAP_INLINE.search(last) and not any(map(_WRAPPERS.search, before))
+        frame = Record(stack[-1] if is_of_function else self._users(stack), wrong)
         return Place(frame.text("name"), self.file_of(frame.values), frame.whole("line"))
 
     def code_of(self, stack: list[JsonObject], wrong: list[str]) -> str | None:
@@ -85,14 +90,6 @@ class Stacks:
     def is_own(self, stack: list[JsonObject]) -> bool:
         """Whether the code that is compiled is the user's, not a wrapper's."""
         return bool(stack) and self._users(stack) is stack[-1]
-
-    def is_wrapped(self, stack: list[JsonObject]) -> bool:
-        """Whether a wrapper is compiled that no module called, as of a function under a decorator such as ``torch.no_grad()``.
-
-        Since 2.9 the stack leaves out who called it, and ends with who called that.
-        """
-        *before, last = (self.file_of(frame) or "" for frame in [{}, *stack][-2:])
-        return _WRAP_INLINE.search(last) is not None and not any(map(_WRAPPERS.search, before))
 
     def _users(self, stack: list[JsonObject]) -> JsonObject:
         users = (frame for frame in reversed(stack) if not _WRAPPERS.search(self.file_of(frame) or ""))
@@ -132,7 +129,6 @@ class TraceCompiles:
         """The class of the `self` of each compile, by its id and segment."""
         self._is_own: dict[str, bool] = {}
         """Whether what is compiled under an id is the user's own code, not a wrapper that calls it."""
-        self._is_wrapped: dict[str, bool] = {}
         self._place_of_frame: dict[str, Place] = {}
         self._stacks = Stacks()
         self.note_string = self._stacks.note_string
@@ -158,14 +154,12 @@ class TraceCompiles:
         # Those of a compile whose beginning is lost are not about a later one of the same id.
         self._reasons.clear()
         self._is_own[compile_id] = self._stacks.is_own(stack)
-        self._is_wrapped[compile_id] = self._stacks.is_wrapped(stack)
         self._add(one)
 
     def note_function(self, compile_id: str | None, place: Place) -> None:
         """Note the function that a wrapper calls, from the graph: it is written before its lookups."""
-        found = first_attempt(compile_id or "")
-        if self._is_wrapped.get(found):
-            one = self._current[found]
+        one = self._current.get(first_attempt(compile_id or ""))
+        if one is not None and WRAP_INLINE.search(one.file or ""):
             one.function, one.file, one.line = place
 
     def note_class(self, compile_id: str | None, name: str) -> None:

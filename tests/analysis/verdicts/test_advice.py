@@ -123,6 +123,15 @@ def never_stored(reason: str) -> AdviceFacts:
     (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): tensor 'x' size mismatch at index 1", changes=(_SYMBOLIC,)), "mark_dynamic(x, 1)"),
     (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): GLOBAL_STATE changed: grad_mode", changes=(_SYMBOLIC,)), "once for each such state."),
     (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): GLOBAL_STATE changed: grad_mode", changes=(_SYMBOLIC,), were_graphs_found=True), "FX graphs below were found"),
+    # What the guard compares leads, whatever else differs from the compile that it is compared with.
+    (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): tensor 'x' requires_grad mismatch", changes=(_SYMBOLIC,)), "pass tensor.detach(). A size"),
+    (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): tensor 'args[0]' rank mismatch", changes=(_SYMBOLIC,)), "another number of dimensions"),
+    (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): tensor 'x' dtype mismatch"), "cast it to one dtype"),
+    # Of a parameter nothing is to be cast or detached.
+    (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): tensor 'self.w' dtype mismatch"), "one value in every call"),
+    # Another function, or an argument of another class, is no size.
+    *((AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): {guard}", changes=(_SYMBOLIC,)), "one value in every call") for guard in (
+        "___check_type_id(fn, …), type=<class 'method'>", "CodeGuardAccessor: Not a function on fn.__code__")),
     # A directory is known by its name.
     (deleted("/tmp/tmpab12_xyz"), "fresh_cache()"),
     (deleted("/tmp/tmpab12_xyz/"), "fresh_cache()"),
