@@ -241,7 +241,7 @@ class CompiledFrames(TracePass):
     def _graph(self, _: Record, compile_id: str, payload: bytes) -> None:
         one = self._open(compile_id)
         if one is not None and WRAP_INLINE.search(one.place.file or ""):
-            one.place = function_in(payload) or one.place
+            one.place = function_in(payload, 0, len(payload)) or one.place
 
     def _add(self, one: CompiledFrame) -> CompiledFrame:
         one.recompile_reasons = self._reasons.pop(one.compile_id, ())

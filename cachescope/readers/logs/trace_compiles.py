@@ -32,7 +32,8 @@ _WRAPPERS: Final = re.compile(r"[\\/]torch[\\/](?:_dynamo[\\/]|nn[\\/]modules[\\
 WRAP_INLINE: Final = re.compile(r"[\\/]torch[\\/]_dynamo[\\/]external_utils\.py$")
 OF_TORCH: Final = re.compile(r"[\\/](?:site|dist)-packages[\\/]torch[\\/]")
 # torch/fx/graph.py, `_ParsedStackTrace.get_summary_str`: the comment above the operators of one line of the program.
-_LINE_OF_GRAPH: Final = re.compile(rb"File: ([^\n]+):(\d{1,9}) in ([^\n]+?), code: ")
+_LINE_OF_GRAPH: Final = re.compile(rb"^\t? *+# File: ([^\n]*?), code: ", re.MULTILINE)
+_PLACE: Final = re.compile(r"(.+):(\d{1,9}) in (.+)")
 # Near the beginning of the metrics, with or without an error.
 _FAIL_TYPE: Final = b'"fail_type": '
 # The ids of a compile follow the metrics, which are large.
@@ -322,16 +323,16 @@ def recompile_reasons(payload: bytes) -> tuple[str, ...]:
     return tuple(squeezed(one) for one in reasons if isinstance(one, str))
 
 
-def function_in(graph: bytes) -> Place | None:
+def function_in(data: bytes | bytearray, start: int, end: int) -> Place | None:
     """The one function of the program that a graph has lines of, at the first of them; None if it has those of several, or of none."""
     found: dict[tuple[str, str], int] = {}
-    for match in _LINE_OF_GRAPH.finditer(graph):
-        file, line, name = (part.decode("utf-8", "replace") for part in match.groups())
-        if not OF_TORCH.search(file):
-            found.setdefault((name, file), int(line))
+    for line in _LINE_OF_GRAPH.finditer(data, start, end):
+        place = _PLACE.fullmatch(line[1].decode("utf-8", "replace"))
+        if place and not OF_TORCH.search(place[1]):
+            found.setdefault((place[3], place[1]), int(place[2]))
             if len(found) > 1:
                 return None
-    return next((Place(*code, line) for code, line in found.items()), None)
+    return next((Place(*code, number) for code, number in found.items()), None)
 
 
 def squeezed(reason: str) -> str:

@@ -264,7 +264,7 @@ class TraceReader:
         self._emit("compile_began", self._offset + span.start, *span.same, compile_id, frames, envelope.wrong)
 
     def _note_function(self, span: Span) -> None:
-        place = function_in(span.payload)
+        place = function_in(self._block, span.line_end, span.end)
         if place is not None and (envelope := self._envelope(span)) is not None:
             self._emit("function", compile_id_of(envelope), *place)
 

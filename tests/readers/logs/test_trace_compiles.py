@@ -98,7 +98,8 @@ def test_the_function_under_a_wrapper(
 ) -> None:
     compiles, lookup = TraceCompiles(), fx("0/0_1")
     compiles.begin("0/0", 5, stack, [])
-    if (place := function_in(graph(*lines))) is not None:
+    data = graph(*lines)
+    if (place := function_in(data, 0, len(data))) is not None:
         compiles.note_function("0/0_1", place)
         compiles.note_function("7/0", place)
     compiles.note(lookup, is_over=False)
@@ -106,6 +107,13 @@ def test_the_function_under_a_wrapper(
     # At the limit nothing is known of the function: torch records no beginning.
     compiles.end("0/1", 9, "E: why")
     assert compiles.rows[-1].function != "g"
+
+
+def test_a_graph_costs_no_more_than_its_length() -> None:
+    """Within the time limit of a test: what is tried again at each byte would take hours."""
+    for line in (b"a" + b":1 in x" * 500_000, b"File: a" * 500_000, b"# File: " * 500_000):
+        data = b"\t        # File: " + line
+        assert function_in(data, 0, len(data)) is None
 
 
 def test_what_is_wrong_with_a_frame_is_said() -> None:
