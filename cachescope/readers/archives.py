@@ -16,7 +16,7 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cache, partial
 from typing import IO, Final
 
 from cachescope.errors import SourceError
@@ -79,11 +79,18 @@ def _as_in_tar(one: zipfile.ZipInfo, archive: zipfile.ZipFile) -> tarfile.TarInf
 
 def unpacked(path: str) -> str:
     """The folder with the files of an archive; links and devices in it are left out, and what would lie outside of it."""
+    found = os.stat(path)
+    return _unpacked(path, found.st_size, found.st_mtime_ns)
+
+
+# Sources that are followed are read again and again: an archive that has not changed is unpacked once.
+@cache
+def _unpacked(path: str, size: int, modified_ns: int) -> str:
     room = tempfile.mkdtemp(prefix="cachescope-")
     atexit.register(shutil.rmtree, room, ignore_errors=True)
     folder = os.path.join(room, os.path.basename(path))
     os.mkdir(folder)
-    left = _MOST_TIMES * (os.path.getsize(path) + 1)
+    left = _MOST_TIMES * (size + 1)
     try:
         for number, (member, opened) in enumerate(members(path)):
             left -= member.size

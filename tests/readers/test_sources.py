@@ -232,6 +232,10 @@ def test_archives_in_a_folder_are_unpacked_up_to_a_limit(tmp_path: Path) -> None
     message = "was not looked into, as one of more than 250.0 MB of archives: give it by itself"
     assert problems == [("d/0", "limit", message)]
     assert [kind for kind, _ in found(tmp_path, "d/0")[0]] == ["trace"]
+    # What did not change is not unpacked again.
+    assert found(tmp_path, "d")[0] == sources
+    os.utime(tmp_path / "d" / "1", (1, 1))
+    assert found(tmp_path, "d")[0] != sources
 
 
 @pytest.mark.parametrize("what", ["cut", "zeros"])
