@@ -16,7 +16,7 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from functools import cache, partial
+from functools import partial
 from typing import IO, Final
 
 from cachescope.errors import SourceError
@@ -33,6 +33,9 @@ BROKEN: Final = (
 _OF_TORCH: Final = re.compile(r"(?:[^/]+/)?(?:data\.pkl|archive_format|data/aotinductor/.*)", re.DOTALL)
 # Zip's own times have no zone. In this field stand its number, its size, which of three times it has, and the first.
 _ZIP_TIME: Final = re.compile(rb"UT..[\1\3\5\7](....)", re.DOTALL)
+
+_FOLDERS: Final[dict[tuple[str, int, int], str]] = {}
+"""By the path, the size and the time of an archive, the folder of its files."""
 
 
 def is_archive(path: str) -> bool:
@@ -77,24 +80,33 @@ def _as_in_tar(one: zipfile.ZipInfo, archive: zipfile.ZipFile) -> tarfile.TarInf
     return member
 
 
-def unpacked(path: str) -> str:
-    """The folder with the files of an archive; links and devices in it are left out, and what would lie outside of it."""
+def allowance(path: str) -> list[int]:
+    """How many bytes may be unpacked from an archive, and from the archives in it."""
+    return [_MOST_TIMES * (os.path.getsize(path) + 1)]
+
+
+def unpacked(path: str, left: list[int]) -> str:
+    """The folder with the files of an archive; links and devices in it are left out, and what would lie outside of it.
+
+    What is unpacked is taken from the bytes that are `left`.
+    """
     found = os.stat(path)
-    return _unpacked(path, found.st_size, found.st_mtime_ns)
+    # Sources that are followed are read again and again: an archive that has not changed is unpacked once.
+    name = (path, found.st_size, found.st_mtime_ns)
+    if name not in _FOLDERS:
+        _FOLDERS[name] = _unpacked(path, left)
+    return _FOLDERS[name]
 
 
-# Sources that are followed are read again and again: an archive that has not changed is unpacked once.
-@cache
-def _unpacked(path: str, size: int, modified_ns: int) -> str:
+def _unpacked(path: str, left: list[int]) -> str:
     room = tempfile.mkdtemp(prefix="cachescope-")
     atexit.register(shutil.rmtree, room, ignore_errors=True)
     folder = os.path.join(room, os.path.basename(path))
     os.mkdir(folder)
-    left = _MOST_TIMES * (size + 1)
     try:
         for number, (member, opened) in enumerate(members(path)):
-            left -= member.size
-            if left < 0 or number == _MOST_MEMBERS:
+            left[0] -= member.size
+            if left[0] < 0 or number == _MOST_MEMBERS:
                 raise SourceError(
                     path,
                     f"this archive holds more than {_MOST_TIMES} times its size, or {_MOST_MEMBERS:,} files: unpack it, and give its folder",

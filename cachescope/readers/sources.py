@@ -197,9 +197,10 @@ def _expand(path: str) -> list[str]:
 def _find(path: str, reading: Reading) -> Iterator[tuple[Kind, str]]:
     """The sources at a path and below it; what may not be read becomes a problem."""
     # A list rather than a call for each folder: folders may be nested more deeply than calls may.
-    waiting, left = [path], _MOST_ARCHIVED
+    waiting: list[tuple[str, list[int] | None]] = [(path, None)]
+    left = _MOST_ARCHIVED
     while waiting:
-        one = waiting.pop()
+        one, unpackable = waiting.pop()
         if is_redis(one):
             yield "redis", one
         elif is_address(one):
@@ -209,30 +210,34 @@ def _find(path: str, reading: Reading) -> Iterator[tuple[Kind, str]]:
             if os.path.isdir(one):
                 yield from _logs_in_cache(one, reading)
         elif os.path.isdir(one):
-            waiting.extend(reversed(_children(one, reading)))
+            waiting += [(child, unpackable) for child in reversed(_children(one, reading))]
+        elif not _is_archive(one):
+            yield from _find_file(one, reading)
         else:
+            from cachescope.readers.archives import allowance, unpacked
+
             try:
-                if not _is_archive(one):
-                    yield from _find_file(one, reading)
-                    continue
                 size = 0 if one == path else os.path.getsize(one)
                 if size > left:
                     # What lies beside logs may be a dataset.
                     message = f"was not looked into, as one of more than {file_size(_MOST_ARCHIVED)} of archives: give it by itself"
                     raise SourceError(one, message, "limit")
                 left -= size
-                from cachescope.readers.archives import unpacked
-
-                waiting.append(unpacked(one))
+                # What is in an archive counts as it.
+                unpackable = unpackable or allowance(one)
+                waiting.append((unpacked(one, unpackable), unpackable))
             except SourceError as error:
                 note_source(error, reading)
+            except FileNotFoundError:
+                continue  # it vanished meanwhile
 
 
 def _is_archive(path: str) -> bool:
-    if not os.path.isfile(path):
+    try:
+        check_is_stored(path)
+        head = read_head(path, PROBE_BYTES) if os.path.isfile(path) else b""
+    except SourceError:
         return False
-    check_is_stored(path)
-    head = read_head(path, PROBE_BYTES)
     if not is_zip(head):
         return is_tar(head)
     from cachescope.readers.archives import is_archive

@@ -2,12 +2,14 @@
 
 import gzip
 import inspect
+import io
 import json
 import os
 import pickle
 import shutil
 import sys
 import tarfile
+import tempfile
 import zipfile
 from pathlib import Path
 
@@ -236,6 +238,24 @@ def test_archives_in_a_folder_are_unpacked_up_to_a_limit(tmp_path: Path) -> None
     assert found(tmp_path, "d")[0] == sources
     os.utime(tmp_path / "d" / "1", (1, 1))
     assert found(tmp_path, "d")[0] != sources
+
+
+def test_archives_in_an_archive_unpack_to_no_more_than_it_may(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "room").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "room"))
+    zeros = io.BytesIO()
+    with zipfile.ZipFile(zeros, "w", zipfile.ZIP_DEFLATED) as inner:
+        inner.writestr("zeros", bytes(1 << 20))
+    with zipfile.ZipFile(tmp_path / "outer.zip", "w", zipfile.ZIP_DEFLATED) as outer:
+        for number in range(200):
+            outer.writestr(f"{number:03}.zip", zeros.getvalue())
+    size = (tmp_path / "outer.zip").stat().st_size
+    _, problems = found(tmp_path, "outer.zip")
+    assert 100 < len(problems) < 200
+    used = sum(path.stat().st_size for path in (tmp_path / "room").rglob("*") if path.is_file())
+    assert 100 * size < used <= 201 * size
 
 
 @pytest.mark.parametrize("what", ["cut", "zeros"])
