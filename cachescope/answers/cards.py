@@ -42,6 +42,7 @@ _ROOTS_TRIED: Final = 20
 _OTHER_VALUES: Final = 3
 _FIELDS: Final = 4
 _OF_COMPILE: Final = " (or in mode or options of torch.compile, if set there)"
+# One word or number: a collection, or an object as Python prints it, is more than its text.
 _PLAIN: Final = re.compile(r"[\w ./-]{1,200}")
 _PLACES_NAMED: Final = 2
 _FOLLOWERS_NAMED: Final = 3
@@ -88,7 +89,11 @@ class Card(NamedTuple):
         if changes and is_named_by_fields(cause) and not is_of_vllm:
             settings, is_all = _settings(read, told.lookup, changes)
             # What gives every field its earlier value says what sets it; a collection may have an order that nothing sets.
-            advice = None if is_all and all(_is_plain(change) for change in changes) else advice
+            advice = (
+                None
+                if is_all and all(_PLAIN.fullmatch(change.before or "") for change in changes)
+                else advice
+            )
         return cls(
             row=cause,
             title=title,
@@ -288,11 +293,6 @@ def _where(read: Recording, cause: CauseRow, roots: Sequence[MissRow]) -> str:
     ranks = f", ranks {rank_names(cause.ranks)}" if len(cause.ranks) > 1 else ""
     more = " or more" if functions and len(roots) > _ROOTS_TRIED else ""
     return f"{listed(functions, _PLACES_NAMED)}{more}, in {run}{ranks}" if functions else f"in {run}{ranks}"
-
-
-def _is_plain(change: FieldChange) -> bool:
-    """Whether a value was one word or number: a collection, or an object as Python prints it, is more than its text."""
-    return _PLAIN.fullmatch(change.before or "") is not None
 
 
 def _settings(

@@ -65,18 +65,17 @@ def read_given(args: argparse.Namespace, paths: list[str], baseline: str = "auto
 
     Of each that could not be read one line goes to standard error, and the command ends with status 1.
     """
-    is_piped = "-" in paths
-    paths = [_stored_input() if path == "-" else path for path in paths]
+    read_from = [_stored_input() if path == "-" else path for path in paths]
     scope = read_scope(
-        paths,
+        read_from,
         strict=args.strict,
         baseline=baseline,
         jobs=args.jobs,
-        index=not (args.no_index or is_piped),
+        index=not (args.no_index or "-" in paths),
         names=not args.redact,
     )
     unread = [problem for problem in scope.facts.problems if problem.where == WHOLE_SOURCE]
-    redaction = redaction_of(args, scope, paths)
+    redaction = redaction_of(args, scope, read_from)
     for problem in unread:
         say(SourceError(problem.source, problem.message), redaction)
     args.unread = [*getattr(args, "unread", []), *(problem.source for problem in unread)]

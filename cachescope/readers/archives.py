@@ -22,8 +22,8 @@ from typing import IO, Final
 from cachescope.errors import SourceError
 from cachescope.readers.kinds import UNPACKED, in_an_archive, shown
 
-# Logs shrink to a thirtieth.
-_MOST_TIMES: Final = 200
+MOST_TIMES: Final = 200
+"""How many times its size may be unpacked from an archive, and from the archives in it; logs shrink to a thirtieth."""
 _MOST_MEMBERS: Final = 100_000
 BROKEN: Final = (
     tarfile.TarError, zipfile.BadZipFile, OSError, EOFError, ValueError, RuntimeError, lzma.LZMAError, zlib.error,
@@ -80,11 +80,6 @@ def _as_in_tar(one: zipfile.ZipInfo, archive: zipfile.ZipFile) -> tarfile.TarInf
     return member
 
 
-def allowance(path: str) -> list[int]:
-    """How many bytes may be unpacked from an archive, and from the archives in it."""
-    return [_MOST_TIMES * (os.path.getsize(path) + 1)]
-
-
 def unpacked(path: str, left: list[int]) -> str:
     """The folder with the files of an archive; links and devices in it are left out, and what would lie outside of it.
 
@@ -109,7 +104,7 @@ def _unpacked(path: str, left: list[int]) -> str:
             if left[0] < 0 or number == _MOST_MEMBERS:
                 raise SourceError(
                     path,
-                    f"this archive holds more than {_MOST_TIMES} times its size, or {_MOST_MEMBERS:,} files: unpack it, and give its folder",
+                    f"this archive holds more than {MOST_TIMES} times its size, or {_MOST_MEMBERS:,} files: unpack it, and give its folder",
                 )
             try:
                 place = os.path.join(folder, tarfile.data_filter(member, folder).name)

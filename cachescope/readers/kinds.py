@@ -229,8 +229,7 @@ def shipped_kind(path: str, head: bytes) -> str | None:
 
 MANIFEST: Final = "cachescope.json"
 LOGS_SUFFIX: Final = ".cachescope_logs"
-LOGS_SUFFIX_BEFORE: Final = ".logs.parquet"
-_MAGICS: Final = {LOGS_SUFFIX: b"\x28\xb5\x2f\xfd", LOGS_SUFFIX_BEFORE: b"PAR1"}
+_ZSTANDARD: Final = b"\x28\xb5\x2f\xfd"
 
 
 def is_saved_scope(path: str) -> bool:
@@ -240,13 +239,12 @@ def is_saved_scope(path: str) -> bool:
 
 
 def is_log_file(path: str) -> bool:
-    """Whether `write_logs` wrote a file, in this version or before."""
-    magic = next((magic for suffix, magic in _MAGICS.items() if path.endswith(suffix)), None)
-    if magic is None:
+    """Whether `write_logs` wrote a file."""
+    if not path.endswith(LOGS_SUFFIX):
         return False
     try:
         with open(path, "rb") as file:
-            return file.read(len(magic)) == magic
+            return file.read(len(_ZSTANDARD)) == _ZSTANDARD
     except OSError:
         return False
 

@@ -214,7 +214,7 @@ def _find(path: str, reading: Reading) -> Iterator[tuple[Kind, str]]:
         elif not _is_archive(one):
             yield from _find_file(one, reading)
         else:
-            from cachescope.readers.archives import allowance, unpacked
+            from cachescope.readers.archives import MOST_TIMES, unpacked
 
             try:
                 size = 0 if one == path else os.path.getsize(one)
@@ -224,7 +224,7 @@ def _find(path: str, reading: Reading) -> Iterator[tuple[Kind, str]]:
                     raise SourceError(one, message, "limit")
                 left -= size
                 # What is in an archive counts as it.
-                unpackable = unpackable or allowance(one)
+                unpackable = unpackable or [MOST_TIMES * (os.path.getsize(one) + 1)]
                 waiting.append((unpacked(one, unpackable), unpackable))
             except SourceError as error:
                 note_source(error, reading)
@@ -331,10 +331,8 @@ def _kinds_of_file(path: str) -> list[Kind]:
     if looks_like_vllm_log(head):
         found.append("vLLM log")
     if not found and holds_mega_cache(head):
-        message = (
-            "what torch.compiler.save_cache_artifacts() returns is packed into this file, by pickle, torch.save or the like: "
-            "write its first value, the bytes, to a file of its own"
-        )
+        # By pickle or torch.save.
+        message = "what torch.compiler.save_cache_artifacts() returns is packed into this file: write its first value, the bytes, to one of its own"
         raise SourceError(path, message, "unknown_source")
     return found
 

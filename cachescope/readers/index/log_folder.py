@@ -19,7 +19,7 @@ import orjson
 from cachescope.errors import SourceError
 from cachescope.readers.index.log_tables import COLUMNS, MAY_BE_MISSING, LogTables, codes_of
 from cachescope.readers.json_record import MOST_NS, MOST_NS_OF_A_DURATION, MOST_OF_A_COLUMN
-from cachescope.readers.kinds import LOGS_SUFFIX, LOGS_SUFFIX_BEFORE
+from cachescope.readers.kinds import LOGS_SUFFIX
 from cachescope.readers.logs.byte_source import FAILURES, open_bytes, zstd
 from cachescope.readers.reading import Reading
 from cachescope.terms import OUTCOMES
@@ -101,8 +101,6 @@ def _need(name: str, otherwise: str, is_so: bool) -> None:
 
 def read_log_file(path: str, reading: Reading) -> None:
     """Read one file of such a folder into `reading`."""
-    if path.endswith(LOGS_SUFFIX_BEFORE):
-        raise SourceError(path, _OF_ANOTHER_VERSION)
     try:
         with io.BufferedReader(open_bytes(path)) as lines:  # type: ignore[type-var]
             for line in lines:

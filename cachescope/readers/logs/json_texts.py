@@ -29,7 +29,10 @@ Text = tuple[tuple[str, ...], str]
 def lines_of_texts(stream: IO[bytes]) -> Iterator[bytes]:
     """The texts that stand where most of torch's lines do, in their order; everything as it is where none does."""
     data = stream.read(_MOST_BYTES)
-    texts = [] if len(data) == _MOST_BYTES else [one for value in _values(data) for one in _texts(value)]
+    whole = None if len(data) == _MOST_BYTES else _value(data)
+    # One value, or one in each line.
+    values = map(_value, data.removesuffix(b"\n").split(b"\n")) if isinstance(whole, str) else [whole]
+    texts = [one for value in values for one in _texts(value)]
     places = Counter(place for place, text in texts if _TORCH_LINE.search(text))
     logged = max(places, key=places.__getitem__, default=())
     if not logged:
@@ -42,18 +45,12 @@ def lines_of_texts(stream: IO[bytes]) -> Iterator[bytes]:
             yield (text if text.endswith(_LINE_ENDS) else f"{text}\n").encode("utf-8", "replace")
 
 
-def _values(data: bytes) -> Iterator[Any]:
-    """The one value in the bytes, or one in each line; a line that is no JSON is a text."""
+def _value(data: bytes) -> Any:
+    """What stands there as JSON; what is none is a text."""
     try:
-        yield load_json(data)
-        return
+        return load_json(data)
     except ValueError:
-        pass
-    for line in data.removesuffix(b"\n").split(b"\n"):
-        try:
-            yield load_json(line)
-        except ValueError:
-            yield line.decode("utf-8", "replace")
+        return data.decode("utf-8", "replace")
 
 
 def _texts(value: Any) -> Iterator[Text]:

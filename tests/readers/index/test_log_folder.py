@@ -155,14 +155,6 @@ def test_a_file_of_logs_by_its_name_and_its_first_bytes(tmp_path: Path) -> None:
         assert not is_log_file(str(tmp_path / name))
 
 
-def test_a_file_of_logs_that_an_earlier_version_wrote(tmp_path: Path) -> None:
-    file = tmp_path / "a-1.logs.parquet"
-    file.write_bytes(b"PAR1" + b"x" * 99)
-    assert is_log_file(str(file))
-    with pytest.raises(SourceError, match="another version of cachescope: collect the logs again"):
-        read_log_file(str(file), Reading())
-
-
 def line_of(folder: Path, *logs: LogTables) -> bytes:
     """What would be stored in a folder, which is empty again."""
     write_logs(folder, logs)
