@@ -46,13 +46,16 @@ _CUT_SHORT: Final = NotStored(
     True,
 )
 
-
 _NOT_NAMED: Final = NotStored(
     NOT_KNOWN,
     "its text log names the entries that are written, and none of this compile, which may have failed",
     False,
     True,
 )
+
+
+NOT_CERTAIN: Final = (_CUT_SHORT, _NOT_NAMED)
+"""Where nothing says how a compile ended, its entry may have been stored all the same."""
 
 
 def _ended_abnormally(how: str) -> NotStored:

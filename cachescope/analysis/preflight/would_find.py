@@ -14,6 +14,7 @@ from typing import Final, Literal, NamedTuple
 
 from cachescope.analysis.guards import GuardError, holds
 from cachescope.analysis.history.history import History, is_miss
+from cachescope.analysis.history.timeline import NOT_CERTAIN
 from cachescope.details import HashDetails
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow, RunRow
@@ -23,7 +24,6 @@ from cachescope.readers.logs.preflight_notes import LookupNote
 from cachescope.readers.reading import ListedEntry
 from cachescope.readers.remote_cache.address import is_redis
 from cachescope.terms import AOTAUTOGRAD, CACHES, FXGRAPH
-from cachescope.verdict_kinds import NOT_KNOWN
 from cachescope.wording import plural
 
 Sure = Literal["yes", "no", "maybe"]
@@ -152,8 +152,7 @@ def stored_by_recorded(lookups: Iterable[LookupRow], runs: Iterable[RunRow]) -> 
     for at, row in enumerate(history.lookups):
         is_hit = row.outcome == "hit"
         why_not = None if is_hit else history.timeline.not_stored.get(at)
-        is_open = why_not is None or why_not.kind == NOT_KNOWN
-        if row.cache_key is None or not (is_hit or is_miss(row)) or not is_open:
+        if row.cache_key is None or not (is_hit or is_miss(row)) or why_not not in (None, *NOT_CERTAIN):
             continue
         graphs = (history.lookups[graph].cache_key for graph in history.timeline.graphs_of(at))
         one = Candidate(

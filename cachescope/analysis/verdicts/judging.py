@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from cachescope.analysis.history.entry_times import EntryTimes
 from cachescope.analysis.history.history import History
 from cachescope.analysis.history.past_of_keys import Past, pasts_of
-from cachescope.analysis.history.timeline import CANNOT_WRITE, error_line
+from cachescope.analysis.history.timeline import CANNOT_WRITE, NOT_CERTAIN, error_line
 from cachescope.analysis.verdicts.baselines import Choice
 from cachescope.analysis.verdicts.causes import group_causes, is_error
 from cachescope.analysis.verdicts.misses import Miss, VerdictsSoFar, Why, link_consequences
@@ -245,7 +245,7 @@ class _UnavailableEntries:
             reason = f"run {run} had compiled the same key and stored nothing: {why.why}"
             evidence: Evidence = "recorded" if why.is_recorded else "inferred"
             text = "torch or the operating system wrote it down" if why.is_recorded else why.why
-            if why.kind == NOT_KNOWN:
+            if why in NOT_CERTAIN:
                 return _not_known(run, why.why, past.by)
             return _unavailable(why.kind, reason, evidence, text, past.by)
         if past.why == "elsewhere":
