@@ -266,7 +266,7 @@ class TraceReader:
     def _note_function(self, span: Span) -> None:
         place = function_in(self._block, span.line_end, span.end)
         if place is not None and (envelope := self._envelope(span)) is not None:
-            self._emit("function", compile_id_of(envelope), *place)
+            self._emit("function", *span.same, compile_id_of(envelope), *place)
 
     def _read_recompiles(self, span: Span) -> None:
         if (envelope := self._envelope(span)) is not None:

@@ -164,9 +164,10 @@ class TraceProcess(Fold):
         self._compiled |= error is None and began
         self._compiles.end(compile_id, clock_us, error)
 
-    def _on_function(self, compile_id: str | None, *place: Any) -> None:
+    def _on_function(self, line: int, clock_us: int | None, compile_id: str | None, *place: Any) -> None:
         """The one function of the program that a graph is of."""
-        self._compiles.note_function(compile_id, Place(*place))
+        if not self._is_repeated(line, clock_us):
+            self._compiles.note_function(compile_id, Place(*place))
 
     def _on_class(self, line: int, clock_us: int | None, compile_id: str | None, name: str) -> None:
         """The class of the `self` of a compile, which its guards name."""

@@ -169,6 +169,16 @@ def test_the_code_that_was_compiled(tmp_path: Path) -> None:
     assert one(begins(), metrics(), looked_up(), folder=tmp_path)[0].looked_up
 
 
+def test_the_function_under_a_wrapper_is_of_the_graph_of_its_own_compile(tmp_path: Path) -> None:
+    """A log that was appended to itself in part names no compile that has the id by now."""
+    stack = [{"name": "inner", "line": 7, "filename": "/lib/torch/_dynamo/external_utils.py"}]
+    graph = record({"dynamo_output_graph": {}, **IDS}, "        # File: /mine.py:8 in g, code: x + 1", 1)
+    records = (begins(stack=stack), graph, looked_up(second=2), begins(5, stack=stack), looked_up(second=6))
+    for log in (records, (*records[:4], graph, records[4])):
+        process, problems = one(*log, folder=tmp_path)
+        assert [lookup.function for lookup in process.lookups] == ["g", "inner"] and problems == []
+
+
 def guards(type_: str, second: float = 1) -> str:
     """What torch 2.9 and later write of the guards of a compile, after its lookups."""
     line = "| +- GuardManager: source=L['self'], accessed_by=FrameLocalsGuardAccessor(key='self', framelocals_idx=0)"
