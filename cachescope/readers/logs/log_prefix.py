@@ -62,7 +62,8 @@ _LAUNCHERS: Final = re.compile(
     rb"|[\w.-]++ [\w./@-]++\[\d++\]:"
     rb")*"
 )
-_NUMBER: Final = re.compile(rb"\d++:\s*+")
+# Of a line, as ``grep -n`` prints it; behind a rank, srun puts a space.
+_NUMBER: Final = re.compile(rb"\d++:")
 _ONE_COLOUR: Final = re.compile(_COLOUR)
 _MOST_REMEMBERED: Final = 4096
 # Names are shorter; a progress bar that redraws its line is longer.
@@ -230,7 +231,6 @@ class LauncherPrefixes:
         known = self._known.get(lead)
         if known is None:
             rank = _RANK.search(lead)
-            # Where no number names several lines, they are those of lines, as ``grep -n`` prints them.
             is_name = self.is_named or (_LAUNCHERS.fullmatch(lead) and not _NUMBER.fullmatch(lead))
             known = (_name(lead) if is_name else b"", int(rank[1]) if rank else None)
             # Leads that contain a time are all different.

@@ -80,6 +80,7 @@ def in_cloud_logging(data: bytes) -> bytes:
     lambda data: with_lead(data, b"[rank3]:"),
     lambda data: with_lead(data, b"[default0]:[rank0]:"),
     lambda data: with_lead(data, b"[default1]: "),
+    lambda data: with_lead(data, b"0: "),
     lambda data: with_lead(data, b"\x1b[36m", b"\x1b[0m"),
     lambda data: with_lead(data, b"2026-11-20T15:24:13.1Z stderr F "),
     with_line_numbers,
