@@ -175,7 +175,8 @@ def mega_cache_start(head: bytes) -> int | None:
 
 def holds_mega_cache(data: bytes) -> bool:
     """Whether a mega-cache begins anywhere in these bytes."""
-    return any(MEGA_VERSION + len(name).to_bytes(_LENGTH_BYTES, "big") + name in data for name in _TYPE_NAMES)
+    begins = (MEGA_VERSION + len(name).to_bytes(_LENGTH_BYTES, "big") + name for name in _TYPE_NAMES)
+    return any(one in data for one in begins) or _OF_2_7.search(data) is not None
 
 
 def is_of_2_7(head: bytes) -> bool:

@@ -328,11 +328,10 @@ def _kinds_of_file(path: str) -> list[Kind]:
         return ["dump"]
     of_torch = kind_of_log(path, head)
     found: list[Kind] = [] if of_torch is None else [of_torch]
-    if looks_like_vllm_log(head):
-        found.append("vLLM log")
+    found += ["vLLM log"] if looks_like_vllm_log(head) else []
     if not found and holds_mega_cache(head):
         # By pickle or torch.save.
-        message = "what torch.compiler.save_cache_artifacts() returns is packed into this file: write its first value, the bytes, to one of its own"
+        message = "what torch.compiler.save_cache_artifacts() returns is packed into this file: write its first value, the bytes, to a file of its own"
         raise SourceError(path, message, "unknown_source")
     return found
 

@@ -38,6 +38,7 @@ CONTENTS = {
     "snapshot": SNAPSHOT,
     "mega": body(("pgo", [("k", b"x")])),
     "pickled": pickle.dumps((body(("pgo", [("k", b"x")])), {"pgo": ["k"]})),
+    "of 2.7": pickle.dumps((bytes(7) + b"\x01" + bytes(15) + b"4f" + b"a" * 51, {})),
     "saved": pickle.dumps((body(("pgo", [("k", b"x")])), {"pgo": ["k"]}), 2),  # as torch.save does
     "notes": b"nothing of torch's",
     "empty": b"",
@@ -139,6 +140,12 @@ NOTHING = "holds no trace, text log, cache entry or snapshot of torch.compile; r
             "unknown_source",
             "what torch.compiler.save_cache_artifacts() returns is packed into this file",
         ),
+        (
+            ["a:of 2.7"],
+            "a",
+            "unknown_source",
+            "what torch.compiler.save_cache_artifacts() returns is packed into this file",
+        ),
         (["d/a:notes"], "d", "unknown_source", f"this directory {NOTHING}"),
         (["d/a:empty"], "d", "unknown_source", f"this directory {NOTHING}"),
     ],
@@ -218,6 +225,12 @@ def test_a_tar_that_ends_with_a_zip_is_a_tar(tmp_path: Path) -> None:
     assert zipfile.is_zipfile(tmp_path / "archive")
     ((kind, path),) = found(tmp_path, "archive")[0]
     assert kind == "trace" and path.endswith("/archive/a")
+
+
+def test_what_is_packed_into_a_file_is_told_of_the_file_in_its_folder(tmp_path: Path) -> None:
+    put(tmp_path, "d/a:saved", "d/b:trace", "d/c:notes")
+    sources, ((place, kind, _),) = found(tmp_path, "d")
+    assert (sources, place, kind) == ([("trace", "d/b")], "d/a", "unknown_source")
 
 
 def test_archives_in_a_folder_are_unpacked_up_to_a_limit(tmp_path: Path) -> None:

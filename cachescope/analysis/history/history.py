@@ -96,7 +96,7 @@ class History:
         """The cache directory of each lookup; None if it is unknown."""
         of_run = {run.run: run.cache_dir for run in self.runs}
         own = [row.cache_dir for row in self.lookups]
-        several = {row.run for row in self.lookups if row.cache_dir is not None}
+        names_folders = {row.run for row in self.lookups if row.cache_dir is not None}
         found: list[str | None] = []
         stored_in: dict[int | None, set[str | None]] = defaultdict(set)
         for at, (row, key, above) in enumerate(zip(self.lookups, self.key, self.aot, strict=True)):
@@ -104,7 +104,7 @@ class History:
             folder = written or of_run.get(row.run)
             if is_miss(row):
                 is_unclear = row.compile_error is not None or (
-                    row.compile_ended is None and row.run in several
+                    row.compile_ended is None and row.run in names_folders
                 )
                 if is_unclear and written is None and at in self.timeline.not_stored:
                     # Of what stores nothing no directory is named: torch's fresh_cache may have been around it.
