@@ -16,7 +16,7 @@ from cachescope.terms import HASH
 _COMPONENT = re.compile(
     rf"\[(?P<hash>{HASH})\] (?P<attr>[A-Za-z_]\w*)(?:\[(?P<key>.*?)\])?: (?P<value>.*)", re.DOTALL
 )
-_COMPONENT_START = re.compile(rf"\[{HASH}\] ")
+_NEXT = re.compile(rf"\n(?=\[{HASH}\] )")
 
 
 @row("hash_details")
@@ -55,10 +55,4 @@ def join_components(lines: Iterable[str]) -> list[str]:
     >>> join_components(["[" + "a" * 51 + "] gm: def f():", "    return 1"])[0][-24:]
     'm: def f():\n    return 1'
     """
-    components: list[list[str]] = []
-    for line in lines:
-        if components and not _COMPONENT_START.match(line):
-            components[-1].append(line)
-        else:
-            components.append([line])
-    return ["\n".join(parts) for parts in components]
+    return _NEXT.split("\n".join(lines))

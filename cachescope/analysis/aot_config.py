@@ -15,28 +15,11 @@ from typing import Final
 from cachescope.keys.printed_values import parsed_expression
 from cachescope.wording import listed
 
-_FIRST: Final = (
-    "num_params_buffers",
-    "keep_inference_input_mutations",
-    "is_export",
-    "no_tangents",
-    "dynamic_shapes",
-    "arguments",
-)
-_LAST: Final = ("enable_log", "pre_dispatch")
-_LAYOUTS: Final = (
-    (*_FIRST, "static_input_indices", *_LAST, "precompile_backend_id"),
-    (*_FIRST, *_LAST),
-)
-_VALUES: Final = {
-    "num_params_buffers": r"(\d{1,6})",
-    "arguments": r"\[(.*)\]",
-    "static_input_indices": r"(\[[\d, ]*\]|None)",
-    "precompile_backend_id": r"([^\[\]]+)",
-}
-_PATTERNS: Final = tuple(
-    re.compile(r"\(" + ", ".join(_VALUES.get(name, r"(\w+)") for name in layout) + r"\)", re.DOTALL)
-    for layout in _LAYOUTS
+_PATTERN: Final = re.compile(
+    r"\((?P<num_params_buffers>\d{1,6}), (?P<keep_inference_input_mutations>\w+), (?P<is_export>\w+), (?P<no_tangents>\w+), "
+    r"(?P<dynamic_shapes>\w+), \[(?P<arguments>.*)\], (?:(?P<static_input_indices>\[[\d, ]*\]|None), )?"
+    r"(?P<enable_log>\w+), (?P<pre_dispatch>\w+)(?(static_input_indices), (?P<precompile_backend_id>[^\[\]]+))\)",
+    re.DOTALL,
 )
 # A source within another one follows a name and an equals sign. What DDPOptimizer cut in two has inputs without one.
 _NEXT_SOURCE: Final = re.compile(r", (?=\w+Source\(|None(?:,|$))")
@@ -101,10 +84,8 @@ def argument_name(source: str) -> str | None:
 @lru_cache(maxsize=64)
 def aot_config_values(text: str) -> dict[str, str]:
     """The parts of a printed ``aot_config`` by their names in torch; empty for any other text."""
-    for layout, pattern in zip(_LAYOUTS, _PATTERNS, strict=True):
-        if match := pattern.fullmatch(text):
-            return dict(zip(layout, match.groups(), strict=True))
-    return {}
+    match = _PATTERN.fullmatch(text)
+    return {} if match is None else {name: part for name, part in match.groupdict().items() if part is not None}
 
 
 def _arguments(before: str, after: str) -> tuple[str, str, str]:

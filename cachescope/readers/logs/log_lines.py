@@ -2,7 +2,7 @@ r"""The lines of a log, ended by ``\n`` alone, and runs of lines that begin with
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable
 from typing import Final
 
 from cachescope.readers.logs.byte_source import Pieces
@@ -80,10 +80,8 @@ class Lines:
         self._data = line + self._data[end:]
         return size
 
-    def take_continued(
-        self, prefix: bytes, known: Container[bytes], is_wanted: Callable[[bytes], bool]
-    ) -> list[bytes]:
-        """The texts after a prefix in the next lines, as long as each line has the prefix, an end, and a known or wanted text.
+    def take_continued(self, prefix: bytes, is_wanted: Callable[[bytes], bool]) -> list[bytes]:
+        """The texts after a prefix in the next lines, as long as each line has the prefix, an end, and a wanted text.
 
         It also stops after about 16 MiB.
         """
@@ -96,7 +94,7 @@ class Lines:
                     break
                 continue
             text = self._data[self._at + width : end]
-            if len(text) > _MOST_BYTES_OF_A_LINE - width or (text not in known and not is_wanted(text)):
+            if len(text) > _MOST_BYTES_OF_A_LINE - width or not is_wanted(text):
                 break
             taken.append(text)
             size += len(text)

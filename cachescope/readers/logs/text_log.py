@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from array import array
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import IO, Final
 
@@ -34,7 +33,6 @@ _SHOWN: Final = 300
 # Triton's loggers have no form of their own, so their messages stand alone (triton/runtime/build.py, 3.4 and later).
 _TRITON: Final = b"Triton cache error: "
 _COMPONENT: Final = re.compile(rf"\[{HASH}\] ".encode())
-_MOST_KNOWN: Final = 1 << 16
 
 
 @dataclass(slots=True)
@@ -57,8 +55,6 @@ class _TextReader:
 
     def __init__(self, reading: Reading, handle: Handle) -> None:
         self._details = reading.details
-        # The codes of components, by their bytes.
-        self._known: dict[bytes, int] = {}
         self._emit = handle
         self._streams: dict[Stream, _StreamState] = {}
         self._wrong: set[tuple[Stream, str]] = set()
@@ -98,7 +94,7 @@ class _TextReader:
         lines = Lines(pieces, self._lines)
         self._leads = self._leads or LauncherPrefixes(lines.head(_HEAD_BYTES))
         last = {stream: state.last for stream, state in self._streams.items() if state.last is not None}
-        for message in _messages(lines, self._leads, self._known, last, self._quote_triton):
+        for message in _messages(lines, self._leads, last, self._quote_triton):
             self._read_message(message)
         self._end += lines.bytes
         self._lines = lines.number
@@ -196,63 +192,23 @@ class _TextReader:
         lookup.is_details_cut = not lines or message.is_too_long
         rejected: list[str] = []
         if not lookup.is_details_cut:
-            lookup.detail_set, rejected = self._add_details(lines)
+            texts = b"\n".join(lines).decode("utf-8", "replace").split("\n")
+            lookup.detail_set, rejected = self._details.add(join_components(texts))
         is_2_4 = is_aot and match["which"] == "FX"
         self._emit("lookup", lookup, state.number, message.clock_us, is_2_4)
         for text in rejected:
             self._problem(message.line, "hash_detail", not_a_hash_detail(text))
 
-    def _add_details(self, lines: list[bytes]) -> tuple[int | None, list[str]]:
-        """Store the components of one key; return the code of their set, and what is no hash detail.
-
-        As `join_components`: a line that begins no component continues the one before. Nearly all lines are known, and only looked up.
-        """
-        if len(self._known) > _MOST_KNOWN:
-            self._known.clear()
-        codes = list(map(self._known.get, lines))
-        found: list[int | None] = []
-        done = 0
-        for start, end in _components_with(lines, [at for at, code in enumerate(codes) if code is None]):
-            text = b"\n".join(lines[start:end])
-            code = self._known.get(text)
-            if (
-                code is None
-                and (code := self._details.add_component(text.decode("utf-8", "replace"))) is not None
-            ):
-                self._known[text] = code
-            found += [*codes[done:start], code]
-            done = end
-        found += codes[done:]
-        if None in found:
-            return self._details.add(join_components(line.decode("utf-8", "replace") for line in lines))
-        return self._details.add_codes(array("i", [code for code in found if code is not None]).tobytes()), []
-
-
-def _components_with(lines: list[bytes], new: list[int]) -> Iterator[tuple[int, int]]:
-    """Where each component begins and ends that one of these lines is in."""
-    start = end = 0
-    for at in new:
-        if at > end or _COMPONENT.match(lines[at]):
-            if end:
-                yield start, end
-            # A line that begins no component continues the known one before, which was only the start of a component.
-            start = at if _COMPONENT.match(lines[at]) else max(at - 1, 0)
-        end = at + 1
-    if end:
-        yield start, end
-
 
 def _messages(
     lines: Lines,
     leads: LauncherPrefixes,
-    known: Container[bytes],
     last: Mapping[Stream, Head],
     on_other: Callable[[bytes, int], None],
 ) -> Iterator[Message]:
     """Join physical lines into messages, separately for each process.
 
-    `known` holds lines of hash details, `last` the heads of the messages before; `on_other` is given each line that has no head of
-    torch, and its number.
+    `last` holds the heads of the messages before; `on_other` is given each line that has no head of torch, and its number.
     """
     open_messages: dict[Stream, Message] = {}
     latest: Message | None = None
@@ -288,7 +244,7 @@ def _messages(
         latest = before
         # The other lines of a message nearly always follow at once, each after the same bytes.
         if _ESCAPE not in line and prefix[0].endswith(b" "):
-            before.go_on(lines.take_continued(line[: prefix.end()], known, _continues))
+            before.go_on(lines.take_continued(line[: prefix.end()], _continues))
     if latest is not None:
         latest.is_cut = not lines.is_whole
     yield from shorts.values()

@@ -106,7 +106,7 @@ def test_lines_that_continue_a_message(
     lines.head(2)
     found: list[bytes] = []
     # Only lines whose beginning was read already are looked at: the next ones are taken one by one.
-    while part := lines.take_continued(b"P ", {b"a": 1}, lambda text: not text.startswith(b"-")):
+    while part := lines.take_continued(b"P ", lambda text: not text.startswith(b"-")):
         found += part
         lines.head(2)
     assert found == taken
@@ -118,11 +118,11 @@ def test_a_message_ends_where_it_is_too_long(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(log_lines, "_MOST_BYTES_OF_A_LINE", 6)
     lines = lines_of(b"first\n" + b"P abc\n" * 10)
     lines.take()
-    assert 2 <= len(lines.take_continued(b"P ", {}, lambda _: True)) < 10
+    assert 2 <= len(lines.take_continued(b"P ", lambda _: True)) < 10
     monkeypatch.setattr(log_lines, "_MOST_BYTES_OF_A_LINE", 4_000)
     lines = lines_of(b"first\n" + (b"P " + b"x" * 3_000 + b"\n") * 5)
     lines.take()
-    assert lines.take_continued(b"P ", {}, lambda _: True) == [b"x" * 3_000] * 2
+    assert lines.take_continued(b"P ", lambda _: True) == [b"x" * 3_000] * 2
 
 
 def docker(*lines: tuple[str, str]) -> bytes:
