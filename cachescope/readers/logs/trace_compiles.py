@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from itertools import islice
 from operator import attrgetter
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.json_types import JsonObject
@@ -157,7 +157,7 @@ class TraceCompiles:
         self._is_own[compile_id] = self._stacks.is_own(stack)
         self._add(one)
 
-    def note_function(self, compile_id: str | None, place: Place) -> None:
+    def note_function(self, compile_id: str | None, *place: Any) -> None:
         """Note the function that a wrapper calls, from the graph: it is written before its lookups."""
         one = self._current.get(first_attempt(compile_id or ""))
         if one is not None and WRAP_INLINE.search(one.file or ""):

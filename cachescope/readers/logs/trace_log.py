@@ -223,7 +223,7 @@ class TraceReader:
         at = self._block.find(_SELF, span.line_end, span.end)
         match = _CLASS.match(self._block, at, span.end) if at >= 0 else None
         if match and (envelope := self._envelope(span)) is not None:
-            self._emit("class", *span.same, compile_id_of(envelope), match[1].decode("utf-8", "replace"))
+            self._emit("class", compile_id_of(envelope), match[1].decode("utf-8", "replace"), *span.same)
 
     def _problem(self, at: int, kind: str, message: str, count: int = 1) -> None:
         """Tell of the first of like problems at once, and of the others when all are counted."""
@@ -261,12 +261,12 @@ class TraceReader:
             self._emit_wrong(span, envelope)
             return
         compile_id, frames = compile_id_of(envelope), start.objects("stack")
-        self._emit("compile_began", self._offset + span.start, *span.same, compile_id, frames, envelope.wrong)
+        self._emit("compile_began", self._offset + span.start, compile_id, frames, envelope.wrong, *span.same)
 
     def _note_function(self, span: Span) -> None:
         place = function_in(self._block, span.line_end, span.end)
         if place is not None and (envelope := self._envelope(span)) is not None:
-            self._emit("function", *span.same, compile_id_of(envelope), *place)
+            self._emit("function", compile_id_of(envelope), *place, *span.same)
 
     def _read_recompiles(self, span: Span) -> None:
         if (envelope := self._envelope(span)) is not None:
@@ -292,7 +292,7 @@ class TraceReader:
             self._is_recorded.add(lookup.cache)
             lookup.compile_id = compile_id_of(envelope) or lookup.compile_id
             lookup.detail_set = self._add_details(span.start, payload)
-            self._emit("lookup", lookup, *span.same, _AFTER_COMPILE in span.prefix["place"])
+            self._emit("lookup", lookup, _AFTER_COMPILE in span.prefix["place"], *span.same)
             self._emit_wrong(span, envelope, payload)
 
     def _read_preflight(self, span: Span) -> None:
@@ -359,7 +359,7 @@ class TraceReader:
 
     def _read_metrics(self, span: Span) -> None:
         line = span.line
-        self._emit("compile_ended", *span.same, id_of_metrics(line), error_of_metrics(line))
+        self._emit("compile_ended", id_of_metrics(line), error_of_metrics(line), *span.same)
         # Metrics are large, and all contain the same versions.
         for name, pattern in _VERSIONS.items():
             if name not in self._told and (match := pattern.search(line)):

@@ -20,7 +20,7 @@ from cachescope.readers.logs.log_events import Fold
 from cachescope.readers.logs.log_prefix import LogClock, on_from
 from cachescope.readers.logs.lookup_order import put_in_order
 from cachescope.readers.logs.preflight_notes import PreflightNotes
-from cachescope.readers.logs.trace_compiles import Place, TraceCompiles, first_attempt
+from cachescope.readers.logs.trace_compiles import TraceCompiles, first_attempt
 from cachescope.readers.reading import Process, Reading
 from cachescope.terms import FXGRAPH
 
@@ -28,6 +28,10 @@ _RANK: Final = re.compile(r"rank_(\d{1,9})(?!\d)")
 # The event that ends a compile follows the artifact of its lookup.
 _RECENT: Final = 64
 _MOST_WRONG: Final = 5
+# The events with the checksum and the clock of their record.
+_OF_RECORDS: Final = frozenset(
+    {"compile_began", "compile_ended", "function", "class", "lookup", "uncached", "kernels", "preflight"}
+)
 _NO_LOOKUPS: Final = "no_lookups"
 _NOT_RECORDED: Final = (
     "was asked, an event says, but no record has a lookup: lost, or in a form that is not known"
@@ -53,6 +57,8 @@ class TraceProcess(Fold):
         self._compiles = TraceCompiles()
         self._on_string = self._compiles.note_string
         self._on_recompiles = self._compiles.note_reasons
+        self._on_function = self._compiles.note_function
+        self._on_class = self._compiles.note_class
         self._lookups: list[tuple[LookupRow, int | None]] = []
         self._compiled = False
         self._aot_code_us: int | None = None
@@ -64,6 +70,23 @@ class TraceProcess(Fold):
         self._notes = PreflightNotes()
         self._seen_records: set[tuple[int, int]] = set()
         self._latest_us: int | None = None
+        # The clock of the record that an event is of.
+        self._now_us: int | None = None
+
+    def handle(self, word: str, *values: Any) -> None:
+        """Take one event, unless its record, with this checksum and clock, stood in the log before.
+
+        Logs are appended to the same file again, and those who ship them deliver some records twice. A record has its
+        moment and the hash of its payload: torch writes no two that are equal.
+        """
+        if word in _OF_RECORDS:
+            *values, line, self._now_us = values  # type: ignore[assignment]
+            if self._now_us is not None:
+                self._latest_us = self._later(self._latest_us, self._now_us)
+                if (line, self._now_us) in self._seen_records:
+                    return
+                self._seen_records.add((line, self._now_us))
+        super().handle(word, *values)
 
     def finish(self) -> None:
         """Turn the clocks into times, order the lookups as they were made, and add the process to the reading."""
@@ -136,86 +159,44 @@ class TraceProcess(Fold):
         self._folders[name, self._compiles.segments[name]] = folder
 
     def _on_compile_began(
-        self,
-        at: int,
-        line: int,
-        clock_us: int | None,
-        compile_id: str | None,
-        stack: list[JsonObject],
-        wrong: list[str],
+        self, at: int, compile_id: str | None, stack: list[JsonObject], wrong: list[str]
     ) -> None:
         """A compile began, with the stack of its record and the faults in its values."""
         self._has_begun = True
-        if self._is_repeated(line, clock_us):
-            return
-        self._compiles.begin(compile_id or "", clock_us, stack, wrong)
-        if message := wrong_values(wrong, clock_us):
+        self._compiles.begin(compile_id or "", self._now_us, stack, wrong)
+        if message := wrong_values(wrong, self._now_us):
             self._on_problem(at, "bad_value", message)
 
-    def _on_compile_ended(
-        self, line: int, clock_us: int | None, compile_id: str | None, error: str | None
-    ) -> None:
-        if self._is_repeated(line, clock_us):
-            return
+    def _on_compile_ended(self, compile_id: str | None, error: str | None) -> None:
         # A failed compile does not show whether the caches were on; nor does one whose beginning is lost, and its lookups with it.
         began = (
             self._has_begun if compile_id is None else self._compiles.segments[first_attempt(compile_id)] > 0
         )
         self._compiled |= error is None and began
-        self._compiles.end(compile_id, clock_us, error)
+        self._compiles.end(compile_id, self._now_us, error)
 
-    def _on_function(self, line: int, clock_us: int | None, compile_id: str | None, *place: Any) -> None:
-        """The one function of the program that a graph is of."""
-        if not self._is_repeated(line, clock_us):
-            self._compiles.note_function(compile_id, Place(*place))
-
-    def _on_class(self, line: int, clock_us: int | None, compile_id: str | None, name: str) -> None:
-        """The class of the `self` of a compile, which its guards name."""
-        if not self._is_repeated(line, clock_us):
-            self._compiles.note_class(compile_id, name)
-
-    def _on_lookup(self, lookup: LookupRow, line: int, clock_us: int | None, is_over: bool) -> None:
+    def _on_lookup(self, lookup: LookupRow, is_over: bool) -> None:
         """A lookup; `is_over` if torch writes its record only after it has compiled and stored what was missed."""
-        if not self._is_repeated(line, clock_us):
-            self._add(lookup, clock_us, is_over=is_over)
-
-    def _add(self, lookup: LookupRow, clock_us: int | None, *, is_over: bool) -> None:
         self._compiles.note(lookup, is_over=is_over)
         self._notes.tell_of(lookup)
-        self._lookups.append((lookup, clock_us))
+        self._lookups.append((lookup, self._now_us))
 
-    def _on_uncached(self, lookup: LookupRow, line: int, clock_us: int | None) -> None:
+    def _on_uncached(self, lookup: LookupRow) -> None:
         """A lookup, or a part of one, that only the event at the end of a compile contains."""
-        if self._is_repeated(line, clock_us):
-            return
         if lookup.outcome == "disabled":
             if self._has_aot_code_since(lookup.time):
                 lookup.aot_mode = True
             self._aot_code_us = None
-            self._add(lookup, clock_us, is_over=True)
+            self._on_lookup(lookup, True)
             return
         for known, _ in reversed(self._lookups[-_RECENT:]):
             if _is_bypass_within(known, lookup):
                 known.time_taken_ns, known.is_backward = lookup.time_taken_ns, lookup.is_backward
                 break
 
-    def _is_repeated(self, line: int, clock_us: int | None) -> bool:
-        """Whether a record with this checksum and clock stood in the log before.
-
-        Logs are appended to the same file again, and those who ship them deliver some records twice. A record has its
-        moment and the hash of its payload: torch writes no two that are equal.
-        """
-        if clock_us is None:
-            return False
-        self._latest_us = self._later(self._latest_us, clock_us)
-        before = len(self._seen_records)
-        self._seen_records.add((line, clock_us))
-        return len(self._seen_records) == before
-
-    def _on_kernels(self, found: Sequence[str], line: int, clock_us: int | None) -> None:
+    def _on_kernels(self, found: Sequence[str]) -> None:
         """What autotuning found stored for the kernels of one compile."""
-        if not self._is_repeated(line, clock_us):
-            self._process.kernel_lookups += tuple(found)
+        self._process.kernel_lookups += tuple(found)
 
     def _on_aot_code(self, clock_us: int | None) -> None:
         """AOTInductor wrote its code, within the compile that ends next."""
@@ -242,11 +223,10 @@ class TraceProcess(Fold):
             return False
         return self._clock.ns(self._aot_code_us) >= began_ns
 
-    def _on_preflight(self, note: JsonObject, line: int, clock_us: int | None) -> None:
+    def _on_preflight(self, note: JsonObject) -> None:
         """A note of a pre-flight, next to the record of the lookup that it is about."""
         self._process.is_preflight = True
-        if not self._is_repeated(line, clock_us):
-            self._notes.add(note)
+        self._notes.add(note)
 
     def _on_log_ended(self, is_cut: bool, has_failed: bool) -> None:
         """The bytes that were read ended; the log too, unless more events follow."""

@@ -100,8 +100,8 @@ def test_the_function_under_a_wrapper(
     compiles.begin("0/0", 5, stack, [])
     data = graph(*lines)
     if (place := function_in(data, 0, len(data))) is not None:
-        compiles.note_function("0/0_1", place)
-        compiles.note_function("7/0", place)
+        compiles.note_function("0/0_1", *place)
+        compiles.note_function("7/0", *place)
     compiles.note(lookup, is_over=False)
     assert (lookup.function, lookup.file, lookup.line) == function
     # At the limit nothing is known of the function: torch records no beginning.
