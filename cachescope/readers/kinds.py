@@ -216,15 +216,10 @@ def shipped_kind(path: str, head: bytes) -> str | None:
         return STANDALONE
     if looks_like_aot_compile(head):
         return AOT_COMPILE
-    if is_zip(head):
-        from cachescope.readers.directory.aotinductor import holds_aotinductor
+    if is_zip(head) or head.startswith(b"\x7fELF"):
+        from cachescope.readers.directory.aotinductor import holds_aotinductor, symbols_in
 
-        if holds_aotinductor(path, head):
-            return AOTINDUCTOR
-    if head.startswith(b"\x7fELF"):
-        from cachescope.readers.directory.aotinductor import symbols_in
-
-        if symbols_in(path):
+        if holds_aotinductor(path, head) if is_zip(head) else symbols_in(path):
             return AOTINDUCTOR
     return None
 

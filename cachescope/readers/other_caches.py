@@ -108,15 +108,12 @@ def _found(known: KnownCache, environment: Mapping[str, str], home: str, mounts:
 
 def _place(known: KnownCache, environment: Mapping[str, str], home: str) -> tuple[str, str | None]:
     """Where it is looked for, and the variable that says so."""
-    for place in known.places:
-        if not place.startswith("$"):
-            break
-        variable, slash, below = place.partition("/")
+    *moved, place = known.places
+    for one in moved:
+        variable, slash, below = one.partition("/")
         if value := environment.get(variable[1:], "").strip():
             value = home + value[1:] if value == "~" or value.startswith("~/") else value
             return os.path.abspath(value + slash + below), variable[1:]
-    else:
-        raise AssertionError(known.name)
     first = (environment.get(name) for name in ("TMPDIR", "TEMP", "TMP"))
     values = {
         "home": home,

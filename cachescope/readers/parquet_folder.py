@@ -43,8 +43,8 @@ def read_saved_scope(path: str) -> Tables:
     folder = Path(path)
     try:
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-            found = manifest.get("format") if isinstance(manifest, dict) else None
+        found = manifest.get("format") if isinstance(manifest, dict) else None
+        if found != FORMAT:
             raise SourceError(
                 path, f"was saved in format {found}; this cachescope reads {FORMAT}: read the sources again"
             )

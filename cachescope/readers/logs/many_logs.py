@@ -43,31 +43,27 @@ class _Task:
     """Logs whose events one worker reads; those of each are taken out in their order."""
 
     def __init__(self, executor: Executor, logs: list[tuple[ReadLog, str]], folder: str | None) -> None:
-        from concurrent.futures import BrokenExecutor
+        from concurrent.futures import BrokenExecutor, Future
 
-        self.future: Future[Any] | None
         self._logs = deque(logs)
         self._results: deque[LogTables] | None = None
+        call: tuple[Any, ...] = (read_together, logs) if folder is None else (read_into_file, logs, folder)
         try:
-            if folder is None:
-                self.future = executor.submit(read_together, logs)
-            else:
-                self.future = executor.submit(read_into_file, logs, folder)
+            self.future: Future[Any] = executor.submit(*call)
         except BrokenExecutor as error:
-            self.future = None
-            _warn(error)
+            self.future = Future()
+            self.future.set_exception(error)
 
     def next_log(self) -> LogTables:
         """The events of the next log; if the worker is lost, it is read in this process."""
         read, path = self._logs.popleft()
-        if self._results is None and self.future is not None:
+        if self._results is None:
             self._results = _from_worker(self.future)
         return self._results.popleft() if self._results is not None else read_alone(read, path)
 
     def cancel(self) -> None:
         """Cancel the task if it has not begun."""
-        if self.future is not None:
-            self.future.cancel()
+        self.future.cancel()
 
 
 @dataclass(slots=True)
@@ -85,24 +81,18 @@ class _Asked:
             return
         fold = self.kind.fold(self.path, self.path, reading)
         parts = self._from_workers() if self.kept is None else self._from_index(self.kept)
-        # Closed if reading ends early: parts that have not begun are then cancelled.
-        with contextlib.closing(parts):
-            read_or_note(lambda _, reading: fold_events(fold, reading, parts), self.path, reading)
+        read_or_note(lambda _, reading: fold_events(fold, reading, parts), self.path, reading)
 
-    def _from_workers(self) -> Generator[LogTables]:
+    def _from_workers(self) -> Iterator[LogTables]:
         """The events of the log, in one or several parts."""
-        try:
-            for task in self.tasks:
-                yield task.next_log()
-        finally:
-            self.cancel()
+        return (task.next_log() for task in self.tasks)
 
     def cancel(self) -> None:
         """Cancel what workers have not begun."""
         for task in self.tasks:
             task.cancel()
 
-    def _from_index(self, kept: Kept) -> Generator[LogTables]:
+    def _from_index(self, kept: Kept) -> Iterator[LogTables]:
         """The events of a log that the index has, or is to have."""
         log = kept.as_it_is(self.path)
         if log is None:
@@ -159,7 +149,9 @@ def read_logs(
                 asked += more
             if not asked:
                 return
-            yield asked.popleft().into
+            yield asked[0].into
+            # If reading it ended early, parts have not begun.
+            asked.popleft().cancel()
     finally:
         for one in asked:
             one.cancel()
