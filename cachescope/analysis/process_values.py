@@ -9,7 +9,7 @@ places, are left alone.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final, Literal, NamedTuple
 
@@ -104,7 +104,8 @@ class RecognizedKind(NamedTuple):
 
 def _kind_of(pair: Differing) -> RecognizedKind | None:
     """The kind of two whole texts; None where nothing speaks for one."""
-    return next((found for kind in _KINDS if (found := kind(pair)) is not None), None)
+    found = ((kind, speaks_for(pair)) for kind, speaks_for in _KINDS.items())
+    return next((RecognizedKind(kind, certain) for kind, certain in found if certain is not None), None)
 
 
 def _endpoint_kinds(pair: Differing) -> Sequence[RecognizedKind]:
@@ -123,68 +124,64 @@ def _equal_to_ranks(pair: Differing) -> RecognizedKind | None:
     return RecognizedKind("rank", False) if is_equal else None
 
 
-def _rank(pair: Differing) -> RecognizedKind | None:
+# Whether a kind is certain; None where nothing speaks for it.
+
+
+def _rank(pair: Differing) -> bool | None:
     if not pair.are(_RANK) or not _RANK_NAME.fullmatch(pair.name):
         return None
     known = [(side.rank, int(text)) for side, text in _known(pair) if side.rank is not None]
     if pair.name in _GLOBAL_RANKS and any(rank != value for rank, value in known):
         return None
-    return RecognizedKind("rank", len(known) == 2 and all(rank == value for rank, value in known))
+    return len(known) == 2 and all(rank == value for rank, value in known)
 
 
-def _pid(pair: Differing) -> RecognizedKind | None:
+def _pid(pair: Differing) -> bool | None:
     if not pair.are(_INTEGER):
         return None
     values = [int(text) for text in pair.texts]
     pids = [None if side is None else side.pid for side in pair.sides]
     is_named = _PID_NAME.fullmatch(pair.name) is not None
     if values == pids and (is_named or min(values) >= _LOWEST_PID):
-        return RecognizedKind("pid", True)
-    return RecognizedKind("pid", False) if is_named else None
+        return True
+    return False if is_named else None
 
 
-def _address(pair: Differing) -> RecognizedKind | None:
+def _address(pair: Differing) -> bool | None:
     if pair.is_behind_at and pair.are(_ADDRESS):
-        return RecognizedKind("address", True)
+        return True
     # What `id` returns, of 64-bit systems: Python aligns objects to 16 bytes.
-    is_id = pair.are(_ID) and all(int(text) in _IDS for text in pair.texts)
-    return RecognizedKind("address", False) if is_id else None
+    return False if pair.are(_ID) and all(int(text) in _IDS for text in pair.texts) else None
 
 
-def _time(pair: Differing) -> RecognizedKind | None:
+def _time(pair: Differing) -> bool | None:
     if pair.are(_DATE):
-        return RecognizedKind("time", True)
+        return True
     if not pair.are(_EPOCH):
         return None
-    times = [_epoch_ns(text) for text in pair.texts]
-    sides = list(zip(times, pair.sides, strict=True))
-    if all(side is not None and _is_of(side, time) for time, side in sides):
-        return RecognizedKind("time", True)
-    is_named = _TIME_NAME.fullmatch(pair.name) is not None
-    return RecognizedKind("time", False) if is_named or all("." in text for text in pair.texts) else None
+    known = _known(pair)
+    if len(known) == 2 and all(_is_of(side, _epoch_ns(text)) for side, text in known):
+        return True
+    return False if _TIME_NAME.fullmatch(pair.name) or all("." in text for text in pair.texts) else None
 
 
-def _port(pair: Differing) -> RecognizedKind | None:
-    if not _PORT_NAME.fullmatch(pair.name) or not pair.are(_INTEGER):
-        return None
-    return RecognizedKind("port", False) if all(10 <= int(text) < 1 << 16 for text in pair.texts) else None
+def _port(pair: Differing) -> bool | None:
+    is_named = _PORT_NAME.fullmatch(pair.name) and pair.are(_INTEGER)
+    return False if is_named and all(10 <= int(text) < 1 << 16 for text in pair.texts) else None
 
 
-def _host(pair: Differing) -> RecognizedKind | None:
-    is_named = _HOST_NAME.fullmatch(pair.name) is not None and pair.are(_HOST)
-    return (
-        RecognizedKind("host", False) if is_named or (pair.name == "host" and pair.are(_HOST_ALONE)) else None
-    )
+def _host(pair: Differing) -> bool | None:
+    is_named = _HOST_NAME.fullmatch(pair.name) and pair.are(_HOST)
+    return False if is_named or (pair.name == "host" and pair.are(_HOST_ALONE)) else None
 
 
-def _random(pair: Differing) -> RecognizedKind | None:
-    if pair.are(_UUID4) or (_RANDOM_NAME.fullmatch(pair.name) and pair.are(_RANDOM)):
-        return RecognizedKind("random number", False)
-    return None
+def _random(pair: Differing) -> bool | None:
+    is_named = _RANDOM_NAME.fullmatch(pair.name) and pair.are(_RANDOM)
+    return False if is_named or pair.are(_UUID4) else None
 
 
-def _path(pair: Differing) -> RecognizedKind | None:
-    return RecognizedKind("path", True) if pair.are(_PATH) else None
+def _path(pair: Differing) -> bool | None:
+    return pair.are(_PATH) or None
 
 
 def _known(pair: Differing) -> Sequence[tuple[RunRow, str]]:
@@ -204,7 +201,10 @@ def _is_of(run: RunRow, time: int) -> bool:
     return run.start_time - _DAY_NS <= time <= (run.end_time or run.start_time) + _DAY_NS
 
 
-_KINDS: Final = (_rank, _pid, _address, _time, _port, _host, _random, _path)
+# The first that something speaks for.
+_KINDS: Final[Mapping[Kind, Callable[[Differing], bool | None]]] = {
+    "rank": _rank, "pid": _pid, "address": _address, "time": _time, "port": _port, "host": _host, "random number": _random, "path": _path,
+}  # fmt: skip
 
 
 # What says which machine and which torch it is: the numbers in it are versions and sizes.

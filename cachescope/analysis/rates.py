@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
@@ -31,40 +32,25 @@ def rates(lookups: Iterable[LookupRow]) -> RateRow:
     ``time_hit_rate`` is missing if there is no FX lookup with a time, and also if there are FX hits of which none has a
     time, or others of which none has one: what is not recorded is not zero.
     """
-    count = hits = misses = bypasses = unknown = 0
-    has_hit = has_compile = False
-    saved: int | None = None
-    lost: int | None = None
-    lost_with_vllm: int | None = None
-    for row in lookups:
-        count += 1
-        outcome = row.outcome if row.prediction is None else outcome_as_if_made(row)
-        is_hit, is_fx, taken = outcome == "hit", row.cache == FXGRAPH, row.time_taken_ns
-        hits += is_hit
-        misses += outcome in MISSED
-        bypasses += outcome in ("bypass", "disabled")
-        unknown += outcome == "unknown"
-        if is_fx and is_hit:
-            has_hit = True
-            if row.time_saved_ns is not None:
-                saved = (saved or 0) + row.time_saved_ns
-        elif is_fx:
-            has_compile = has_compile or outcome != "unknown"
-            if taken is not None:
-                lost = (lost or 0) + taken
-        if not is_hit and taken is not None and (is_fx or row.cache == VLLM):
-            lost_with_vllm = (lost_with_vllm or 0) + taken
-    is_recorded = not (has_hit and saved is None) and not (has_compile and lost is None)
-    time, seen = (saved or 0) + (lost or 0), count - unknown
+    made = [(row, outcome_as_if_made(row)) for row in lookups]
+    count = Counter(outcome for _, outcome in made)
+    of_fx = [(row, outcome) for row, outcome in made if row.cache == FXGRAPH]
+    saved = known_sum(row.time_saved_ns for row, outcome in of_fx if outcome == "hit")
+    lost = known_sum(row.time_taken_ns for row, outcome in of_fx if outcome != "hit")
+    of_vllm = known_sum(row.time_taken_ns for row, outcome in made if row.cache == VLLM and outcome != "hit")
+    outcomes = {outcome for _, outcome in of_fx}
+    is_compiled = bool(outcomes - {"hit", "unknown"})
+    is_recorded = not ("hit" in outcomes and saved is None) and not (is_compiled and lost is None)
+    time, seen = (saved or 0) + (lost or 0), len(made) - count["unknown"]
     return RateRow(
-        lookups=count,
-        hits=hits,
-        misses=misses,
-        bypasses=bypasses,
-        unknown=unknown,
-        hit_rate=hits / seen if seen else None,
+        lookups=len(made),
+        hits=count["hit"],
+        misses=sum(count[outcome] for outcome in MISSED),
+        bypasses=count["bypass"] + count["disabled"],
+        unknown=count["unknown"],
+        hit_rate=count["hit"] / seen if seen else None,
         time_saved_ns=saved,
-        time_lost_ns=lost_with_vllm,
+        time_lost_ns=known_sum((lost, of_vllm)),
         time_hit_rate=(saved or 0) / time if is_recorded and time else None,
     )
 
