@@ -282,6 +282,11 @@ def clock_of(times: Iterable[int | None]) -> Callable[[int], str]:
     return clock if is_one_day else lambda ns: f"{date(ns)} {clock(ns)}"
 
 
+def numbered(what: str, numbers: Sequence[int]) -> str:
+    """Ranks or runs by their numbers, in order: ``rank 3``, ``ranks 0-3, 7``."""
+    return f"{what}{'s' * (len(numbers) > 1)} {rank_names(numbers)}"
+
+
 def rank_names(ranks: Sequence[int]) -> str:
     """Ranks, or other numbers, in order; consecutive ones as spans.
 

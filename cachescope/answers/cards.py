@@ -30,7 +30,7 @@ from cachescope.frames.recorded_rows import LookupRow
 from cachescope.grouping import by_key
 from cachescope.terms import VLLM
 from cachescope.verdict_kinds import kind_of
-from cachescope.wording import function_name, harmless, listed, plural, rank_names
+from cachescope.wording import function_name, harmless, listed, numbered, plural
 
 if TYPE_CHECKING:
     from cachescope.answers.guard_miss import GuardMiss
@@ -290,7 +290,7 @@ def _where(read: Recording, cause: CauseRow, roots: Sequence[MissRow]) -> str:
     named = (place_name(rows[0], facts.files, *rows) for rows in _by_place(read, roots))
     functions = list(dict.fromkeys(filter(None, named)))
     run = run_name(facts, cause.runs[0]) if len(cause.runs) == 1 else plural(len(cause.runs), "run")
-    ranks = f", ranks {rank_names(cause.ranks)}" if len(cause.ranks) > 1 else ""
+    ranks = f", {numbered('rank', cause.ranks)}" if len(cause.ranks) > 1 else ""
     more = " or more" if functions and len(roots) > _ROOTS_TRIED else ""
     return f"{listed(functions, _PLACES_NAMED)}{more}, in {run}{ranks}" if functions else f"in {run}{ranks}"
 

@@ -86,11 +86,12 @@ class Chosen:
 
     def misses_of(self, cause: int) -> Sequence[MissRow]:
         """Their misses of one cause, in the order of the lookups."""
-        return self.read.facts.misses_of(cause, self._numbers)
+        misses = self.read.facts.misses_of(cause)
+        return misses if self.is_all else [miss for miss in misses if miss.lookup in self]
 
     def roots_of(self, cause: int) -> Sequence[MissRow]:
         """Those of them that do not follow from another one."""
-        return self.read.facts.roots_of(cause, self._numbers)
+        return [miss for miss in self.misses_of(cause) if miss.root]
 
     def _counted(self, causes: Sequence[CauseRow]) -> Iterator[CauseRow]:
         """Each cause that struck, with what is counted of it."""

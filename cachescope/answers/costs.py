@@ -10,14 +10,13 @@ from typing import Final, Self
 
 from cachescope.analysis.phases.frame import self_times
 from cachescope.analysis.phases.names import VECTOR_TEST, WAITING_FOR_TEST
+from cachescope.analysis.verdicts.misses import Compile, compile_of
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.facts import Facts
 from cachescope.answers.names import fields_text
 from cachescope.answers.recording import Recording
 from cachescope.answers.summary import counts_text, phases_of
 from cachescope.frames.answer_rows import CauseRow, MissRow
-from cachescope.frames.compile_rows import PhaseRow
-from cachescope.frames.recorded_rows import LookupRow
 from cachescope.grouping import by_key
 from cachescope.keys.key_fields import FREEZING, OF_THE_INSTALLATION, is_input, is_of_the_call
 from cachescope.terms import FXGRAPH, VLLM
@@ -49,9 +48,6 @@ WORDS: Final = {
 """What compiles after misses were, beside their seconds: on a card, and in the headline where it is not what was avoidable."""
 # Of these a graph had, or may have been compiled before.
 _IN_DOUBT: Final = frozenset({"avoidable", "not cached", "factors", "unknown"})
-
-Compile = tuple[int, str | None, int]
-"""A run, a compile id, and which of the compiles of that id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +101,11 @@ class Costs:
         of_start = _jobs(chosen.read)
 
         def what_of(miss: MissRow) -> str:
-            what = _what(chosen, miss, of_start)
+            """What the compile after a miss was."""
+            what = cost_of(facts, facts.causes[miss.cause])
+            if what == "at once":
+                # One of the ranks has to compile it; processes that are no ranks can start one after another.
+                what = "first" if facts.lookups[miss.lookup].run in of_start else "avoidable"
             return "avoidable" if what == "first" and miss.lookup in found_before else what
 
         avoidable, avoidable_in = Counter[int](), Counter[int]()
@@ -118,7 +118,7 @@ class Costs:
                     avoidable_in[run] += amount
                 else:
                     others[what] += amount
-                    compiles[what].add(_compile_of(facts.lookups[miss.lookup]))
+                    compiles[what].add(compile_of(facts.lookups[miss.lookup]))
         of_ranks = [(miss, amount) for run in of_run if run in of_start for miss, amount in of_run[run]]
         at_once = [ns for miss, ns in of_ranks if kind_of(facts.causes[miss.cause]).cost == "at once"]
         return cls(
@@ -137,10 +137,6 @@ class Costs:
         )
 
 
-def _compile_of(row: LookupRow | PhaseRow) -> Compile:
-    return row.run, row.compile_id, row.segment
-
-
 def _jobs(read: Recording) -> dict[int, tuple[int, ...]]:
     """The runs that are ranks of a job, each with all of its ranks."""
     if all(row.rank is None for row in read.facts.runs.values()):
@@ -148,17 +144,6 @@ def _jobs(read: Recording) -> dict[int, tuple[int, ...]]:
     from cachescope.answers.starts import starts_of
 
     return {run: start.runs for start in starts_of(read) if len(start.runs) > 1 for run in start.runs}
-
-
-def _what(chosen: Chosen, miss: MissRow, of_start: dict[int, tuple[int, ...]]) -> str:
-    """What the compile after a miss was."""
-    facts = chosen.read.facts
-    row = facts.lookups[miss.lookup]
-    what = cost_of(facts, facts.causes[miss.cause])
-    if what == "at once":
-        # One of the ranks has to compile it; processes that are no ranks can start one after another.
-        return "first" if row.run in of_start else "avoidable"
-    return what
 
 
 def _path(
@@ -287,7 +272,7 @@ def _cpu_tests(read: Recording, costs: Costs) -> Iterator[tuple[str, str]]:
     if not costs.is_timed:
         return
     rows = by_key(
-        (_compile_of(row), row)
+        (compile_of(row), row)
         for row in phases_of(read, {run for compiles in costs.compiles.values() for run, *_ in compiles})
     )
     for what, compiles in costs.compiles.items():

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 
+from cachescope.analysis.verdicts.misses import Compile, compile_of
 from cachescope.frames.answer_rows import CauseRow, MissRow
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow, ProblemRow, RunRow
@@ -73,19 +74,17 @@ class Facts:
         """What each file of the program is called in a line."""
         return short_names(dict.fromkeys(row.file for row in self.lookups.values() if row.file is not None))
 
-    def misses_of(self, cause: int, among: Container[int] | None = None) -> Sequence[MissRow]:
-        """The misses of one cause, in the order of the lookups; of all, or among some lookups."""
-        misses = self._by_cause.get(cause, [])
-        return misses if among is None else [miss for miss in misses if miss.lookup in among]
+    def misses_of(self, cause: int) -> Sequence[MissRow]:
+        """The misses of one cause, in the order of the lookups."""
+        return self._by_cause.get(cause, [])
 
-    def roots_of(self, cause: int, among: Container[int] | None = None) -> Sequence[MissRow]:
+    def roots_of(self, cause: int) -> Sequence[MissRow]:
         """Those of them that do not follow from another one."""
-        return [miss for miss in self.misses_of(cause, among) if miss.root]
+        return [miss for miss in self.misses_of(cause) if miss.root]
 
     def followers_of(self, root: MissRow) -> list[LookupRow]:
         """The lookups that missed because of a root miss: those of its cause in the same compile."""
-        row = self.lookups[root.lookup]
-        return self._followers[root.cause, row.run, row.compile_id, row.segment]
+        return self._followers[root.cause, compile_of(self.lookups[root.lookup])]
 
     def below(self, lookup: int) -> Sequence[LookupRow]:
         """The lookups that an AOTAutograd lookup made."""
@@ -96,10 +95,10 @@ class Facts:
         return by_key((miss.cause, miss) for miss in self.misses.values())
 
     @cached_property
-    def _followers(self) -> Mapping[tuple[int, int, str | None, int], list[LookupRow]]:
-        """The misses that follow from another one, by cause, run and compile."""
+    def _followers(self) -> Mapping[tuple[int, Compile], list[LookupRow]]:
+        """The misses that follow from another one, by cause and compile."""
         rows = ((miss.cause, self.lookups[miss.lookup]) for miss in self.misses.values() if not miss.root)
-        return by_key(((cause, row.run, row.compile_id, row.segment), row) for cause, row in rows)
+        return by_key(((cause, compile_of(row)), row) for cause, row in rows)
 
     @cached_property
     def _by_above(self) -> Mapping[int, list[LookupRow]]:

@@ -17,6 +17,7 @@ from cachescope.analysis.guards import (
     only_placeholder,
     placeholders,
 )
+from cachescope.analysis.verdicts.misses import compile_of
 from cachescope.answers.recording import Recording
 from cachescope.frames.compile_rows import SymbolRow
 from cachescope.frames.recorded_rows import LookupRow
@@ -102,9 +103,8 @@ def _inputs(read: Recording, detail_set: int) -> list[str]:
 
 def _inputs_of_graph(read: Recording, row: LookupRow) -> list[str]:
     """The inputs of the forward graph, from the FX lookup of the same compile; none if no details of it are known."""
-    compile_of_row = row.run, row.compile_id, row.segment
     for other in read.facts.lookups.values():
-        is_graph = other.cache == FXGRAPH and (other.run, other.compile_id, other.segment) == compile_of_row
+        is_graph = other.cache == FXGRAPH and compile_of(other) == compile_of(row)
         if is_graph and other.detail_set is not None and other.is_backward is False:
             return _inputs(read, other.detail_set)
     return []

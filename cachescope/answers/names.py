@@ -18,9 +18,9 @@ from cachescope.wording import (
     function_name,
     harmless,
     listed,
+    numbered,
     place_text,
     plural,
-    rank_names,
     short,
     short_key,
 )
@@ -83,9 +83,7 @@ def runs_name(facts: Facts, runs: Sequence[int]) -> str:
     ranks = sorted({row.rank for row in rows if row.rank is not None})
     begun = [row.start_time for row in rows if row.start_time is not None]
     told = [harmless(short(label, _LABEL)) for label in labels if label is not None and len(labels) == 1]
-    told.append(
-        f"{'rank' if len(ranks) == 1 else 'ranks'} {rank_names(ranks)}" if ranks else f"first run {min(runs)}"
-    )
+    told.append(numbered("rank", ranks) if ranks else f"first run {min(runs)}")
     told += [facts.clock(min(begun))] if begun else []
     return f"{len(rows):,} runs ({', '.join(told)})"
 

@@ -67,6 +67,8 @@ class Recording:
         self.sources = sources
         self._baseline = baseline
         self._index = index
+        self._symbols_of_run: dict[int, list[SymbolRow]] = {}
+        self._ranked: dict[int, list[SensitivityRow]] = {}
 
     @cached_property
     def history(self) -> History:
@@ -203,14 +205,9 @@ class Recording:
         return [entry for entry in self.tables.entries.rows if entry.entry in files] if files else []
 
     @property
-    def has_files_of_vllm(self) -> bool:
-        """Whether a file of vLLM's torch_compile_cache was read."""
-        return any(row.cache in VLLM_KINDS for row in self.tables.entries.rows)
-
-    @property
     def folders_of_vllm(self) -> list[FolderRow]:
         """The parts of models that ranks keep in folders of vLLM's torch_compile_cache."""
-        if not self.has_files_of_vllm:
+        if all(row.cache not in VLLM_KINDS for row in self.tables.entries.rows):
             return []
         from cachescope.analysis.vllm.folders import folders_of
 
@@ -314,10 +311,6 @@ class Recording:
         return self._symbols_of_run[run]
 
     @cached_property
-    def _symbols_of_run(self) -> dict[int, list[SymbolRow]]:
-        return {}
-
-    @cached_property
     def differing_ranks(self) -> Table[RankDifference]:
         """The fields in which some ranks of a job differ from the majority."""
         tables = self.tables
@@ -395,10 +388,6 @@ class Recording:
             with no_collections():
                 self._ranked[largest] = sensitivity_rows(replay, self.field_safety, largest, changed)
         return self._ranked[largest]
-
-    @cached_property
-    def _ranked(self) -> dict[int, list[SensitivityRow]]:
-        return {}
 
     def saving_rows(self, most: int = MOST_CAUSES) -> list[CauseSaving]:
         """What leaving out the fields of each cause would save; see `Read.cause_savings`."""

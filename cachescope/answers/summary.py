@@ -19,7 +19,7 @@ from cachescope.grouping import by_key
 from cachescope.terms import HOW_TO_RECORD, VLLM
 from cachescope.verdict_kinds import kind_of
 from cachescope.version import __version__
-from cachescope.wording import duration, file_size, file_time, listed, percent, plural, rank_names
+from cachescope.wording import duration, file_size, file_time, listed, numbered, percent, plural
 
 _OPERATORS_SHOWN: Final = 3
 _BREAKS_SHOWN: Final = 2
@@ -131,11 +131,8 @@ def footer(read: Recording, causes: Sequence[CauseRow] | None = None) -> str:
     for cause in counted:
         if kind_of(cause).is_first:
             time = "" if cause.time_lost_ns is None else f", {duration(cause.time_lost_ns)}"
-            where = (
-                f" on rank{'s' * (len(cause.ranks) > 1)} {rank_names(cause.ranks)}"
-                if ranks.difference(cause.ranks) and cause.ranks
-                else ""
-            )
+            is_of_some = cause.ranks and ranks.difference(cause.ranks)
+            where = f" on {numbered('rank', cause.ranks)}" if is_of_some else ""
             parts.append(f"{cause.summary}: {plural(cause.misses, 'miss', 'misses')}{where}{time}")
     unexplained = [cause.misses for cause in counted if kind_of(cause).is_unexplained]
     parts.append(f"not explained: {sum(unexplained):,}")

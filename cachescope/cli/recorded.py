@@ -13,6 +13,7 @@ import argparse
 from cachescope.cli.arguments import add_source_arguments
 from cachescope.cli.output import redaction_of, write_answer, write_source
 from cachescope.errors import NotFoundError
+from cachescope.wording import numbered
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,7 +29,7 @@ def run(args: argparse.Namespace) -> int:
     from cachescope.grouping import by_key
     from cachescope.readers.logs.second_pass import recorded_texts
     from cachescope.report.as_json import rows_object
-    from cachescope.report.compiled import recorded_lines, runs_text
+    from cachescope.report.compiled import recorded_lines
 
     scope = read_given(args, args.paths)
     every, problems = recorded_texts(scope.tables.runs.rows, scope.tables.stamps, args.compile)
@@ -46,6 +47,6 @@ def run(args: argparse.Namespace) -> int:
         ((one.name, one.text, one.is_whole), one) for one in texts
     ).items():
         cut = "" if is_whole else ", incomplete: its log was cut or changed"
-        title = f"# {name} of compile {alike[0].compile_id}, {runs_text({one.run for one in alike})}{cut}"
+        title = f"# {name} of compile {alike[0].compile_id}, {numbered('run', sorted({one.run for one in alike}))}{cut}"
         write_source(f"{title}\n{text}", "python", redaction_of(args))
     return 0

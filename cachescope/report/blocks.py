@@ -226,11 +226,6 @@ class Page(NamedTuple):
     sections: tuple[Section, ...]
 
 
-def cut_note(kept: int, every: int, what: str, all_of_them: str) -> str:
-    """The note on how many are shown, and where all are."""
-    return f"The first {kept:,} of {every:,} {what}; {all_of_them} has all."
-
-
 def bounded(text: str | None) -> str | None:
     """A text cut to the length that a page keeps.
 
@@ -288,8 +283,9 @@ def table(
     >>> [head.title for head in found.heads], found.rows, found.note
     (['Run'], ((0,),), 'The first 1 of 2 runs; scope.runs has all.')
     """
-    kept = rows[:most]
-    note = "" if len(kept) == len(rows) else cut_note(len(kept), len(rows), what, all_of_them)
+    kept, note = rows[:most], ""
+    if len(kept) < len(rows):
+        note = f"The first {len(kept):,} of {len(rows):,} {what}; {all_of_them} has all."
     shown = [one for one in columns if not one.is_optional or one.has_values(kept)]
     heads = tuple(Head(one.title, one.kind) for one in shown)
     return Table(name, heads, tuple(tuple(one.cell(row) for one in shown) for row in kept), note)

@@ -118,7 +118,7 @@ class Check(Reprs, answer.Check):
 
     __slots__ = ()
 
-    _lines = check_lines
+    _blocks = check_lines
 
 
 def github_lines(check: answer.Check) -> list[str]:

@@ -10,7 +10,7 @@ from cachescope.answers.aligned_lookups import Aligned, Change
 from cachescope.answers.comparison import ComparedRuns, ComparedSide, SideTime
 from cachescope.frames.answer_rows import RateRow
 from cachescope.frames.recorded_rows import LookupRow
-from cachescope.report.blocks import Group, Head, Numbers, Table
+from cachescope.report.blocks import Block, Group, Head, Numbers, Table
 from cachescope.report.explanation import folded_blocks
 from cachescope.report.layout import Line
 from cachescope.report.time_spent import machine_lines, phases_table, signed
@@ -60,10 +60,9 @@ def _sides(found: ComparedRuns) -> tuple[str, str]:
     return f"A: {found.before.name}", f"B: {found.after.name}"
 
 
-def run_lines(found: ComparedRuns) -> Iterator[Line]:
+def run_blocks(found: ComparedRuns) -> Iterator[Block]:
     """How the lookups of both sides went, in short."""
-    for label, moved, of in headline(found).cells:
-        yield Line(f"{label}: {moved}{of and f' ({of})'}", style="bold")
+    yield headline(found)
     words = _SAID if found.is_ordered else _SAID_BESIDE
     counts = [f"{count:,} {words[change]}" for change, count in found.counts.items() if count]
     by_rank = ", rank by rank" if found.by_rank else ""

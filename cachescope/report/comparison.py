@@ -19,15 +19,14 @@ from cachescope.grouping import by_key
 from cachescope.json_types import JsonObject
 from cachescope.report.as_json import rows_object, whole_change_object
 from cachescope.report.blocks import Block, Column, Group, table
-from cachescope.report.compared_runs import run_lines
+from cachescope.report.compared_runs import run_blocks
 from cachescope.report.contexts import difference_blocks
 from cachescope.report.explanation import folded_blocks
 from cachescope.report.html import Reprs
 from cachescope.report.json_text import values_of
 from cachescope.report.layout import Line, parted, rest
-from cachescope.report.terminal import terminal_lines
 from cachescope.terms import AUTOTUNE, BEST_CONFIG, FXGRAPH
-from cachescope.wording import SHORT_KEY, listed, plural, short_key
+from cachescope.wording import listed, plural, short_key
 
 _WORST_FIRST: Final = ("no", "unknown", "never")
 _FEW: Final = 3
@@ -73,10 +72,7 @@ def _number(rows: Sequence[CoverageRow], held: str | None = None) -> int:
 
 
 def _named(row: CoverageRow) -> str:
-    if row.cache_key is None:
-        return f"{row.cache} (no key)"
-    key = row.cache_key
-    return f"{row.cache} {key if len(key) <= SHORT_KEY else f'{key[:SHORT_KEY]}…'}"
+    return f"{row.cache} {'(no key)' if row.cache_key is None else short_key(row.cache_key)}"
 
 
 def built_lines(rows: Sequence[Built]) -> Iterator[Line]:
@@ -108,10 +104,10 @@ def _counted(some: Iterable[Built], rows: Sequence[Built]) -> str:
 
 def _difference(row: Built) -> Iterator[Line]:
     if row.cache == FXGRAPH:
-        yield Line(f"fxgraph {row.cache_key[:SHORT_KEY] if row.cache_key else ''}…: {_OTHER[row.result]}", 3)
+        yield Line(f"fxgraph {short_key(row.cache_key or '')}: {_OTHER[row.result]}", 3)
         yield Line(row.evidence, 6, "dim")
         return
-    name = row.name or f"{row.cache} {(row.cache_key or '')[:SHORT_KEY]}…"
+    name = row.name or f"{row.cache} {short_key(row.cache_key or '')}"
     yield Line(f"{name}: {row.before or 'none'} → {row.after or 'none'}", 3)
 
 
@@ -184,7 +180,7 @@ def comparison_blocks(found: answer.Comparison) -> list[Block]:
     if found.graphs is not None:
         names = [found.before, found.after]
         if found.runs is not None:
-            parts.append(run_lines(found.runs))
+            parts.append(run_blocks(found.runs))
             sides = zip(found.paths, (found.runs.before, found.runs.after), strict=True)
             names = [f"{path}: {side.name}" if path else side.name for path, side in sides]
         parts.append(key_difference_blocks(found.graphs, names))
@@ -198,8 +194,7 @@ class Comparison(Reprs, answer.Comparison):
 
     __slots__ = ()
 
-    def _lines(self) -> list[Line]:
-        return terminal_lines(comparison_blocks(self))
+    _blocks = comparison_blocks
 
 
 def comparison_object(found: answer.Comparison) -> JsonObject:
@@ -249,7 +244,7 @@ def prediction_lines(rows: Sequence[PredictionRow]) -> Iterator[Line]:
 def _folded(answer: str, rows: Iterable[tuple[str, PredictionRow]]) -> Iterator[Line]:
     """Each reason with the first of its entries, the most frequent first."""
     for reason, alike in sorted(by_key(rows).items(), key=lambda item: -len(item[1])):
-        names = (f"{row.cache} {row.cache_key[:SHORT_KEY]}…" for row in alike)
+        names = (f"{row.cache} {short_key(row.cache_key)}" for row in alike)
         yield from _reason(answer, reason, plural(len(alike), "entry", "entries"), names)
 
 
@@ -262,7 +257,7 @@ def _safety(row: PredictionRow) -> str | None:
 _PREDICTIONS: Final = (
     Column("Entry", "name", "entry"),
     Column("Cache", "word", "cache"),
-    Column("Key", "word", lambda row: f"{row.cache_key[:SHORT_KEY]}…"),
+    Column("Key", "word", lambda row: short_key(row.cache_key)),
     Column("Would be found", "word", "will_hit"),
     Column("Unsafe", "text", _safety, is_optional=True),
     Column("Fields in the way", "code", lambda row: listed(row.fields, 8) or None, is_optional=True),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, TypeVar
 
 from cachescope.analysis.compiles.frames import recompiles
@@ -19,7 +19,7 @@ from cachescope.notebook_cells import of_any_process
 from cachescope.readers.logs.trace_compiles import first_attempt
 from cachescope.report.layout import Line, first_items, parted
 from cachescope.report.why_missed import problem_lines
-from cachescope.wording import duration, listed, plural, rank_names, short_names
+from cachescope.wording import duration, listed, numbered, plural, short_names
 
 SomeRow = TypeVar("SomeRow")
 _Placed = CompileRow | SymbolRow | RecompileRow
@@ -75,7 +75,7 @@ def blocks(read: Recording, most: int = 10, where: str = "--json") -> list[Line]
 def recorded_lines(texts: Sequence[RecordedText], problems: Sequence[ProblemRow]) -> list[Line]:
     """The names of the texts of a compile, in torch's order, each with its length and the runs that have it."""
     every = {one.run for one in texts}
-    title = f"what torch recorded of compile {first_attempt(texts[0].compile_id)} in {runs_text(every)}"
+    title = f"what torch recorded of compile {first_attempt(texts[0].compile_id)} in {numbered('run', sorted(every))}"
     lines = [Line(title, style="bold")]
     for name, alike in by_key((one.name, one) for one in texts).items():
         lengths = sorted(one.text.count("\n") + 1 for one in alike)
@@ -83,15 +83,10 @@ def recorded_lines(texts: Sequence[RecordedText], problems: Sequence[ProblemRow]
         size = least + plural(lengths[-1], "line")
         runs = {one.run for one in alike}
         count = "" if len(alike) == len(runs) else f"{len(alike)} texts of "
-        where = "" if runs == every else f", in {runs_text(runs)}"
+        where = "" if runs == every else f", in {numbered('run', sorted(runs))}"
         cut = sum(not one.is_whole for one in alike)
         lines.append(Line(name, 3, right=f"{count}{size}{where}{f', {cut} incomplete' if cut else ''}"))
     return [*lines, Line("--show NAME prints the texts of a name", 3, "dim"), *problem_lines(problems)]
-
-
-def runs_text(runs: Collection[int]) -> str:
-    """``run 0``, ``runs 0-2, 5``."""
-    return f"run{'s' * (len(runs) > 1)} {rank_names(sorted(runs))}"
 
 
 def _headline(compiles: Sequence[CompileRow]) -> str:

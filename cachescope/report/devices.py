@@ -13,7 +13,7 @@ from cachescope.frames.device_rows import DeviceRow, MeasurementRow
 from cachescope.report.blocks import Block, Drawing
 from cachescope.report.html import Reprs
 from cachescope.report.layout import Line, rest
-from cachescope.wording import listed, percent, plural, rank_names
+from cachescope.wording import listed, numbered, percent, plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -88,7 +88,7 @@ def _measures(row: DeviceRow) -> Iterator[str]:
 
 def _where_seen(row: DeviceRow) -> str:
     """The runs that name it and its indices there, worded to follow the place."""
-    runs = f"; {'run' if len(row.runs) == 1 else 'runs'} {rank_names(row.runs)}" if row.runs else ""
+    runs = f"; {numbered('run', row.runs)}" if row.runs else ""
     named = listed((f"{row.type.replace('hip', 'cuda')}:{index}" for index in row.indices), _INDICES)
     return runs + (f"; as {named}" if named else "")
 
@@ -139,5 +139,5 @@ class DeviceCard(Reprs):
 
         return frame_of([self.row], DeviceRow)
 
-    def _lines(self) -> list[Line]:
+    def _blocks(self) -> list[Line]:
         return device_lines([self.row])[2:]

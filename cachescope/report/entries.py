@@ -187,8 +187,13 @@ def entries_blocks(
     # A copy of an entry is no other entry: the name is the hash of the content.
     places = by_key((_content(row), row) for row in newest_first(entries) if row.cache in CACHES)
     newest = [rows[0] for rows in places.values()]
-    copies = Column("Places", "number", lambda row: _several(places[_content(row)]), is_optional=True)
     if newest:
+        copies = Column(
+            "Places",
+            "number",
+            lambda row: len(same) if len(same := places[_content(row)]) > 1 else None,
+            is_optional=True,
+        )
         columns = (*FILES[1:-1], copies, FILES[-1])
         yield Line()
         yield table(
@@ -253,10 +258,6 @@ def _times(rows: Sequence[EntryRow]) -> list[int]:
     return [row.modified_time for row in rows if row.modified_time is not None]
 
 
-def _several(rows: Sequence[EntryRow]) -> int | None:
-    return len(rows) if len(rows) > 1 else None
-
-
 def _content(row: EntryRow) -> tuple[object, ...]:
     name = os.path.basename(row.path)
     # Through torch 2.7 an AOTAutograd entry is called "entry", and one that differs from its name could be anything.
@@ -317,14 +318,14 @@ class OneEntry(Reprs, answer.OneEntry):
 
     __slots__ = ()
 
-    _lines = one_entry_lines
+    _blocks = one_entry_lines
 
     def _repr_html_(self) -> str:
         source = self.source
         if source.text is None:
-            return answer_html([*self._lines(), *source_title(source)])
+            return answer_html([*self._blocks(), *source_title(source)])
         body = f"<pre style='{CODE_STYLE}'>{safe(source.text)}</pre>"
-        return answer_html(self._lines(), f"<details><summary>source</summary>{body}</details>")
+        return answer_html(self._blocks(), f"<details><summary>source</summary>{body}</details>")
 
 
 def _facts(one: answer.OneEntry) -> Iterator[tuple[str, str]]:
@@ -369,11 +370,11 @@ def _candidate_lines(one: answer.OneEntry, where: str) -> Iterator[Line]:
 
 
 def _file_lines(one: answer.OneEntry) -> Iterator[Line]:
-    files = one.rows(EntryRow)[1:]
-    for file in files[:_SHOWN_OF_ONE]:
+    lines = []
+    for file in one.rows(EntryRow)[1:]:
         status = "" if file.status == "ok" else f"   {file.status}"
-        yield Line(f"{file_size(file.size_bytes or 0):>9}  {file.path}{status}", 3, whole=True)
-    yield from rest(len(files) - _SHOWN_OF_ONE, style="")
+        lines.append(Line(f"{file_size(file.size_bytes or 0):>9}  {file.path}{status}", 3, whole=True))
+    return firsts(lines, _SHOWN_OF_ONE, style="")
 
 
 def _link_lines(one: answer.OneEntry, where: str) -> Iterator[Line]:
@@ -405,11 +406,9 @@ def _past_lines(one: answer.OneEntry) -> Iterator[Line]:
 
 
 def _kernel_lines(one: answer.OneEntry, where: str) -> Iterator[Line]:
-    rows = one.rows(KernelRow)
-    for row in rows[:_SHOWN_OF_ONE]:
-        ops = f": {', '.join(row.aten_ops)}" if row.aten_ops else ""
-        yield Line(f"{row.kernel} ({row.kind}){ops}", 3, hang=2)
-    yield from rest(len(rows) - _SHOWN_OF_ONE, where=where, style="")
+    named = ((f"{row.kernel} ({row.kind})", ", ".join(row.aten_ops)) for row in one.rows(KernelRow))
+    lines = (Line(f"{name}: {ops}" if ops else name, 3, hang=2) for name, ops in named)
+    return firsts(lines, _SHOWN_OF_ONE, where=where, style="")
 
 
 def source_title(source: SourceCode) -> list[Line]:

@@ -42,11 +42,10 @@ class Explanation(Reprs, answer.Explanation):
 
     __slots__ = ()
 
-    def _lines(self) -> list[Line]:
-        return terminal_lines(explanation_blocks(self))
+    _blocks = explanation_blocks
 
     def __repr__(self) -> str:
-        return unwrapped(self._lines())
+        return unwrapped(terminal_lines(self._blocks()))
 
 
 def told_lines(explained: answer.Explanation) -> Iterator[Line]:

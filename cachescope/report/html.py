@@ -27,6 +27,7 @@ from cachescope.report.blocks import (
     shortened,
 )
 from cachescope.report.layout import Line, wrapped
+from cachescope.report.terminal import terminal_lines
 from cachescope.wording import file_size, harmless_cut
 
 STYLE = "font-family: var(--jp-ui-font-family, sans-serif); line-height: 1.5; max-width: 60em"
@@ -232,23 +233,23 @@ def _value_html(text: str, most: int) -> str:
 
 
 class Reprs:
-    """The text and the HTML repr of an answer: its lines."""
+    """The text and the HTML repr of an answer: its blocks as a terminal has them."""
 
     __slots__ = ()
 
-    def _lines(self) -> Iterable[Line]:
+    def _blocks(self) -> Iterable[Block]:
         raise NotImplementedError
 
     def __repr__(self) -> str:
-        return wrapped(self._lines())
+        return wrapped(terminal_lines(self._blocks()))
 
     def _repr_html_(self) -> str:
-        return answer_html(self._lines())
+        return answer_html(self._blocks())
 
 
-def answer_html(lines: Iterable[Line], below: str = "") -> str:
+def answer_html(blocks: Iterable[Block], below: str = "") -> str:
     """The lines of an answer for a notebook, and what is folded away below them."""
-    return f"<div style='{STYLE}'>{lines_html(lines)}{below}</div>"
+    return f"<div style='{STYLE}'>{lines_html(terminal_lines(blocks))}{below}</div>"
 
 
 def lines_html(lines: Iterable[Line]) -> str:

@@ -21,7 +21,7 @@ from cachescope.report.blocks import Block, Cell, Head, Sorted, Table, shared, s
 from cachescope.report.layout import Line, parted, rest
 from cachescope.report.vllm import start_lines
 from cachescope.report.why_missed import problem_lines
-from cachescope.wording import and_more, duration, listed, plural, rank_names
+from cachescope.wording import and_more, duration, listed, numbered, plural
 
 _GUARDS: Final = "guards"
 _PHASES: Final = 3
@@ -101,17 +101,13 @@ def _waits(waited_ns: Mapping[int, int], runs: Sequence[RunTime]) -> str:
 def apart_texts(apart: Sequence[CollectivesApart]) -> Iterator[str]:
     """Which functions ranks compiled with different collectives."""
     for one in apart[:_APART]:
-        sides = [f"{_collectives(names)} in {_ranks(ranks)}" for names, ranks in one.of_ranks]
+        sides = [f"{_collectives(names)} in {numbered('rank', ranks)}" for names, ranks in one.of_ranks]
         what = f"{one.place}, {'backward of ' if one.is_backward else ''}compile {one.compile_id}"
         yield f"{what}, was compiled with different collectives: {listed(sides, _RANKS, '; ')}"
     if len(apart) > _APART:
         yield and_more(len(apart) - _APART, "compile with different collectives", "--json lists all")
     if apart:
         yield "ranks may differ there for a reason, as the stages of a pipeline do"
-
-
-def _ranks(ranks: Sequence[int]) -> str:
-    return f"rank{'s' if len(ranks) > 1 else ''} {rank_names(ranks)}"
 
 
 def _collectives(names: Sequence[str]) -> str:

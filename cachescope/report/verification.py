@@ -90,7 +90,7 @@ class Verification(Reprs, verifying.Verification):
 
     __slots__ = ()
 
-    _lines = verification_lines
+    _blocks = verification_lines
 
 
 def _headline(found: verifying.Verification) -> str:

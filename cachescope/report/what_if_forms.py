@@ -19,7 +19,7 @@ from cachescope.report.blocks import Block, Column, table, timed
 from cachescope.report.html import Reprs
 from cachescope.report.layout import Line, rest, unwrapped
 from cachescope.terms import VLLM
-from cachescope.wording import SHORT_KEY, duration, percent, plural
+from cachescope.wording import duration, percent, plural, short_key
 
 _SHOWN: Final = 6
 _FIELDS_NAMED: Final = 8
@@ -53,10 +53,10 @@ def what_if_lines(found: answer.WhatIf) -> list[Line]:
 class WhatIf(Reprs, answer.WhatIf):
     """A replay with its reprs."""
 
-    _lines = what_if_lines
+    _blocks = what_if_lines
 
     def __repr__(self) -> str:
-        return unwrapped(self._lines())
+        return unwrapped(self._blocks())
 
 
 def _answer_lines(found: answer.WhatIf) -> Iterator[Line]:
@@ -94,8 +94,8 @@ def warning_lines(found: answer.WhatIf) -> Iterator[Line]:
     text = f"{plural(len(pairs), 'pair')} of keys would become one and hold different {what}"
     yield Line(f"Not safe: {text}. A hit would run code that was made for something else.", style="bold red")
     for pair in pairs[:3]:
-        keys = f"{pair.cache_key[:SHORT_KEY]}… and {pair.other_key[:SHORT_KEY]}…"
-        codes = f"{pair.code_key[:SHORT_KEY]}…, {pair.other_code_key[:SHORT_KEY]}…"
+        keys = f"{short_key(pair.cache_key)} and {short_key(pair.other_key)}"
+        codes = f"{short_key(pair.code_key)}, {short_key(pair.other_code_key)}"
         yield Line(f"fxgraph {keys}: code {codes}", 2)
     yield from rest(len(pairs) - 3, where=".warnings lists all", indent=2)
 
@@ -104,7 +104,7 @@ def cause_lines(found: answer.WhatIf, titles: Mapping[int, str]) -> Iterator[Lin
     """Cause by cause, under their titles: how many of its misses would hit, and why the others would not."""
     causes = [row for row in found.cause_table.rows if row.hits_after or row.unknown or row.why]
     for row in causes[:_SHOWN]:
-        yield Line(f"{titles[row.cause]}: {_turned(row, row.misses)}", 2)
+        yield Line(f"{titles[row.cause]}: {_turned(row)}", 2)
         if row.why:
             yield Line(row.why, 4)
     yield from rest(len(causes) - _SHOWN, "cause", ".by_cause lists all", 2)
@@ -119,8 +119,8 @@ def _run_lines(found: answer.WhatIf) -> Iterator[Line]:
     yield from rest(len(runs) - _SHOWN, "run", ".by_run lists all", 2)
 
 
-def _turned(row: WhatIfCause | CauseSaving, misses: int) -> str:
-    parts = [f"{row.hits_after:,} of {plural(misses, 'miss', 'misses')} would hit"]
+def _turned(row: WhatIfCause | CauseSaving) -> str:
+    parts = [f"{row.hits_after:,} of {plural(row.misses, 'miss', 'misses')} would hit"]
     if row.time_won_ns is not None:
         parts.append(f"{duration(row.time_won_ns)} saved")
     if row.unknown:
@@ -194,13 +194,6 @@ def field_note(row: SensitivityRow) -> str:
     return "; ".join(notes)
 
 
-def saving_text(row: CauseSaving) -> str:
-    """What leaving out the changed fields of a cause saves."""
-    if not row.fields:
-        return "has no field to leave out"
-    return _turned(row, row.misses)
-
-
 def titled_savings(read: Recording) -> list[tuple[str, CauseSaving]]:
     """What leaving out the changed fields of each cause would do, as the worklist names them."""
     titles = cause_titles(Chosen(read), read.facts.causes)
@@ -211,7 +204,11 @@ def titled_savings(read: Recording) -> list[tuple[str, CauseSaving]]:
 CAUSE_SAVINGS: Final = (
     Column("Cause", "text", lambda row: row[0]),
     Column("Time lost", "number", lambda row: timed(row[1].time_lost_ns)),
-    Column("Without its fields", "text", lambda row: saving_text(row[1])),
+    Column(
+        "Without its fields",
+        "text",
+        lambda row: _turned(row[1]) if row[1].fields else "has no field to leave out",
+    ),
     Column("Why the rest stays", "text", lambda row: row[1].why, is_optional=True),
 )
 

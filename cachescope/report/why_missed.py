@@ -26,7 +26,7 @@ from cachescope.report.terminal import terminal_lines
 from cachescope.report.vllm import vllm_lines
 from cachescope.terms import UNREADABLE
 from cachescope.verdict_kinds import KINDS, kind_of
-from cachescope.wording import SHORT_KEY, duration, harmless_line, listed, plural, rank_names, short
+from cachescope.wording import duration, harmless_line, listed, plural, rank_names, short, short_key
 
 if TYPE_CHECKING:
     from cachescope.frames.answer_rows import RankDifference
@@ -101,7 +101,7 @@ def _past_lines(read: Recording, number: int, rows: Sequence[PastMiss], is_elsew
     for row in rows[:_KEYS_SHOWN]:
         direction = f" {row.direction}" if row.direction == "backward" else ""
         before = read.facts.entries[row.baseline_entry].cache_key or ""
-        yield Line(f"fxgraph{direction} {row.cache_key[:SHORT_KEY]}… beside {before[:SHORT_KEY]}…", 3)
+        yield Line(f"fxgraph{direction} {short_key(row.cache_key)} beside {short_key(before)}", 3)
     yield from rest(len(rows) - _KEYS_SHOWN, style="")
     if not all(row.is_order_known for row in rows):
         yield Line("which was made first is not known: their modification times do not show it", 3, "dim")
@@ -259,7 +259,7 @@ def false_hit_lines(found: Sequence[FalseHit]) -> Iterator[Line]:
     where = "in --json and scope.false_hits; a warning, no certainty"
     yield Line(f"possible false hits: {len(found)}, {where}")
     for row in found[:_FALSE_HITS_SHOWN]:
-        key = "" if row.cache_key is None else f"{row.cache} {row.cache_key[:SHORT_KEY]}…: "
+        key = "" if row.cache_key is None else f"{row.cache} {short_key(row.cache_key)}: "
         yield Line(f"{key}{row.evidence}", 2, "dim", rows=_ADVICE_ROWS)
 
 
@@ -284,7 +284,7 @@ def block_html(read: Recording, run: int) -> str:
         cause, lookup = costliest
         whole = lines_html(terminal_lines(explanation_blocks(Explanation.of(read, lookup))))
         below = f"<details><summary>{safe(cause.summary)}, in full</summary>{whole}</details>"
-    return answer_html(terminal_lines(recorded_blocks(read, run)), below)
+    return answer_html(recorded_blocks(read, run), below)
 
 
 def summary_text(read: Recording) -> str:
@@ -307,4 +307,4 @@ def summary_text(read: Recording) -> str:
 
 def summary_html(read: Recording) -> str:
     """The HTML repr: the answer, with the costliest causes."""
-    return answer_html(terminal_lines(answer_blocks(read, most=_CAUSES_IN_HTML)))
+    return answer_html(answer_blocks(read, most=_CAUSES_IN_HTML))

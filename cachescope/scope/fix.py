@@ -25,7 +25,7 @@ class Fix(Reprs, answer.Fix):
 
     __slots__ = ()
 
-    _lines = fix_lines
+    _blocks = fix_lines
 
 
 def fix(

@@ -21,9 +21,9 @@ from cachescope.readers.directory.place_of import looks_like_cache_dir
 from cachescope.readers.logs.trace_log import TRACE
 from cachescope.readers.reading import Reading
 from cachescope.readers.sources import read_sources
+from cachescope.report.blocks import Block as Shown
 from cachescope.report.html import Reprs
 from cachescope.report.layout import Line
-from cachescope.report.terminal import terminal_lines
 from cachescope.report.why_missed import block_html, recorded_blocks
 from cachescope.scope.scope import Scope
 
@@ -159,10 +159,10 @@ class Recording(Reprs):
             read_cache_dir(str(self._caches.folder), reading)
         return Scope(assemble(reading))
 
-    def _lines(self) -> list[Line]:
+    def _blocks(self) -> list[Shown]:
         if self._scope is None:
             return [Line(f"cachescope.Recording: {self._state}")]
-        return terminal_lines(recorded_blocks(self._scope, self.run))
+        return recorded_blocks(self._scope, self.run)
 
     def _repr_html_(self) -> str:
         if self._scope is None:

@@ -16,10 +16,10 @@ from cachescope.readers.reading import ListedEntry, Reading
 from cachescope.readers.remote_cache.address import is_redis, without_password
 from cachescope.readers.remote_cache.stored import check_redis, read_redis
 from cachescope.readers.sources import check_sources, read_sources
+from cachescope.report.blocks import Block as Shown
 from cachescope.report.html import Reprs
 from cachescope.report.layout import Line
 from cachescope.report.preflight import preflight_blocks
-from cachescope.report.terminal import terminal_lines
 from cachescope.scope.live import Block
 from cachescope.scope.scope import Scope
 
@@ -130,10 +130,10 @@ class Preflight(Reprs):
             raise CachescopeError(f"the pre-flight is {self._state}: its scope is there after the block")
         return self._scope
 
-    def _lines(self) -> list[Line]:
+    def _blocks(self) -> list[Shown]:
         if self._scope is None:
             return [Line(f"cachescope.Preflight: {self._state}")]
-        return terminal_lines(preflight_blocks(PreflightAnswer.of(self._scope)))
+        return preflight_blocks(PreflightAnswer.of(self._scope))
 
 
 def preflight(*, against: Against | Iterable[Against] | None = None) -> Preflight:

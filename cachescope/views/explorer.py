@@ -59,21 +59,12 @@ class SpanChip(Pane):
 
 
 def _text(chosen: Chosen, span: Span) -> str:
-    first, last = _ends(span)
+    clock, is_short = clock_of(span), span[1] - span[0] < _SHORT
+    first, last = (clock(ns) + (f".{ns // 10**6 % 1000:03}" if is_short else "") for ns in span)
     every = chosen.read.shown.frame
     untimed = int(every["time"].isna().sum())
     more = f"; {plural(untimed, 'lookup')} without a time left out" if untimed else ""
     return f"{first} to {last} UTC, {len(chosen):,} of {len(every):,} {'lookup' if len(every) == 1 else 'lookups'}{more}"
-
-
-def _ends(span: Span) -> tuple[str, str]:
-    first, last = span
-    clock, is_short = clock_of(span), last - first < _SHORT
-
-    def moment(ns: int) -> str:
-        return clock(ns) + (f".{ns // 10**6 % 1000:03}" if is_short else "")
-
-    return moment(first), moment(last)
 
 
 class Failed(Shows):

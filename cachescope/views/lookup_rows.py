@@ -17,7 +17,7 @@ from cachescope.figures.palette import OUTCOME_COLOURS
 from cachescope.grouping import by_key
 from cachescope.json_types import JsonObject
 from cachescope.report.blocks import Column
-from cachescope.views.table import Fold, ListedRows, Whole, ordered
+from cachescope.views.table import ListedRows, Whole, ordered
 from cachescope.wording import duration, harmless_cut, percent, plural, short_key
 
 SEARCHED: Final = ("cache", "compile_id", "function", "cache_key", "outcome", "verdict", "reason")
@@ -89,6 +89,8 @@ def listed_lookups(scope: Read, numbers: Iterable[int] | None = None) -> Iterato
 class LookupRows(ListedRows):
     """The rows of the Lookups table; lookups of FX graphs are folded below the AOTAutograd lookup of their compile."""
 
+    missing = ""
+
     def __init__(self, rows: Sequence[Listed]) -> None:
         timed = replace(_COLUMNS[_TIME], of=self._time_text)
         super().__init__({**_COLUMNS, _TIME: timed}, [(row.lookup, row) for row in rows])
@@ -132,23 +134,15 @@ class LookupRows(ListedRows):
         """The number of rows that pass the filters."""
         return len(self._passing)
 
-    def __len__(self) -> int:
-        """The number of rows seen."""
-        return len(self._seen)
-
-    def page(self, first: int, count: int) -> list[tuple[int, list[str]]]:
-        """Some rows, each with its lookup and its cells as text; a cell without a value is empty."""
-        columns = self.columns.values()
-        return [
-            (row.lookup, ["" if (cell := one.cell(row)) is None else str(cell) for one in columns])
-            for row in self._seen[first : first + count]
-        ]
-
-    def folds(self, first: int, count: int) -> list[Fold]:
+    def folds(self, first: int, count: int) -> list[JsonObject]:
         """How the rows of a page are folded."""
         return [
-            Fold(1 + self._is_below(row), len(self._below.get(row.lookup, ())), row.lookup in self._open)
-            for row in self._seen[first : first + count]
+            {
+                "level": 1 + self._is_below(row),
+                "below": len(self._below.get(lookup, ())),
+                "is_open": lookup in self._open,
+            }
+            for lookup, row in self._rows[first : first + count]
         ]
 
     def summaries(self) -> list[JsonObject | None]:
@@ -160,8 +154,8 @@ class LookupRows(ListedRows):
     def whole(self, first: int = 0, count: int | None = None) -> Whole:
         """The columns and values of some rows as they are seen; without `count` of all that pass the filters."""
         names = [*self.columns]
-        rows = self.passing() if count is None else self._seen[first : first + count]
-        return names, map(attrgetter(*names), rows)
+        seen = (row for _, row in self._rows[first : None if count is None else first + count])
+        return names, map(attrgetter(*names), self.passing() if count is None else seen)
 
     def _summary(self, column: str) -> JsonObject | None:
         values = map(attrgetter(column), self._passing)
@@ -173,7 +167,8 @@ class LookupRows(ListedRows):
         if column in ("run", "rank") and len(self.values(column)) > _MOST_SHARES:
             return spread(values, str, log=False)
         if column in ("cache_key", "reason"):
-            return _distinct(values)
+            # How many there are: too many to draw.
+            return _summary(plural(len({*values} - {None}), "value"), "")
         return shares(values, OUTCOME_COLOURS if column == "outcome" else {})
 
     def _is_below(self, row: Listed) -> bool:
@@ -185,11 +180,12 @@ class LookupRows(ListedRows):
         # A lookup of AOTAutograd has no compile time of its own: it is sorted by that of its graphs.
         top_value = self._time if column == _TIME else value
         top = [row for row in self._passing if not self._is_below(row)]
-        self._seen: list[Listed] = []
+        seen: list[Listed] = []
         for row in ordered(top, top_value, ascending):
-            self._seen.append(row)
+            seen.append(row)
             if row.lookup in self._open:
-                self._seen += ordered(self._below.get(row.lookup, ()), value, ascending)
+                seen += ordered(self._below.get(row.lookup, ()), value, ascending)
+        self._rows = [(row.lookup, row) for row in seen]
 
     def _time(self, row: Listed) -> int | None:
         """The compile time of a row, or of what is folded below it; not known where that of a miss is not."""
@@ -222,11 +218,6 @@ def _test(name: str, value: object) -> Callable[[Listed], bool]:
         return False
 
     return has_text
-
-
-def _distinct(values: Iterable[Any]) -> JsonObject:
-    """How many values there are; of many, too many to draw."""
-    return _summary(plural(len({*values} - {None}), "value"), "")
 
 
 def shares(values: Iterable[Any], colours: Mapping[str, str]) -> JsonObject:

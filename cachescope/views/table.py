@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from operator import itemgetter
 from typing import Any, Final, TypeVar
 
@@ -50,15 +49,6 @@ def _delimited_cell(value: object) -> object:
     # One line and one cell wherever it is pasted.
     text = " ".join(harmless(str(value)).split())
     return f"'{text}" if text.startswith(_FORMULA) else text
-
-
-@dataclass(frozen=True, slots=True)
-class Fold:
-    """A row among those that it is folded with: its level from 1, how many are below it, and whether they are seen."""
-
-    level: int = 1
-    below: int = 0
-    is_open: bool = False
 
 
 class Table(Control):
@@ -124,7 +114,7 @@ class Table(Control):
             self.page = min(self.page, max(0, (self.total - 1) // self.page_size))
             first = self.page * self.page_size
             found = self._source.page(first, self.page_size)
-            self.folds = [asdict(fold) for fold in self._source.folds(first, self.page_size)]
+            self.folds = self._source.folds(first, self.page_size)
             self.summaries = self._source.summaries()
             self.ids = [row for row, _ in found]
             self.rows = [[_cell(text) for text in cells] for _, cells in found]
@@ -155,6 +145,9 @@ class Table(Control):
 class ListedRows:
     """Rows, each with its id; a cell is made when it is shown, or when its column is sorted. Columns have the given names, or those of their titles."""
 
+    missing = cell_text(None)
+    """What a cell without a value shows."""
+
     def __init__(
         self, columns: Sequence[Column] | Mapping[str, Column], rows: Sequence[tuple[int, object]]
     ) -> None:
@@ -164,7 +157,8 @@ class ListedRows:
         self.columns = {
             name: one for name, one in columns.items() if not one.is_optional or one.has_values(values)
         }
-        self._rows, self._is_sortable = rows, len(rows) > 1
+        self._rows: Sequence[tuple[int, Any]] = rows
+        self._is_sortable = len(rows) > 1
 
     @property
     def heads(self) -> list[JsonObject]:
@@ -194,11 +188,14 @@ class ListedRows:
 
     def page(self, first: int, count: int) -> list[tuple[int, list[str]]]:
         """Some rows, each with its id and its cells as text."""
-        rows = self._rows[first : first + count]
-        return [(number, [cell_text(one.cell(row)) for one in self.columns.values()]) for number, row in rows]
+        cells = [one.cell for one in self.columns.values()]
+        return [
+            (number, [self.missing if (cell := of(row)) is None else cell_text(cell) for of in cells])
+            for number, row in self._rows[first : first + count]
+        ]
 
-    def folds(self, first: int, count: int) -> list[Fold]:
-        """How the rows of a page are folded; nothing where none is."""
+    def folds(self, first: int, count: int) -> list[JsonObject]:
+        """Of the rows of a page the level from 1, how many are folded below, and whether these are seen; nothing where none is folded."""
         return []
 
     def fold(self, row: int) -> None:

@@ -22,7 +22,8 @@ def rows_of(scope: cachescope.Scope) -> list[Listed]:
 def every_line(rows: LookupRows) -> list[tuple[int, int, int]]:
     """Each line that is seen: its lookup, its level, how many are below it."""
     lines = [lookup for lookup, _ in rows.page(0, len(rows))]
-    return [(at, fold.level, fold.below) for at, fold in zip(lines, rows.folds(0, len(rows)), strict=True)]
+    folds = rows.folds(0, len(rows))
+    return [(at, fold["level"], fold["below"]) for at, fold in zip(lines, folds, strict=True)]
 
 
 def by_hand(passing: list[dict[str, Any]]) -> dict[int | None, list[dict[str, Any]]]:

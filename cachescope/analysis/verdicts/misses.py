@@ -13,6 +13,7 @@ from typing import Final
 from cachescope.analysis.differences import FieldChange, field_changes
 from cachescope.analysis.history.history import History
 from cachescope.frames.answer_rows import MissRow
+from cachescope.frames.compile_rows import PhaseRow
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.keys.key_fields import is_of_the_program
@@ -134,7 +135,7 @@ def link_consequences(misses: Sequence[Miss], history: History) -> None:
     of_lookup: list[Miss | None] = [None] * len(history.lookups)
     for miss in misses:
         of_lookup[miss.index] = miss
-    forward: dict[_Compile, Miss] = {}
+    forward: dict[Compile, Miss] = {}
     rest: list[Miss] = []
     told_by_graphs: list[tuple[Miss, Miss]] = []
     for miss in misses:
@@ -142,7 +143,7 @@ def link_consequences(misses: Sequence[Miss], history: History) -> None:
         parent = None if (above := history.aot[miss.index]) is None else of_lookup[above]
         direction = miss.row.direction
         if direction == "forward":
-            forward[_compile_of(miss.row)] = miss
+            forward[compile_of(miss.row)] = miss
         if parent is not None:
             kind = parent.why.what
             if kind.is_shown_by_graphs or kind.is_graph_gone or kind.explains_fields:
@@ -154,7 +155,7 @@ def link_consequences(misses: Sequence[Miss], history: History) -> None:
         # A backward graph is new because its forward graph is: the AOTAutograd cache was off.
         elif (
             direction == "backward"
-            and (before := forward.get(_compile_of(miss.row))) is not None
+            and (before := forward.get(compile_of(miss.row))) is not None
             and miss.why.verdict in before.why.what.explains_backward
         ):
             miss.follows = before
@@ -183,7 +184,7 @@ def _follow_the_first_of_their_compile(misses: Iterable[Miss]) -> None:
         row = miss.row
         if row.compile_id is None:
             continue
-        compiled = row.run, row.compile_id, row.segment, row.aot_lookup, miss.cause_key
+        compiled = *compile_of(row), row.aot_lookup, miss.cause_key
         first = firsts.setdefault(compiled, miss)
         if first is miss or row.cache != first.row.cache:
             continue
@@ -192,11 +193,12 @@ def _follow_the_first_of_their_compile(misses: Iterable[Miss]) -> None:
             miss.follows = first
 
 
-_Compile = tuple[int, str | None, int]
+Compile = tuple[int, str | None, int]
+"""A run, a compile id, and which of the compiles of that id: ids begin again after torch._dynamo.reset()."""
 
 
-def _compile_of(row: LookupRow) -> _Compile:
-    """The compile of a lookup, with its segment: compile ids begin again after torch._dynamo.reset()."""
+def compile_of(row: LookupRow | PhaseRow) -> Compile:
+    """The compile that a row is of."""
     return row.run, row.compile_id, row.segment
 
 

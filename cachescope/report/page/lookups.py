@@ -121,7 +121,9 @@ def causes_blocks(scope: Read) -> Iterator[Block]:
     def evidence(card: Card) -> tuple[Block, ...]:
         return tuple(_evidence(scope, card)) if card.row.cause in explained else ()
 
-    yield from path_drawing(scope)
+    # What each start spent its time on, where a trace has events.
+    if spent := scope.phases_read[0].rows:
+        yield Drawing("Self time of each phase, by run", phases, (spent, scope.tables.runs.rows))
     yield from first_cards(Chosen(scope), evidence, _PLACES)
 
 
@@ -150,13 +152,5 @@ def spent_blocks(scope: Read) -> Iterator[Block]:
     """Where the time of compiling went."""
     # What vLLM says of its starts, and what could not be read, stands in sections of their own.
     yield from time_blocks(replace(TimeSpent.of(scope), starts=(), problems=()))
-    drawn = (scope.compiles_read[0].rows, scope.tables.runs.rows)
-    if drawn[0]:
-        yield Drawing("Compiles over time", compiles, drawn)
-
-
-def path_drawing(scope: Read) -> Iterator[Block]:
-    """What each start spent its time on; nothing where no trace has events."""
-    drawn = (scope.phases_read[0].rows, scope.tables.runs.rows)
-    if drawn[0]:
-        yield Drawing("Self time of each phase, by run", phases, drawn)
+    if made := scope.compiles_read[0].rows:
+        yield Drawing("Compiles over time", compiles, (made, scope.tables.runs.rows))
