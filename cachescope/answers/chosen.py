@@ -7,10 +7,12 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
-from cachescope.analysis.rates import known_sum, rates
+from cachescope.analysis.rates import grouped, known_sum, outcome_as_if_made, rates
 from cachescope.answers.recording import Recording
+from cachescope.errors import NotFoundError
 from cachescope.frames.answer_rows import CauseRow, MissRow, RateRow
 from cachescope.frames.recorded_rows import LookupRow
+from cachescope.table import Table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -70,6 +72,28 @@ class Chosen:
     def rate(self) -> RateRow:
         """Their hit rate."""
         return rates(self.rows)
+
+    def hit_rates(self, by: Sequence[str]) -> pd.DataFrame:
+        """The same for groups of them, as `Read.hit_rates` has it."""
+        lookups, runs = self.read.settled.frame, self.read.facts.runs
+        if "rank" in by:
+            lookups = lookups.merge(self.read.tables.runs.frame[["run", "rank"]], on="run", how="left")
+        if unknown := [name for name in by if name not in lookups.columns]:
+            raise NotFoundError(
+                f"no column {unknown[0]!r} in lookups; there are {', '.join(lookups.columns)}"
+            )
+
+        def group_of(row: LookupRow) -> tuple[object, ...]:
+            own = {"rank": runs[row.run].rank, "outcome": outcome_as_if_made(row)}
+            return tuple(own[name] if name in own else getattr(row, name) for name in by)
+
+        rows_of_group = grouped(self.rows, group_of) if by else {(): self.rows}
+        frame = Table(RateRow, list(map(rates, rows_of_group.values()))).frame
+        # The values as the frame has them: times are no numbers there.
+        for at, name in enumerate(by):
+            first = [rows[0].lookup for rows in rows_of_group.values()]
+            frame.insert(at, name, lookups[name].take(first).reset_index(drop=True))
+        return frame
 
     @cached_property
     def misses(self) -> list[int]:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Self
 
-from cachescope.analysis.rates import grouped, outcome_as_if_made, rates
+from cachescope.answers.chosen import Chosen
 from cachescope.answers.recording import MOST_CAUSES, Recording
 from cachescope.components import Detail
-from cachescope.errors import NotFoundError, SourceError
-from cachescope.frames.answer_rows import RateRow, TrendRow
+from cachescope.errors import SourceError
+from cachescope.frames.answer_rows import TrendRow
 from cachescope.frames.compile_rows import RecompileRow, RecordedText
 from cachescope.frames.directory_rows import Candidate
 from cachescope.frames.linked_rows import LockRow
-from cachescope.frames.recorded_rows import LookupRow, ProblemRow
+from cachescope.frames.recorded_rows import ProblemRow
 from cachescope.frames.vllm import FolderRow, FragmentRow, RankRow, VllmChange
 from cachescope.keys import IsolationSchema
 from cachescope.table import Table, copied
@@ -145,26 +145,7 @@ class Read(Recording):
         by : str or sequence of str
             Columns of ``lookups``, such as ``["run", "cache"]``, or ``rank``.
         """
-        by = [by] if isinstance(by, str) else by
-        lookups, facts = self.settled.frame, self.facts
-        if "rank" in by:
-            lookups = lookups.merge(self.tables.runs.frame[["run", "rank"]], on="run", how="left")
-        if unknown := [name for name in by if name not in lookups.columns]:
-            raise NotFoundError(
-                f"no column {unknown[0]!r} in lookups; there are {', '.join(lookups.columns)}"
-            )
-
-        def group_of(row: LookupRow) -> tuple[object, ...]:
-            own = {"rank": facts.runs[row.run].rank, "outcome": outcome_as_if_made(row)}
-            return tuple(own[name] if name in own else getattr(row, name) for name in by)
-
-        rows_of_group = grouped(facts.lookups.values(), group_of) if by else {(): [*facts.lookups.values()]}
-        frame = _frame((rates(rows) for rows in rows_of_group.values()), RateRow)
-        # The values as the frame has them: times are no numbers there.
-        for at, name in enumerate(by):
-            first = [rows[0].lookup for rows in rows_of_group.values()]
-            frame.insert(at, name, lookups[name].take(first).reset_index(drop=True))
-        return frame
+        return Chosen(self).hit_rates([by] if isinstance(by, str) else by)
 
     def hash_details(self, cache_key: str | None = None, lookup: int | None = None) -> pd.DataFrame:
         """The hash details of one key: field, detail_hash, value_text, in torch's order.

@@ -106,7 +106,7 @@ def side_by_side_blocks(
     columns = (
         Column("Context", "word", _numbers),
         Column("From", "text", lambda alike: listed((names[one.context] for one in alike), _NAMED)),
-        Column("Known from", "text", lambda alike: _known_from(alike[0])),
+        Column("Known from", "text", lambda alike: _KNOWN_FROM.get(known := alike[0].known_from, known)),
         Column(
             "Known by its hash alone",
             "code",
@@ -152,11 +152,6 @@ def _sharing(groups: Sequence[GroupRow]) -> str:
     counts = [plural(len(decided), "group of equals", "groups of equals")] if decided else []
     counts += [f"{undecided} not decided, a chosen form is not known"] if undecided else []
     return ", ".join(counts)
-
-
-def _known_from(row: ContextRow) -> str:
-    """How a context is known, in words."""
-    return _KNOWN_FROM.get(row.known_from) or str(row.known_from)
 
 
 def _numbers(alike: Sequence[ContextRow]) -> str:

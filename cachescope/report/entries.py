@@ -155,18 +155,17 @@ def _locks(rows: Sequence[LockRow] | None) -> Iterator[Line]:
     yield from firsts((Line(row.path, 3, whole=True) for row in held), _SHOWN, where="--json lists all")
 
 
-def entry_numbers(
-    entries: Sequence[EntryRow], orphans: Iterable[OrphanRow], removable: Iterable[RemovableRow]
-) -> Numbers:
+def entry_numbers(read: Recording, entries: Sequence[EntryRow]) -> Numbers:
     """How many entries there are, and what is to be said of them; of files that can go, those among them."""
     statuses, there = Counter(row.status for row in entries), {row.entry for row in entries}
-    freed = [row for row in removable if row.entry in there]
+    freed = [row for row in read.removed_unnoticed.rows if row.entry in there]
+    alone = sum(row.entry in there for row in read.orphaned.rows)
     unread = statuses[UNREADABLE]
     cells = [
         ("Entries", f"{len(entries):,}", file_size(size_of(entries))),
         ("Damaged", f"{statuses['damaged']:,}", "their content is not what it should be"),
         *([("Unreadable", f"{unread:,}", "what they hold is not known")] if unread else []),
-        ("Left alone", f"{sum(row.entry in there for row in orphans):,}", "their other side is gone"),
+        ("Left alone", f"{alone:,}", "their other side is gone"),
         ("Can go", f"{len(freed):,}", f"{file_size(size_of(freed))}; nothing is removed here"),
     ]
     return Numbers(tuple(cells))

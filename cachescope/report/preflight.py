@@ -43,8 +43,7 @@ def preflight_blocks(answer: PreflightAnswer) -> list[Block]:
 def preflight_object(answer: PreflightAnswer) -> JsonObject:
     """What ``--json`` says of the answer itself, beside the lookups and causes."""
     return {
-        "lookups": answer.lookups,
-        **answer.counts,
+        **_counts(answer),
         "processes": answer.processes,
         "against": list(answer.held_against),
         "elsewhere": list(answer.elsewhere),

@@ -130,7 +130,7 @@ class Entries(Shows):
         return figure(self._rows)
 
     def _numbers(self) -> Numbers:
-        return entry_numbers(self._rows, self._scope.orphaned.rows, self._scope.removed_unnoticed.rows)
+        return entry_numbers(self._scope, self._rows)
 
     def _listed(self) -> ListedRows:
         kind = self._state.kind

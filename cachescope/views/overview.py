@@ -10,18 +10,15 @@ import pandas as pd
 import traitlets
 from traitlets.utils.bunch import Bunch
 
-from cachescope.analysis.rates import grouped, rates
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.costs import headline
 from cachescope.answers.read import Read
-from cachescope.columns import frame_of
 from cachescope.figures.canvas import empty
 from cachescope.figures.compile_time import phases
 from cachescope.figures.graph_grid import runs_by_graph
 from cachescope.figures.over_time import timeline
 from cachescope.figures.picture import Picture
 from cachescope.figures.rates import outcomes
-from cachescope.frames.answer_rows import RateRow
 from cachescope.json_types import JsonObject
 from cachescope.report.blocks import Block, Group
 from cachescope.report.cards import first_cards
@@ -162,7 +159,7 @@ class Overview(Shows):
         self.cards = CardsView(self._chosen, guarded(self._opened))
         draw = partial(self._drawn, outcomes)
         self.outcomes_plot = Plot(draw, "outcomes by cache and run", self._clicked_outcome, guarded)
-        self.outcomes = Tabled(self.outcomes_plot, self._rates)
+        self.outcomes = Tabled(self.outcomes_plot, lambda: self._chosen.hit_rates(["run", "cache"]))
         self.over_time = OverTime(scope, state, self._clicked_lookup)
         draw = partial(self._drawn, runs_by_graph)
         self.graphs_plot = Plot(draw, "runs by graphs", self._clicked_lookup, guarded)
@@ -215,13 +212,6 @@ class Overview(Shows):
         rates = (f"{label}: {number} ({of})" for label, number, of in rate_numbers(self._chosen)[:3])
         said = [Line(headline(self._chosen), style="bold"), Line(" · ".join(rates), style="dim")]
         self.numbers.show(*said)
-
-    def _rates(self) -> pd.DataFrame:
-        groups = grouped(self._chosen.rows, lambda row: (row.run, row.cache))
-        frame = frame_of(map(rates, groups.values()), RateRow)
-        for at, (name, values) in enumerate(zip(("run", "cache"), zip(*groups, strict=True), strict=False)):
-            frame.insert(at, name, list(values))
-        return frame
 
     def _drawn(self, figure: Callable[..., Picture]) -> Picture:
         if not len(self._chosen) and not self._chosen.is_all:

@@ -5,7 +5,7 @@ const PAGES = { First: () => 0, Previous: (p) => p - 1, Next: (p) => p + 1, Last
 function showTable({ model, el }) {
   el.classList.add("cs");
   const scroll = make("div", { class: "cs-scroll cs-page" });
-  const table = make("table", { class: "cs-table cs-rows" });
+  const table = make("table", { class: "cs-table cs-rows", "aria-label": model.get("label") });
   const head = make("thead");
   const body = make("tbody");
   table.append(head, body);
@@ -155,8 +155,7 @@ function showTable({ model, el }) {
       one.hidden = few;
       one.disabled = i < 2 ? here === 0 : here >= last();
     });
-    // Only a kernel can be asked for all rows.
-    exports.hidden = !total || !model.send;
+    exports.hidden = !total;
     copies[0].hidden = few;
     done.textContent = "";
   };
@@ -201,7 +200,6 @@ function showTable({ model, el }) {
     event.stopPropagation();
   };
 
-  const label = () => table.setAttribute("aria-label", model.get("label"));
   const all = () => { heads(); rows(); };
   // One message may change several of them: drawn once.
   let waiting = false;
@@ -210,10 +208,9 @@ function showTable({ model, el }) {
     waiting = true;
     queueMicrotask(() => { waiting = false; all(); });
   };
-  const on = { "change:label": label, "msg:custom": copied };
+  const on = { "msg:custom": copied };
   for (const name of ["columns", "sort", "rows", "ids", "selected", "total", "folds", "summaries"]) on[`change:${name}`] = soon;
   for (const [name, act] of Object.entries(on)) model.on(name, act);
-  label();
   all();
   const leave = keepsFocus(body, (home) => {
     const again = home.querySelector(`table[aria-label=${JSON.stringify(model.get("label"))}]`);

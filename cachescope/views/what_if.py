@@ -48,7 +48,6 @@ class Tree(Control):
 
     groups: Any = traitlets.List().tag(sync=True)
     off: Any = traitlets.List().tag(sync=True)
-    empty = traitlets.Unicode("No hash details were recorded, so no field is known.").tag(sync=True)
 
     def __init__(self, groups: list[Toggle]) -> None:
         super().__init__(groups=[group.as_json() for group in groups])

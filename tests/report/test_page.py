@@ -7,7 +7,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -44,7 +44,7 @@ from cachescope.report.blocks import (
     shortened,
 )
 from cachescope.report.layout import Line
-from cachescope.report.page.file import document, drawings_of, page_of
+from cachescope.report.page.file import document, page_of
 from cachescope.report.redact import Identities, Redaction
 from cachescope.report.time_spent import time_blocks
 from cachescope.report.what_if_forms import BY_CAUSE
@@ -325,6 +325,17 @@ def patched(figure: dict[str, Any]) -> dict[str, Any]:
             at = at[name]
         at[path[-1]] = value
     return {"data": copy["data"], "layout": copy["layout"]}
+
+
+def drawings_of(blocks: Iterable[Any]) -> Iterator[Drawing]:
+    """The figures in the order of the page."""
+    for block in blocks:
+        if isinstance(block, Drawing):
+            yield block
+        elif isinstance(block, WorkItems):
+            yield from (one for card in block.cards for one in drawings_of(card.evidence or ()))
+        else:
+            yield from drawings_of(getattr(block, "blocks", ()))
 
 
 @pytest.mark.parametrize("sample", ["tour", "entry_truncated"])

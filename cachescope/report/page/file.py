@@ -23,12 +23,9 @@ from cachescope.figures.picture import drawing_js
 from cachescope.report.blocks import (
     Block,
     Drawing,
-    Fold,
-    Group,
     Page,
     Replayable,
     Section,
-    WorkItems,
     hidden,
     shortened,
 )
@@ -55,7 +52,7 @@ from cachescope.wording import harmless
 _SCRIPTS: Final = ("wording.js", "replay.js")
 # What notebooks and reports share, and what uses it.
 _SHARED: Final = ("make.js", "tree.js")
-_MODELS: Final = ("page.js", "model.js", "toggles.js")
+_USES: Final = ("page.js", "toggles.js")
 
 
 _Told = tuple[str, str, Callable[[Read], Iterable[Block]], str]
@@ -98,6 +95,8 @@ _FURTHER: Final[tuple[_Told, ...]] = (
 )  # fmt: skip
 # Of each list of a subject.
 _LISTED: Final = 100
+# Of a value, what a page keeps: it may have hundreds of them.
+_LONGEST: Final = 2000
 
 
 def page_of(scope: Read) -> Page:
@@ -115,8 +114,8 @@ def page_of(scope: Read) -> Page:
 
 def page_script() -> tuple[str, str]:
     """The script of every report, and the source by which a Content-Security-Policy allows it."""
-    models = "".join([*map(shared_script, _SHARED), *map(_file, _MODELS)])
-    script = "".join([drawing_js(), *map(_file, _SCRIPTS), f"(() => {{\n{models}}})();\n"])
+    page = "".join([*map(shared_script, _SHARED), *map(_file, _USES)])
+    script = "".join([drawing_js(), *map(_file, _SCRIPTS), f"(() => {{\n{page}}})();\n"])
     # As an HTML parser reads it, which is what the hash is compared with.
     script = script.replace("\r\n", "\n").replace("\r", "\n")
     return script, f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
@@ -136,11 +135,9 @@ def document(page: Page) -> str:
             "form-action 'none'",
         )
     )
-    drawings = [drawing for section in page.sections for drawing in drawings_of(section.blocks)]
+    drawings: list[Drawing] = []
     # Markup is escaped when a text is inserted; what remains are characters that no browser shows.
-    first, *others = page.sections
-    folded = "".join(_section(section, is_folded=True) for section in others)
-    body = harmless(_section(first, is_folded=False) + folded)
+    body = harmless("".join(_section(section, page, drawings) for section in page.sections))
     return (
         "<!DOCTYPE html>\n<html lang='en'><head><meta charset='utf-8'>\n"
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
@@ -156,13 +153,25 @@ def document(page: Page) -> str:
     )
 
 
-def _section(section: Section, *, is_folded: bool) -> str:
-    """A section with its heading, which can be linked to."""
+def _section(section: Section, page: Page, drawings: list[Drawing]) -> str:
+    """A section with its heading, which can be linked to; its figures are added to those that are written together, in order."""
+
+    def only_here(block: Block) -> str:
+        match block:
+            case Replayable():
+                return replay_html(block)
+            case Drawing():
+                drawings.append(block)
+                name = safe(block.name)
+                return f"<figure class='plot' aria-label='{name}'><div></div><figcaption>{name}</figcaption></figure>"
+        raise TypeError(block)
+
     heading = heading_html(2, section.title, section.anchor)
     about = f"<p class='about'>{safe(section.sentence)}</p>" if section.sentence else ""
-    content = about + _blocks(section.blocks)
+    content = about + blocks_html(section.blocks, _LONGEST, only_here)
     folded = f"<details><summary>{heading}</summary>{content}</details>"
-    return f"<section aria-labelledby='{safe(section.anchor)}'>{folded if is_folded else heading + content}</section>"
+    shown = heading + content if section is page.sections[0] else folded
+    return f"<section aria-labelledby='{safe(section.anchor)}'>{shown}</section>"
 
 
 def _contents(sections: Iterable[Section]) -> str:
@@ -170,34 +179,6 @@ def _contents(sections: Iterable[Section]) -> str:
     names = ((safe(section.anchor), safe(section.title)) for section in sections)
     links = "".join(f"<li><a href='#{anchor}'>{title}</a></li>" for anchor, title in names)
     return f"<nav aria-label='Contents'><ol>{links}</ol></nav>"
-
-
-def drawings_of(blocks: Iterable[Block]) -> list[Drawing]:
-    """The figures in the order of the page."""
-    found = []
-    for block in blocks:
-        if isinstance(block, Drawing):
-            found.append(block)
-        elif isinstance(block, Group | Fold):
-            found += drawings_of(block.blocks)
-        elif isinstance(block, WorkItems):
-            found += [drawing for card in block.cards for drawing in drawings_of(card.evidence or ())]
-    return found
-
-
-def _block(block: Block) -> str:
-    match block:
-        case Replayable():
-            return replay_html(block)
-        case Drawing():
-            # Figures are written together with the others, in order.
-            name = safe(block.name)
-            return f"<figure class='plot' aria-label='{name}'><div></div><figcaption>{name}</figcaption></figure>"
-    raise TypeError(block)
-
-
-# Of a value, what a page keeps: it may have hundreds of them.
-_blocks = partial(blocks_html, longest=2000, other=_block)
 
 
 def _file(name: str) -> str:

@@ -3,7 +3,11 @@ document.querySelectorAll(".replay").forEach((home) => {
   const { groups, codes } = JSON.parse(home.querySelector("script").textContent);
   const replay = replayOf(codes);
   const labels = new Map(groups.flatMap((group) => [group, ...group.fields]).map(({ name, label }) => [name, label]));
-  const model = new Model({ groups, off: [] });
+  // What a page without a kernel has in place of anywidget's model: all that changes is what is left out.
+  const values = { groups, off: [] };
+  const heard = [];
+  const model = { get: (name) => values[name], set: (name, value) => { values[name] = value; }, on: (_, act) => heard.push(act),
+    save_changes: () => heard.forEach((act) => act()) };
   const [undo, reset] = home.querySelectorAll(".buttons button");
   const leftOut = home.querySelector("[role=status] > p");
   const past = [];

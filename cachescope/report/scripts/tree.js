@@ -4,7 +4,7 @@ const MOST = 60;
 function showTree({ model, el }) {
   el.classList.add("cs");
   const box = make("div", { class: "cs-tree" });
-  const search = make("input", { type: "search", placeholder: "Search fields", "aria-label": "Search the fields of the keys" });
+  const search = make("input", { type: "search", class: "cs-search", placeholder: "Search fields", "aria-label": "Search the fields of the keys" });
   const list = make("div", { role: "group", "aria-label": "What counts in a key" });
   box.append(search, list);
   el.append(box);
@@ -15,14 +15,21 @@ function showTree({ model, el }) {
     model.set("off", counts ? off : [...off, name]);
     model.save_changes();
   };
-  const line = (node, counts, fixed) => tickBox(node.name, node.label,
-    { isTicked: counts, isFixed: fixed, onToggle: (isTicked) => toggle(node.name, isTicked) });
+  const line = (node, counts, fixed) => {
+    const made = make("label", counts ? {} : { class: "cs-off" });
+    const input = make("input", { type: "checkbox", "data-name": node.name });
+    input.checked = counts;
+    input.disabled = fixed;
+    input.onchange = () => toggle(node.name, input.checked);
+    made.append(input, make("span", {}, node.label));
+    return made;
+  };
   // What leaving it out saves, what is known about that, and what a replay without it says.
   const beside = (node, off) => {
     const parts = [];
     if (node.saves) parts.push(make("span", { class: "cs-saves" }, node.saves));
     if (node.note) parts.push(make("span", { class: "cs-faint" }, node.note));
-    const told = off.has(node.name) ? [["cs-error", node.warnings ?? []], ["cs-faint", off.size > 1 ? [] : node.causes ?? []]] : [];
+    const told = off.has(node.name) ? [["cs-error", node.warnings], ["cs-faint", off.size > 1 ? [] : node.causes]] : [];
     for (const [kind, texts] of told) parts.push(...texts.map((text) => make("div", { class: `cs-told ${kind}` }, text)));
     return parts;
   };
@@ -78,7 +85,7 @@ function showTree({ model, el }) {
       place.append(...shown);
       parts.push(place);
     }
-    if (!parts.length) parts.push(make("p", { class: "cs-faint" }, wanted ? "No field has this in its name." : model.get("empty")));
+    if (!parts.length) parts.push(make("p", { class: "cs-faint" }, wanted ? "No field has this in its name." : "No hash details were recorded, so no field is known."));
     list.replaceChildren(...parts);
     if (focused) [...list.querySelectorAll("input")].find((one) => one.dataset.name === focused)?.focus();
   };
@@ -86,7 +93,6 @@ function showTree({ model, el }) {
   // Jupyter has commands of its own on plain letters.
   box.onkeydown = (event) => event.stopPropagation();
   model.on("change:off", draw);
-  model.on("change:groups", draw);
   draw();
-  return () => { model.off("change:off", draw); model.off("change:groups", draw); };
+  return () => model.off("change:off", draw);
 }
