@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from cachescope.wording import harmless_line
 
 
@@ -14,6 +17,15 @@ class CachescopeError(Exception):
 
     def __str__(self) -> str:
         return harmless_line(super().__str__())
+
+
+@contextmanager
+def telling(what: str) -> Iterator[None]:
+    """Raise an error of the operating system as one of cachescope: what failed, and why."""
+    try:
+        yield
+    except OSError as error:
+        raise CachescopeError(f"{what}: {error.strerror or error}") from error
 
 
 class SourceError(CachescopeError):

@@ -11,7 +11,6 @@ import inspect
 import json
 import logging
 import os
-import pickle
 import platform
 import socket
 import warnings
@@ -26,7 +25,7 @@ from cachescope.capture.devices import torch_devices
 from cachescope.capture.key_fields import aot_key_fields, key_fields
 from cachescope.capture.torch_manifest import torch_manifest as manifest_of_torch
 from cachescope.capture.torch_modules import torch_module
-from cachescope.errors import CachescopeError
+from cachescope.errors import telling
 from cachescope.keys.json_values import json_ready
 from cachescope.terms import CACHE_SWITCHES, SNAPSHOT_VERSION
 from cachescope.whole_file import write_whole
@@ -40,6 +39,11 @@ SWITCHES: Final = frozenset(
     "MKL_NUM_THREADS NVIDIA_TF32_OVERRIDE OMP_NUM_THREADS RANK ROCR_VISIBLE_DEVICES TMPDIR "
     "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE TORCH_LOGS TORCH_TRACE WORLD_SIZE".split()
 )
+_SETTINGS: Final = (
+    "torch.get_num_threads()", "torch.get_default_dtype()", "torch.get_default_device()", "torch.is_grad_enabled()",
+    "torch.backends.cpu.get_cpu_capability()", "torch.get_float32_matmul_precision()", "torch.compiler.config.cache_key_tag",
+    "pickle.DEFAULT_PROTOCOL",
+)  # fmt: skip
 _GROUPS: Final = "/sys/fs/cgroup"
 # Version 1 writes the largest number of pages for no limit.
 _NO_LIMIT: Final = 1 << 60
@@ -100,7 +104,7 @@ def capture(*, torch_manifest: bool = False) -> dict[str, object]:
         "pid": os.getpid(),
         "time": datetime.now(UTC).isoformat(),
         "environment": environment,
-        "settings": _settings(torch),
+        "settings": _settings(),
         "device_properties": [device.text for device in torch_devices(torch)],
         "not_json": not_json,
         "key_fields": fields,
@@ -115,11 +119,9 @@ def write_snapshot(path: str | os.PathLike[str], *, torch_manifest: bool = False
     """Capture a snapshot, write it as one JSON file, of which a reader never sees half, and return it."""
     snapshot = capture(torch_manifest=torch_manifest)
     target = Path(path)
-    try:
+    with telling(f"{target}: cannot write the snapshot"):
         # json, not orjson: contexts may contain NaN and integers beyond 64 bits.
         write_whole(target, (json.dumps(snapshot, indent=1) + "\n").encode())
-    except OSError as error:
-        raise CachescopeError(f"{target}: cannot write the snapshot: {error.strerror or error}") from error
     return snapshot
 
 
@@ -175,7 +177,7 @@ def _text(path: str) -> str:
 
 def _context(torch: Any) -> tuple[dict[str, object], str]:
     try:
-        module: Any = importlib.import_module("torch._inductor.runtime.caching.context")
+        import torch._inductor.runtime.caching.context as module
     except ModuleNotFoundError:
         return _rebuilt_context(torch), "rebuilt"
     return module._isolation_context(), "torch"
@@ -187,8 +189,8 @@ def _rebuilt_context(torch: Any) -> dict[str, object]:
     ``fp32_precision`` came with 2.9; before that the same switch is ``allow_tf32``. Private
     Inductor configs are left out if ``save_config_portable`` cannot return them (2.6, 2.7).
     """
-    config: Any = importlib.import_module("torch._inductor.config")
-    codecache: Any = importlib.import_module("torch._inductor.codecache")
+    from torch._inductor import codecache, config
+
     portable = config.save_config_portable
     private = "ignore_private_configs" in inspect.signature(portable).parameters
     runtime = "CUDA" if torch.version.cuda else "HIP" if torch.version.hip else None
@@ -196,15 +198,7 @@ def _rebuilt_context(torch: Any) -> dict[str, object]:
     return {
         "runtime_context": {
             "inductor_configs": portable(ignore_private_configs=False) if private else portable(),
-            "torch_determinism_configs": {
-                "torch.are_deterministic_algorithms_enabled": (torch.are_deterministic_algorithms_enabled()),
-                "torch.is_deterministic_algorithms_warn_only_enabled": (
-                    torch.is_deterministic_algorithms_warn_only_enabled()
-                ),
-                "torch.utils.deterministic.fill_uninitialized_memory": getattr(
-                    torch.utils.deterministic, "fill_uninitialized_memory", None
-                ),
-            },
+            "torch_determinism_configs": _determinism(torch),
             "cuda_matmul_precision_configs": _matmul_precision(torch.backends.cuda.matmul),
         },
         "compile_context": {
@@ -217,6 +211,13 @@ def _rebuilt_context(torch: Any) -> dict[str, object]:
             ),
         },
     }
+
+
+def _determinism(torch: Any) -> dict[str, object]:
+    called = ("are_deterministic_algorithms_enabled", "is_deterministic_algorithms_warn_only_enabled")
+    fill = getattr(torch.utils.deterministic, "fill_uninitialized_memory", None)
+    found = {f"torch.{name}": getattr(torch, name)() for name in called}
+    return found | {"torch.utils.deterministic.fill_uninitialized_memory": fill}
 
 
 def _matmul_precision(matmul: Any) -> dict[str, object]:
@@ -239,31 +240,18 @@ def _triton_key() -> str | None:
     return None
 
 
-def _settings(torch: Any) -> dict[str, str]:
+def _settings() -> dict[str, str]:
     """Return other state of the process that decides a key or the generated code, as text, under torch's own names.
 
     The number of threads and the default dtype are in FX keys (from 2.13), the capability of the CPU in the keys
     of generated C++, the tag in every key. The switches of `CACHE_SWITCHES` are in none: keys do not show whether
     a process looks anything up.
     """
-    compiler_config: Any = importlib.import_module("torch.compiler.config")
-    return _cache_switches() | {
-        "torch.get_num_threads()": str(torch.get_num_threads()),
-        "torch.get_default_dtype()": str(torch.get_default_dtype()),
-        "torch.get_default_device()": str(torch.get_default_device()),
-        "torch.is_grad_enabled()": str(torch.is_grad_enabled()),
-        "torch.backends.cpu.get_cpu_capability()": str(torch.backends.cpu.get_cpu_capability()),
-        "torch.get_float32_matmul_precision()": str(torch.get_float32_matmul_precision()),
-        "torch.compiler.config.cache_key_tag": str(compiler_config.cache_key_tag),
-        "pickle.DEFAULT_PROTOCOL": str(pickle.DEFAULT_PROTOCOL),
-    }
-
-
-def _cache_switches() -> dict[str, str]:
     found = {}
-    for name in CACHE_SWITCHES:
-        module, _, switch = name.rpartition(".")
-        config: Any = importlib.import_module(module)
-        if hasattr(config, switch):
-            found[name] = str(getattr(config, switch))
+    for name in (*CACHE_SWITCHES, *_SETTINGS):
+        module, _, attribute = name.removesuffix("()").rpartition(".")
+        owner: Any = importlib.import_module(module)
+        if hasattr(owner, attribute):
+            value = getattr(owner, attribute)
+            found[name] = str(value() if name.endswith("()") else value)
     return found

@@ -6,7 +6,6 @@ here for a graph that does nothing, and what belongs to that graph is left out.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -39,8 +38,9 @@ def aot_key_fields() -> tuple[Fields | None, str | None]:
 
 
 def _fields_or_reason(read_fields: Callable[[Any], Fields]) -> tuple[Fields | None, str | None]:
-    codecache: Any = importlib.import_module("torch._inductor.codecache")
-    autograd_cache: Any = importlib.import_module("torch._functorch._aot_autograd.autograd_cache")
+    from torch._functorch._aot_autograd import autograd_cache
+    from torch._inductor import codecache
+
     bypasses = (codecache.BypassFxGraphCache, autograd_cache.BypassAOTAutogradCache)
     try:
         return read_fields(codecache), None
@@ -52,7 +52,8 @@ def _fields_or_reason(read_fields: Callable[[Any], Fields]) -> tuple[Fields | No
 
 
 def _fx_fields(codecache: Any) -> Fields:
-    torch: Any = importlib.import_module("torch")
+    import torch
+
     graph = _empty_graph()
     with _as_in_a_compile():
         # The checks of `prepare_key` before it makes a key: a pass without uuid, or a backend that cannot be cached.
@@ -66,7 +67,8 @@ def _fx_fields(codecache: Any) -> Fields:
 
 
 def _aot_fields(codecache: Any) -> Fields:
-    autograd_cache: Any = importlib.import_module("torch._functorch._aot_autograd.autograd_cache")
+    from torch._functorch._aot_autograd import autograd_cache
+
     graph = _empty_graph()
     with _as_in_a_compile(), _configured_for_a_compile():
         details = autograd_cache.AOTAutogradCacheDetails(graph, [], None, {})
@@ -77,17 +79,19 @@ def _aot_fields(codecache: Any) -> Fields:
 
 def _as_in_a_compile() -> Any:
     """Make torch believe that it is within a compile: it refuses if there is no shape environment."""
-    guards: Any = importlib.import_module("torch._guards")
-    fake_tensor: Any = importlib.import_module("torch._subclasses.fake_tensor")
-    symbolic_shapes: Any = importlib.import_module("torch.fx.experimental.symbolic_shapes")
+    from torch import _guards as guards
+    from torch._subclasses import fake_tensor
+    from torch.fx.experimental import symbolic_shapes
+
     mode = fake_tensor.FakeTensorMode(shape_env=symbolic_shapes.ShapeEnv())
     return guards.tracing(guards.TracingContext(mode))
 
 
 def _configured_for_a_compile() -> Any:
     """Set what ``compile_fx`` (torch/_inductor/compile_fx.py) sets around AOTAutograd; it is in ``autograd_config``."""
-    functorch: Any = importlib.import_module("torch._functorch.config")
-    inductor: Any = importlib.import_module("torch._inductor.config")
+    from torch._functorch import config as functorch
+    from torch._inductor import config as inductor
+
     changes = {"unlift_effect_tokens": True}
     if hasattr(inductor, "selective_decompose"):  # 2.10 and later
         changes["selective_decompose"] = inductor.selective_decompose
@@ -95,7 +99,8 @@ def _configured_for_a_compile() -> Any:
 
 
 def _empty_graph() -> Any:
-    fx: Any = importlib.import_module("torch.fx")
+    from torch import fx
+
     graph = fx.Graph()
     graph.output((graph.placeholder("x"),))
     return fx.GraphModule({}, graph)

@@ -23,7 +23,7 @@ from typing import Any, Final
 from cachescope.capture.preflight.children import with_site
 from cachescope.capture.preflight.notes import LOG_NAME, logging_to
 from cachescope.capture.stderr_filter import StderrPump
-from cachescope.errors import CachescopeError
+from cachescope.errors import CachescopeError, telling
 from cachescope.json_types import JsonObject
 from cachescope.readers.directory.default_root import default_root, unnamed_root
 from cachescope.terms import CACHES, RUN_NOTE
@@ -125,18 +125,15 @@ def child_environment(base: Mapping[str, str], run_folder: Path) -> dict[str, st
 
 def _new_folder(folder: Path) -> Path:
     name = f"{datetime.now(UTC):%Y-%m-%dT%H-%M-%S}"
-    try:
+    failed = f"{folder}: cannot make a folder for the run"
+    with telling(failed):
         folder.mkdir(parents=True, exist_ok=True)
         for attempt in range(1, 1000):
             path = folder / (name if attempt == 1 else f"{name}-{attempt}")
             with suppress(FileExistsError):
                 path.mkdir()
                 return path
-    except OSError as error:
-        raise CachescopeError(
-            f"{folder}: cannot make a folder for the run: {error.strerror or error}"
-        ) from error
-    raise CachescopeError(f"{folder}: cannot make a folder for the run: a thousand began this second")
+    raise CachescopeError(f"{failed}: a thousand began this second")
 
 
 def _write_manifest(run_folder: Path, about: Mapping[str, Any]) -> None:

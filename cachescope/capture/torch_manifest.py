@@ -7,7 +7,6 @@ the same bytes, and checked against torch's own key.
 from __future__ import annotations
 
 import hashlib
-import importlib
 import os
 import pkgutil
 import re
@@ -15,7 +14,7 @@ from base64 import b64encode
 from collections.abc import Iterator
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from cachescope.json_types import JsonObject
 
@@ -32,8 +31,9 @@ def torch_manifest() -> JsonObject:
     """The parts of this process's torch key: the hashes of its files in torch's order, including compiled modules."""
     # `torch_key` is in base64, as the context form `torch_version_hash`; `is_complete`: the same walk gives exactly that key, so that equal
     # files mean an equal key. Mirrors `torch_key` and `build_code_hash` of torch/_inductor/codecache.py (2.6 to 2.15).
-    torch: Any = importlib.import_module("torch")
-    codecache: Any = importlib.import_module("torch._inductor.codecache")
+    import torch
+    from torch._inductor import codecache
+
     root = Path(codecache._TORCH_PATH)
     key: bytes = codecache.torch_key()
     hasher = hashlib.sha256(torch.__version__.encode("utf-8"))

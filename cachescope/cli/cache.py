@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from cachescope.cli.arguments import add_output_arguments
 from cachescope.cli.output import redaction_of, write_answer
-from cachescope.errors import SourceError
+from cachescope.errors import telling
 from cachescope.wording import file_size, file_time, harmless, plural
 
 if TYPE_CHECKING:
@@ -33,10 +33,8 @@ def run(args: argparse.Namespace) -> int:
     index = Index.of_user()
     kept, folder = index.logs(), str(index.folder)
     if args.clear:
-        try:
+        with telling(f"{folder}: cannot be cleared"):
             index.clear()
-        except OSError as error:
-            raise SourceError(folder, f"cannot be cleared: {error.strerror or error}") from error
     redaction = redaction_of(args)
     if redaction is not None:
         redaction.learn(Identities(paths=[folder, *(log.path for log in kept)]))

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from cachescope.cli.arguments import NOT_MET, add_output_arguments
 from cachescope.cli.output import redaction_of, say, write_answer, write_file
-from cachescope.errors import CachescopeError
+from cachescope.errors import CachescopeError, telling
 from cachescope.wording import listed
 
 if TYPE_CHECKING:
@@ -78,11 +78,7 @@ def _split(args: argparse.Namespace) -> tuple[list[str], list[str]]:
 def _check_is_ours(path: Path) -> None:
     from cachescope.report.preflight import ENV_FILE_BEGINS
 
-    try:
-        is_other = path.exists() and not path.read_text(encoding="utf-8", errors="replace").startswith(
-            ENV_FILE_BEGINS
-        )
-    except OSError as error:
-        raise CachescopeError(f"{path}: {error.strerror or error}") from error
-    if is_other:
+    with telling(str(path)):
+        text = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ENV_FILE_BEGINS
+    if not text.startswith(ENV_FILE_BEGINS):
         raise CachescopeError(f"{path}: not made by cachescope fix, and left as it is")

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, TextIO
 
-from cachescope.errors import CachescopeError
+from cachescope.errors import CachescopeError, telling
 from cachescope.version import __version__
 from cachescope.wording import harmless_cut, harmless_line, without_commands
 
@@ -96,11 +96,8 @@ def write_answer(
 
 def write_file(path: str, text: str) -> None:
     """A file of its own."""
-    try:
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
-    except OSError as error:
-        raise CachescopeError(f"{path}: cannot be written: {error.strerror or error}") from error
+    with telling(f"{path}: cannot be written"), open(path, "w", encoding="utf-8") as file:
+        file.write(text)
 
 
 def write_source(text: str, language: str, redaction: Redaction | None = None) -> None:

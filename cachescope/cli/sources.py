@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from cachescope.cli.output import redaction_of, say
-from cachescope.errors import SchemaError, SourceError
+from cachescope.errors import SchemaError, SourceError, telling
 from cachescope.readers.reading import WHOLE_SOURCE
 from cachescope.readers.sources import Progress
 from cachescope.scope import Scope, read
@@ -28,10 +28,10 @@ Schema = TypeVar("Schema")
 
 def read_schema(path: str, schema_of: Callable[[bytes], Schema]) -> Schema:
     """Read a schema from a JSON file, whose name goes into what is wrong with it."""
+    with telling(f"{path}: cannot be read"):
+        text = Path(path).read_bytes()
     try:
-        return schema_of(Path(path).read_bytes())
-    except OSError as error:
-        raise SourceError(path, f"cannot be read: {error.strerror or error}") from error
+        return schema_of(text)
     except SchemaError as error:
         raise SourceError(path, str(error)) from error
 
@@ -89,11 +89,9 @@ def _stored_input() -> str:
     folder = mkdtemp(prefix="cachescope-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     path = os.path.join(folder, "standard input")
-    try:
-        with open(0, "rb", closefd=False) as given, open(path, "wb") as file:
-            shutil.copyfileobj(given, file)
-    except OSError as error:
-        raise SourceError("-", f"standard input cannot be kept: {error.strerror or error}") from error
+    kept = telling("-: standard input cannot be kept")
+    with kept, open(0, "rb", closefd=False) as given, open(path, "wb") as file:
+        shutil.copyfileobj(given, file)
     return path
 
 

@@ -19,6 +19,7 @@ from typing import Final
 
 from cachescope.cli.arguments import add_source_arguments
 from cachescope.cli.output import write_answer
+from cachescope.errors import telling
 
 _NO_FOLDER: Final = 3
 
@@ -49,12 +50,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _environment(path: str) -> dict[str, str]:
-    from cachescope.errors import SourceError
-
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            lines = file.read().splitlines()
-    except OSError as error:
-        raise SourceError(path, error.strerror or str(error)) from error
+    with telling(path), open(path, encoding="utf-8", errors="replace") as file:
+        lines = file.read().splitlines()
     pairs = (line.removeprefix("export ").partition("=") for line in lines if not line.startswith("#"))
     return {name: value for name, is_set, value in pairs if is_set}

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from cachescope.checked_json import WrongValueError, declared_in
-from cachescope.errors import CachescopeError, SourceError
+from cachescope.errors import CachescopeError, SourceError, telling
 from cachescope.json_types import JsonObject
 from cachescope.locking.lock import (
     LOCK_VERSION,
@@ -212,10 +212,8 @@ def write_lock(lock: CacheLock, path: str | os.PathLike[str], *, force: bool = F
         parse(text.encode())
     except LockFormatError as error:
         raise CachescopeError(f"{target}: cannot be locked: {error}") from error
-    try:
+    with telling(f"{target}: cannot write the lock"):
         write_whole(target, text.encode())
-    except OSError as error:
-        raise CachescopeError(f"{target}: cannot write the lock: {error.strerror or error}") from error
 
 
 def _line(value: object) -> str:

@@ -7,7 +7,6 @@ never asked: neither a local nor a remote one, and nothing is stored.
 from __future__ import annotations
 
 import copy
-import importlib
 import json
 import logging
 import os
@@ -55,7 +54,8 @@ def note_process() -> None:
 def note(**values: Any) -> None:
     """Write one note, after that of the process."""
     note_process()
-    logs: Any = importlib.import_module("torch._logging")
+    from torch import _logging as logs
+
     payload = json.dumps(values)
     logs.trace_structured(
         "artifact", metadata_fn=lambda: {"name": ARTIFACT, "encoding": "json"}, payload_fn=lambda: payload
@@ -162,7 +162,10 @@ def patch_pgo(module: Any, replace: Any) -> None:
 
 
 def _lookup_note(cache: Any, key: str, local: bool, remote_cache: Any, hints: Any) -> dict[str, Any]:
-    config: Any = importlib.import_module("torch._inductor.config")
+    import torch
+    from torch._dynamo import config as dynamo
+    from torch._inductor import config as inductor
+
     told: dict[str, Any] = {
         "cache": _CACHES.get(cache.__name__, cache.__name__),
         "key": key,
@@ -172,24 +175,18 @@ def _lookup_note(cache: Any, key: str, local: bool, remote_cache: Any, hints: An
         told["cache_dir"] = folder
     if _earlier:
         told["after"] = sorted(_earlier)
-    if not local:
-        told["not_local"] = True
-    if remote_cache is not None:
-        told["remote"] = True
-    if config.unsafe_skip_cache_dynamic_shape_guards:
-        told["guards_skipped"] = True
-    torch: Any = importlib.import_module("torch")
     told["cpu"] = f"{torch.backends.cpu.get_cpu_capability()} {platform.machine()}"
-    if key in keys_without_values:
-        told["without_values"] = True
-    if _counts_read:
-        told["counts_read"] = True
-    if getattr(importlib.import_module("torch._dynamo.config"), "caching_precompile", False):
-        told["precompiled"] = True
-    if _has_files(cache._get_tmp_dir_for_key(key)):
+    flags = {
+        "not_local": not local,
+        "remote": remote_cache is not None,
+        "guards_skipped": inductor.unsafe_skip_cache_dynamic_shape_guards,
+        "without_values": key in keys_without_values,
+        "counts_read": _counts_read,
+        "precompiled": getattr(dynamo, "caching_precompile", False),
         # From a mega-cache, for example.
-        told["brought"] = True
-    return told
+        "brought": _has_files(cache._get_tmp_dir_for_key(key)),
+    }
+    return told | {name: True for name, is_so in flags.items() if is_so}
 
 
 def _has_files(folder: str) -> bool:
@@ -218,7 +215,8 @@ def _why_not_written(compiled: Any) -> str | None:
 
 
 def _why_not_saved(entry: Any) -> str | None:
-    dispatch: Any = importlib.import_module("torch.utils._python_dispatch")
+    from torch.utils import _python_dispatch as dispatch
+
     try:
         entry.pre_save()
         with dispatch._disable_current_modes():

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextvars
 import copy
-import importlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import SimpleNamespace
@@ -72,7 +71,8 @@ def _running(graph: Any) -> Iterator[None]:
 
 def _copied(gm: Any) -> Any:
     """A graph and its subgraphs, which passes change in place; what they hold besides is shared."""
-    fx: Any = importlib.import_module("torch.fx")
+    from torch import fx
+
     copied = fx.GraphModule(gm, copy.deepcopy(gm.graph))
     for name, inner in gm.named_children():
         if isinstance(inner, fx.GraphModule):
@@ -89,7 +89,8 @@ class _Executed:
         self._symbols = [_symbol_of(node) for node in graph.graph.nodes if node.op == "placeholder"]
 
     def __call__(self, inputs: list[Any]) -> Any:
-        torch: Any = importlib.import_module("torch")
+        import torch
+
         pairs = zip(self._symbols, inputs, strict=False)
         # A size of a jagged tensor has no value.
         sizes = {one: value for one, value in pairs if one is not None and isinstance(value, (int, float))}
@@ -102,7 +103,7 @@ class _Executed:
 
 
 def _interpreter(graph: Any) -> Any:
-    fx: Any = importlib.import_module("torch.fx")
+    from torch import fx
 
     class Interpreter(fx.Interpreter):  # type: ignore[misc]
         """Executes a graph with the errors and the random stream of generated code."""
@@ -123,22 +124,26 @@ def _interpreter(graph: Any) -> Any:
 # Generated code takes seeds from the stream of the device, and draws from them (torch/_inductor/inductor_prims.py). Executed as an
 # operator, each of these would draw from the stream, and twice.
 def _seeds(count: int, device: Any) -> Any:
-    torch: Any = importlib.import_module("torch")
+    import torch
+
     return torch.randint(-(2**63), 2**63 - 1, [count], device=device)
 
 
 def _random(size: Sequence[int], seed: Any, mode: str, **kwargs: Any) -> Any:
-    torch: Any = importlib.import_module("torch")
+    import torch
+
     return getattr(torch, mode)(size, **_stream(seed), dtype=torch.float32)
 
 
 def _randint(low: int, high: int, size: Sequence[int], seed: Any) -> Any:
-    torch: Any = importlib.import_module("torch")
+    import torch
+
     return torch.randint(low, high, size, **_stream(seed))
 
 
 def _stream(seed: Any) -> dict[str, Any]:
-    torch: Any = importlib.import_module("torch")
+    import torch
+
     return {"device": seed.device, "generator": torch.Generator(seed.device).manual_seed(int(seed))}
 
 
@@ -151,7 +156,8 @@ _DRAWN: Final[dict[str, Callable[..., Any]]] = {
 
 def _strides_of(output: Any) -> Callable[[dict[Any, Any]], tuple[int, ...] | None] | None:
     """The strides that generated code would give an output, as a function of the sizes; None if it has none."""
-    ir: Any = importlib.import_module("torch._inductor.ir")
+    from torch._inductor import ir
+
     if not isinstance(output, ir.IRNode) or not output.has_tensor_output():
         return None
     strides = output.get_layout().stride
@@ -171,7 +177,8 @@ def _symbol_of(placeholder: Any) -> Any:
 
 
 def _restrided(output: Any, strides: tuple[int, ...] | None) -> Any:
-    torch: Any = importlib.import_module("torch")
+    import torch
+
     if strides is None or not isinstance(output, torch.Tensor) or output.stride() == strides:
         return output
     if output.dim() != len(strides):

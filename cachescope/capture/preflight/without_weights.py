@@ -6,7 +6,6 @@ a tensor for a value it ends, and what it asked for is told to whoever started i
 
 from __future__ import annotations
 
-import importlib
 import sys
 import traceback
 from collections.abc import Callable
@@ -42,7 +41,8 @@ def patch_torch(module: Any, replace: Any) -> None:
     """Let tensors have no values from here on."""
     if not is_fake():
         return
-    fake: Any = importlib.import_module("torch._subclasses.fake_tensor")
+    from torch._subclasses import fake_tensor as fake
+
     # What the program reads from elsewhere, from numpy for example, may come in.
     mode = fake.FakeTensorMode(allow_non_fake_inputs=True)
     dispatched_by_torch = mode.dispatch
@@ -59,7 +59,8 @@ def patch_torch(module: Any, replace: Any) -> None:
     mode.dispatch = dispatch
     _modes.append(mode.__enter__())
     # Swapping is how modules are converted (`Module.to`), and torch refuses where its own mode holds a weak reference.
-    utils: Any = importlib.import_module("torch.utils")
+    from torch import utils
+
     replace(utils, "weakref", SimpleNamespace(getweakrefs=lambda tensor: ()))
     before = sys.excepthook
 
@@ -80,8 +81,9 @@ def patch_output_graph(module: Any, replace: Any) -> None:
     """
     if not is_fake():
         return
-    torch: Any = importlib.import_module("torch")
-    fake: Any = importlib.import_module("torch._subclasses.fake_tensor")
+    import torch
+    from torch._subclasses import fake_tensor as fake
+
     made_by_torch = module.SubgraphTracer.create_graph_input
 
     def create_graph_input(

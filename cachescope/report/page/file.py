@@ -18,7 +18,7 @@ from cachescope.answers.chosen import Chosen
 from cachescope.answers.costs import headline
 from cachescope.answers.read import Read
 from cachescope.answers.summary import about_text
-from cachescope.errors import CachescopeError
+from cachescope.errors import CachescopeError, telling
 from cachescope.figures.picture import drawing_js
 from cachescope.report.blocks import (
     Block,
@@ -213,9 +213,7 @@ def refuse(target: Path, read: Iterable[str]) -> None:
 
 def write_report(text: str, target: Path) -> Path:
     """Write a report; an existing file is replaced."""
-    try:
+    with telling(f"{target}: the report cannot be written"):
         # A browser cannot show a file name that is not UTF-8: its bytes become question marks.
         write_whole(target, text.encode("utf-8", "replace"))
-    except OSError as error:
-        raise CachescopeError(f"{target}: the report cannot be written: {error.strerror or error}") from error
     return target
