@@ -68,7 +68,7 @@ ONLY_ON_SOME_SYSTEMS = {"_posixsubprocess", "fcntl", "grp", "pwd"}
 # Of our own, what imports one of those for all of its module.
 OWN_AND_HEAVY = {
     # pandas; a frame is made for whoever asks for one
-    "cachescope.columns": {"table", "catalogue", "analysis", "answers", "figures", "report"},
+    "cachescope.columns": {"table", "catalogue", "analysis", "auditing", "answers", "figures", "report"},
     # numpy: a small log, which is not kept, does without it
     "cachescope.readers.index.log_tables": {"readers"},
     "cachescope.readers.index.log_folder": {"readers"},

@@ -9,15 +9,12 @@ import stat
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Final
-
-import pandas as pd
+from typing import TYPE_CHECKING, Final
 
 from cachescope.auditing.contents import LEFT, audit_content, audit_value, is_code, is_remote_cache
 from cachescope.auditing.findings import File, Finding, shown
 from cachescope.auditing.permissions import audit_above, audit_rights, is_stranger, user_name
 from cachescope.auditing.tree import MOST_BYTES, Archive, Disk, Item, Tree
-from cachescope.columns import frame_of
 from cachescope.errors import SourceError
 from cachescope.frames.audit_rules import AUDIT_RULES
 from cachescope.frames.checks import AuditRow
@@ -43,6 +40,9 @@ from cachescope.terms import (
 )
 from cachescope.wording import readable
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 _DEEPEST: Final = 100
 _MOST_OF_A_RULE: Final = 10_000
 _CAN_WRITE: Final = frozenset({"anyone-can-write", "group-can-write"})
@@ -57,27 +57,37 @@ _OF_CUTLASS: Final = frozenset(
 
 @dataclass(slots=True)
 class Audit:
-    """The findings, and the number of files that were audited."""
+    """What was found in some sources, and how much was looked at."""
 
-    findings: list[Finding] = field(default_factory=list)  # the worst first
+    rows: list[AuditRow] = field(default_factory=list)  # the findings, the worst first
+    sources: list[str] = field(default_factory=list)  # what was audited
     files: int = 0  # regular files, or values of remote caches, that were audited
     vouched: int = 0  # files with code for which a lock vouches
-
-    def add(self, other: Audit) -> None:
-        """Add the findings in another source."""
-        self.files += other.files
-        self.vouched += other.vouched
-        self.findings += other.findings
-        self.findings.sort(key=lambda one: AUDIT_LEVELS.index(one.level))
+    unread: int = 0  # sources that could not be read
 
     @property
-    def frame(self) -> pd.DataFrame:
-        """The frame ``audit``."""
-        rows = (
+    def counts(self) -> dict[str, int]:
+        """The number of findings, by level."""
+        counted = Counter(row.level for row in self.rows)
+        return {level: counted[level] for level in AUDIT_LEVELS}
+
+    def add(self, path: str, lock: str | os.PathLike[str] | None) -> None:
+        """Audit one more source."""
+        held = () if lock is None else read_lock(lock).files.values()
+        path = without_password(path)
+        run = _Run(path, frozenset(file.sha256 for file in held))
+        check_is_stored(path)
+        if is_remote_cache(path):
+            run.remote(path)
+        else:
+            run.all()
+        self.files += run.files
+        self.vouched += run.vouched
+        self.rows += (
             like(AuditRow, one, path=readable(one.path), cache=one.kind, advice=AUDIT_RULES[one.rule].advice)
-            for one in self.findings
+            for one in run.limited()
         )
-        return frame_of(rows, AuditRow)
+        self.rows.sort(key=lambda row: AUDIT_LEVELS.index(row.level))
 
 
 def audit(*paths: str | os.PathLike[str], lock: str | os.PathLike[str] | None = None) -> pd.DataFrame:
@@ -106,23 +116,12 @@ def audit(*paths: str | os.PathLike[str], lock: str | os.PathLike[str] | None = 
     >>> bool(found["level"].isin(["danger", "warning"]).any())
     False
     """
-    return run_audit((os.fspath(path) for path in paths), lock).frame
+    from cachescope.columns import frame_of
 
-
-def run_audit(paths: Iterable[str], lock: str | os.PathLike[str] | None = None) -> Audit:
-    """Like `audit`, but with counts."""
-    vouched = frozenset(() if lock is None else (file.sha256 for file in read_lock(lock).files.values()))
     whole = Audit()
     for path in paths:
-        path = without_password(path)
-        run = _Run(path, vouched)
-        check_is_stored(path)
-        if is_remote_cache(path):
-            run.remote(path)
-        else:
-            run.all()
-        whole.add(Audit(list(run.limited()), run.files, run.vouched))
-    return whole
+        whole.add(os.fspath(path), lock)
+    return frame_of(whole.rows, AuditRow)
 
 
 class _Run:

@@ -25,6 +25,7 @@ from cachescope.cli.output import redaction_of, say, write_blocks, write_json
 from cachescope.errors import CachescopeError
 from cachescope.terms import AUDIT_LEVELS, UNPROVEN
 from cachescope.version import __version__
+from cachescope.wording import readable
 
 if TYPE_CHECKING:
     from cachescope.auditing.audit import Audit
@@ -51,9 +52,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from cachescope.auditing.audit import Audit, run_audit
+    from cachescope.auditing.audit import Audit
 
-    whole, unread = Audit(), 0
+    whole = Audit(sources=[readable(path.rstrip("/") or path) for path in args.paths])
     redaction = redaction_of(args)
     if redaction is not None:
         from cachescope.report.redact import Identities
@@ -62,30 +63,26 @@ def run(args: argparse.Namespace) -> int:
         redaction.learn(Identities(paths=places))
     for path in args.paths:
         try:
-            whole.add(run_audit([path], args.lock))
+            whole.add(path, args.lock)
         except CachescopeError as error:
             say(error, redaction)
-            unread += 1
-    _write(args, whole, unread)
-    if unread:
+            whole.unread += 1
+    _write(args, whole)
+    if whole.unread:
         return 2
     if args.fail_on == "never":
         return 0
     bad = AUDIT_LEVELS[: AUDIT_LEVELS.index(args.fail_on) + 1]
-    against = {one.level for one in whole.findings if one.level in bad}
+    against = {row.level for row in whole.rows if row.level in bad}
     return 0 if not against else 3 if against == {UNPROVEN} else 1
 
 
-def _write(args: argparse.Namespace, whole: Audit, unread: int) -> None:
+def _write(args: argparse.Namespace, report: Audit) -> None:
     from dataclasses import asdict, replace
 
-    from cachescope.columns import rows_of
     from cachescope.frames.checks import AuditRow
-    from cachescope.report.audit import AuditReport, audit_lines, audit_object, sarif_object
-    from cachescope.wording import readable
+    from cachescope.report.audit import audit_lines, audit_object, sarif_object
 
-    named = [readable(path.rstrip("/") or path) for path in args.paths]
-    report = AuditReport(rows_of(whole.frame, AuditRow), named, whole.files, whole.vouched, unread)
     redaction = redaction_of(args)
     if redaction is not None:
         from cachescope.report.redact import Identities

@@ -8,15 +8,15 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Final
 from urllib.parse import quote
 
+from cachescope.auditing.audit import Audit
 from cachescope.frames.audit_rules import AUDIT_RULES
 from cachescope.frames.checks import AuditRow
 from cachescope.json_types import JsonObject
 from cachescope.report.layout import Line, rest
-from cachescope.terms import AUDIT_LEVELS
 from cachescope.version import __version__
 from cachescope.wording import plural
 
@@ -31,24 +31,7 @@ _ANSWERS: Final = {
 _SARIF_LEVELS: Final = {"danger": "error", "warning": "warning", "unproven": "note", "note": "note"}
 
 
-@dataclass(frozen=True, slots=True)
-class AuditReport:
-    """The contents of an audit report."""
-
-    rows: Sequence[AuditRow]  # the findings, the worst first
-    sources: Sequence[str]  # what was audited
-    files: int  # the number of files checked
-    vouched: int = 0  # of these, with code for which a lock vouches
-    unread: int = 0  # sources that could not be read
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """The number of findings, by level."""
-        counted = Counter(row.level for row in self.rows)
-        return {level: counted[level] for level in AUDIT_LEVELS}
-
-
-def answer_of(report: AuditReport) -> str:
+def answer_of(report: Audit) -> str:
     """The answer: ``finding``, ``unread``, ``unproven`` (it runs code that nothing vouches for), or ``proven``."""
     found = report.counts
     if found["danger"] + found["warning"]:
@@ -56,7 +39,7 @@ def answer_of(report: AuditReport) -> str:
     return "unread" if report.unread else "unproven" if found["unproven"] else "proven"
 
 
-def audit_lines(report: AuditReport) -> list[Line]:
+def audit_lines(report: Audit) -> list[Line]:
     """The audit for the terminal: the answer, a line for each rule with its count, then the places by rule."""
     rules = Counter(row.rule for row in report.rows)
     found = ", ".join(f"{level} {count:,}" for level, count in report.counts.items())
@@ -83,7 +66,7 @@ def audit_lines(report: AuditReport) -> list[Line]:
     return lines
 
 
-def audit_object(report: AuditReport) -> JsonObject:
+def audit_object(report: Audit) -> JsonObject:
     """The audit for ``--format json``."""
     return {
         "sources": list(report.sources),
@@ -95,7 +78,7 @@ def audit_object(report: AuditReport) -> JsonObject:
     }
 
 
-def sarif_object(report: AuditReport, *, with_places: bool = True) -> JsonObject:
+def sarif_object(report: Audit, *, with_places: bool = True) -> JsonObject:
     """The audit as SARIF 2.1.0 (OASIS), with places relative to the source they are in."""
     rules = list(AUDIT_RULES.values())
     places = {rule.name: number for number, rule in enumerate(rules)}
