@@ -28,8 +28,6 @@ COMMON = (" ", "a", "0", "/", "\n", "[", "(", "'", '"', "{", ".", ",", "-", "\\"
 BOUNDED = {
     "analysis.process_values._WORD_BEFORE": "80 characters before a differing piece",
     "catalogue.facts": "torch versions, of the package's own catalogue",
-    "capture.stderr_filter._BEGUN": "looks at the last 320 bytes of a line",
-    "capture.stderr_filter._LEAD": "looks at 320 bytes before torch's prefix",
     "keys.device_text._KEYWORD": "an argument of 10,000 characters at most",
     "keys.device_text._NAME": "10,000 characters at most",
     "keys.device_text._NAME_BEFORE_MAJOR": "a text that ends with its bracket matches at the last of its beginnings",

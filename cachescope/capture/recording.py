@@ -1,7 +1,7 @@
 """Runs a command with torch's cache logs switched on, each run in a folder of its own.
 
-The command keeps its standard input and output. Its standard error passes through `RecordFilter`: over a
-pseudo terminal if ours is a terminal, which keeps progress bars working, otherwise over a pipe.
+The command keeps its standard streams; its Python begins with `preflight/site/sitecustomize.py`, which keeps torch's records of its
+caches off them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from typing import Any, Final
 
 from cachescope.capture.preflight.children import with_site
 from cachescope.capture.preflight.notes import LOG_NAME, logging_to
-from cachescope.capture.stderr_filter import StderrPump
 from cachescope.errors import CachescopeError, telling
 from cachescope.json_types import JsonObject
 from cachescope.readers.directory.default_root import default_root, unnamed_root
@@ -30,7 +29,6 @@ from cachescope.terms import CACHES, RUN_NOTE
 
 # torch/_logging/_internal.py, `LazyTraceHandler`.
 TRACE_PREFIX: Final = "dedicated_log_torch_trace_"
-_STDERR: Final = 2
 _SECRET: Final = re.compile(r"(token|secret|passw|credential|api[-_]?key)", re.IGNORECASE)
 # Variables that set what is compiled and where it is kept.
 _NOTED: Final = ("TORCH", "PYTORCH", "VLLM", "TRITON", "OMP_")  # OMPI_… are of each rank
@@ -175,21 +173,15 @@ def _run(
     command: Sequence[str], environment: Mapping[str, str], output: int | None
 ) -> tuple[int, signal.Signals | None]:
     """The exit status of a command, and the first signal that asked us to stop meanwhile."""
-    pump = StderrPump(_STDERR)
-    try:
-        child = subprocess.Popen(list(command), env=environment, stdout=output, stderr=pump.child_end)
-    except OSError as error:
-        pump.close()
-        raise CachescopeError(f"{command[0]}: cannot be started: {error.strerror or error}") from error
-    with _signals_to(child, pump) as received:
-        pump.start()
+    with telling(f"{command[0]}: cannot be started"):
+        child = subprocess.Popen(list(command), env=environment, stdout=output)
+    with _signals_to(child) as received:
         status = child.wait()
-        pump.finish()
     return 128 - status if status < 0 else status, received[0] if received else None
 
 
 @contextmanager
-def _signals_to(child: subprocess.Popen[bytes], pump: StderrPump) -> Iterator[list[signal.Signals]]:
+def _signals_to(child: subprocess.Popen[bytes]) -> Iterator[list[signal.Signals]]:
     """While the command runs, it handles signals: it decides whether Ctrl-C ends it. Yields those that came."""
     received: list[signal.Signals] = []
 
@@ -201,17 +193,11 @@ def _signals_to(child: subprocess.Popen[bytes], pump: StderrPump) -> Iterator[li
         with suppress(ProcessLookupError):
             child.send_signal(number)
 
-    def resized(number: int, frame: FrameType | None) -> None:
-        pump.copy_size()
-        with suppress(ProcessLookupError):
-            child.send_signal(number)
-
-    handlers = dict.fromkeys((signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP), pass_on)
     before = {}
-    for number, handler in {**handlers, signal.SIGWINCH: resized}.items():
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP):
         # Under nohup a signal is ignored, and stays ignored.
         if signal.getsignal(number) is not signal.SIG_IGN:
-            before[number] = signal.signal(number, handler)
+            before[number] = signal.signal(number, pass_on)
     try:
         yield received
     finally:

@@ -41,14 +41,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """No package is needed to record."""
-    try:
-        from cachescope.capture.recording import record
-    except ModuleNotFoundError as missing:
-        if missing.name not in ("fcntl", "termios"):
-            raise
+    from cachescope.capture.recording import record
+
+    if os.name != "posix":
         raise CachescopeError(
             f'this system has no terminals of Unix; record with TORCH_TRACE=DIR TORCH_LOGS="{LOGGERS}"'
-        ) from missing
+        )
     redaction = redaction_of(args)
     command = command_after(args, args.command)
     for name in ("TORCH_TRACE", "TORCH_LOGS_OUT"):

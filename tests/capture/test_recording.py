@@ -2,7 +2,6 @@
 
 import json
 import os
-import random
 import signal
 import subprocess
 import sys
@@ -10,19 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from cachescope.capture.recording import CommandNotFoundError, child_environment, record
-from cachescope.capture.stderr_filter import RecordFilter
 from cachescope.terms import LOGGERS
 from tests.cli.conftest import command, environment, in_pipe, on_screen
-from tests.conftest import Recording
 
 pytestmark = pytest.mark.slow  # each test starts processes
 
 PYTHON = sys.executable
-RECORD = b"V1120 15:31:59.512000 5049 torch/_inductor/codecache.py:854] [0/0] [hash] gm: x\n"
 
 
 def recording_of(folder: Path, program: str) -> list[str]:
@@ -36,61 +30,6 @@ def started(folder: Path, program: str, **streams: Any) -> subprocess.Popen[byte
     return subprocess.Popen(
         recording_of(folder, program), env=environment(), cwd=folder, **{**silent, **streams}
     )
-
-
-def filtered(*chunks: bytes) -> bytes:
-    one = RecordFilter()
-    return b"".join(map(one.feed, chunks)) + one.flush()
-
-
-# The filter.
-
-
-def test_the_records_of_a_real_log_are_hidden_however_it_is_cut(recording: Recording) -> None:
-    log = (recording("2.13.0", "config_flip") / "text" / "00_cold.log").read_bytes()
-    assert filtered(log) == b""
-    cuts, at, chunks = random.Random(0), 0, []
-    while at < len(log):
-        size = cuts.choice([1, 3, 40, 6000])
-        chunks.append(log[at : at + size])
-        at += size
-    assert filtered(*chunks) == b""
-
-
-OTHERS = b"Traceback\n  File x\nloss 0.3\r\nV8 engine\nI am\n[rank0]: hello\n\x1b[31mred\x1b[0m\n\xff\x00\n"
-OF_ANOTHER = RECORD.replace(b"codecache", b"compile_fx")
-WARNING = b"W" + RECORD[1:]
-
-
-@pytest.mark.parametrize(("chunks", "shown"), [
-    ([OTHERS + OF_ANOTHER], OTHERS + OF_ANOTHER),
-    ([RECORD + WARNING + RECORD], WARNING),
-    # What launchers put before a record goes with it.
-    ([b"a\n[rank0]:" + RECORD + b"b\n"], b"a\nb\n"),
-    ([b"a\n[default3]:" + RECORD + b"b\n"], b"a\nb\n"),
-    ([b"a\n[default0]:[rank0]:" + RECORD + b"b\n"], b"a\nb\n"),
-    # A progress bar keeps its line.
-    ([b"\r 50%|##  |", RECORD + RECORD, b"\r100%|####|\n"], b"\r 50%|##  |\r100%|####|\n"),
-])  # fmt: skip
-def test_everything_else_passes_unchanged(chunks: list[bytes], shown: bytes) -> None:
-    assert filtered(*chunks) == shown
-
-
-def test_an_open_line_is_shown_at_once() -> None:
-    one = RecordFilter()
-    assert one.feed(b"\r 10%|#   | Verbose") == b"\r 10%|#   | Verbose"
-    assert one.feed(b"(Pdb) ") == b"(Pdb) " and not one.is_holding
-
-
-@given(st.lists(st.binary(max_size=40)))
-def test_bytes_without_a_record_are_never_lost(chunks: list[bytes]) -> None:
-    assert filtered(*chunks) == b"".join(chunks)
-
-
-@given(st.binary(max_size=60), st.binary(max_size=60), st.integers(0, 150))
-def test_where_a_chunk_ends_changes_nothing(before: bytes, after: bytes, cut: int) -> None:
-    whole = before + b"\n" + RECORD + after
-    assert filtered(whole[:cut], whole[cut:]) == filtered(whole)
 
 
 # The environment and the folder.
@@ -157,15 +96,28 @@ def test_a_process_left_behind_does_not_hold_the_end(tmp_path: Path) -> None:
     process.stdin.close()
 
 
-def test_a_closed_standard_error_does_not_stop_the_command(tmp_path: Path) -> None:
+def test_only_what_torch_logs_of_its_caches_stays_off_standard_error(tmp_path: Path) -> None:
+    (tmp_path / "torch").mkdir()
+    (tmp_path / "torch" / "__init__.py").touch()
     program = (
-        "import sys; [sys.stderr.write('x' * 1000 + '\\n') for _ in range(500)]; open('done', 'w').close()"
+        "import logging, sys, torch\n"
+        "for handler in (logging.StreamHandler(), logging.FileHandler('log')): logging.getLogger('torch').addHandler(handler)\n"
+        "for name in sys.argv[1:]:\n"
+        "    logger = logging.getLogger(name); logger.setLevel(logging.DEBUG)\n"
+        "    for level in (logging.DEBUG, logging.INFO, logging.WARNING): logger.log(level, f'{name} {level}')\n"
     )
-    process = started(tmp_path, program, stderr=subprocess.PIPE)
-    assert process.stderr is not None
-    process.stderr.close()
-    process.wait(timeout=300)
-    assert (tmp_path / "done").exists()
+    names = [
+        *LOGGERS.replace("+", "").split(","),
+        "torch._inductor.compile_fx",
+        "torch._inductor.codecache.__output_code",
+    ]
+    (tmp_path / "program.py").write_text(program)
+    done = in_pipe(command("record", "-o", "runs", "--", PYTHON, "program.py", *names), cwd=tmp_path)
+    logged = [f"{name} {level}" for name in names for level in (10, 20, 30)]
+    assert (tmp_path / "log").read_text().splitlines() == logged
+    # Warnings and errors would be printed without the log, too.
+    printed = [line for line in logged if line.endswith("30") or line.split()[0] in names[2:]]
+    assert [line for line in done.stderr.splitlines() if line.startswith("torch.")] == printed
 
 
 def test_the_terminal_is_the_commands(tmp_path: Path) -> None:

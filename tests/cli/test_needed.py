@@ -69,8 +69,8 @@ def test_a_command_that_needs_one_says_which(arguments: tuple[str, ...], tmp_pat
 
 def test_where_there_are_no_terminals_of_unix_it_says_what_to_set(tmp_path: Path) -> None:
     program = (
-        "import sys; sys.modules['fcntl'] = None\n"
-        "from cachescope.cli import main; sys.exit(main(['record', '--', 'python']))"
+        "import os, sys; from cachescope.capture import recording; from cachescope.cli import main\n"
+        "os.name = 'nt'; sys.exit(main(['record', '--', 'python']))"
     )
     done = in_pipe([sys.executable, "-c", program], cwd=tmp_path)
     assert (done.returncode, done.stdout) == (1, "")

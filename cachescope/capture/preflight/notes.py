@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 import json
-import logging
 import os
 import pickle
 import platform
@@ -111,13 +110,6 @@ def patch_logging(module: Any, replace: Any) -> None:
         finally:
             for name, value in before.items():
                 show(name, value)
-        for name in module.log_registry.get_log_qnames():
-            for handler in logging.getLogger(name).handlers:
-                if type(handler) is logging.StreamHandler:
-                    # The records that the program would show without them.
-                    handler.addFilter(
-                        lambda record: record.levelno > logging.INFO or record.name not in LOGGERS
-                    )
 
     if TRACE_DIR in ours:
         replace(module, "_init_logs", _init_logs)

@@ -1,7 +1,7 @@
 """Python imports this at its start where `record` or `preflight` put its folder first.
 
 In a pre-flight it begins one in this process. In a recording it keeps, when the process ends, what torch says of it beside its
-trace. The user's own ``sitecustomize`` runs then, as if this were not there. cachescope itself need not be installed: the
+trace. In both, what torch logs of its caches goes only to its log. The user's own ``sitecustomize`` runs then, as if this were not there. cachescope itself need not be installed: the
 modules that are needed are loaded from beside this file, and its name stays free. Every Python process waits for this one, so it
 imports little.
 """
@@ -12,11 +12,14 @@ import atexit
 import os
 import sys
 from importlib import import_module
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
+from typing import Any
 
 # Loaded where the program's Python need not have cachescope.
 _PATCHES = "cachescope.capture.preflight.patches"
 _CONTEXTS = "cachescope.capture.contexts"
+# Those of `cachescope.terms.LOGGERS`.
+_LOGGERS = ("torch._inductor.codecache", "torch._functorch._aot_autograd.autograd_cache")
 _HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -44,6 +47,27 @@ def _begin_preflight() -> None:
     patches.children.begin()
     patches.Patches().start()
     patches.skipped_work.end_quickly()
+
+
+def _keep_off_the_terminal() -> None:
+    """From when torch is imported, print no record of its caches that is in its log anyway: 100 kB of text for every lookup."""
+
+    def find_spec(name: str, *_: object) -> None:
+        if name != "torch":
+            return
+        logging: Any = import_module("logging")
+        print_record = logging.StreamHandler.emit
+
+        def emit(handler: Any, record: Any) -> None:
+            # The handler of the file is of a class below. Without the log, torch would print warnings and errors, too.
+            is_printed = type(handler) is logging.StreamHandler
+            if not is_printed or record.levelno > logging.INFO or record.name not in _LOGGERS:
+                print_record(handler, record)
+
+        logging.StreamHandler.emit = emit
+
+    finder: Any = SimpleNamespace(find_spec=find_spec)
+    sys.meta_path.insert(0, finder)
 
 
 def _keep_context(folder: str) -> None:
@@ -91,7 +115,9 @@ def _run_the_users_own() -> None:
 
 
 if "CACHESCOPE_PREFLIGHT" in os.environ:
+    _keep_off_the_terminal()
     _begin_preflight()
 elif "TORCH_TRACE" in os.environ:
+    _keep_off_the_terminal()
     _keep_context(os.environ["TORCH_TRACE"])
 _run_the_users_own()
