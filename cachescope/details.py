@@ -254,7 +254,9 @@ class HashDetails:
         if differences is None:
             return None
         base, codes = differences
-        if not self.has_each_field_once(base):
+        number = self._of_base(base)
+        if len(self._place_of_field[number]) < len(self.layouts[number]):
+            # A base has a field twice.
             return None
         fields, hashes = self.field_codes, self.hash_codes
         found: list[ChangedField] = []
@@ -265,11 +267,6 @@ class HashDetails:
             if hashes[old] != hashes[new]:
                 found.append((self.fields[field], old, new))
         return found
-
-    def has_each_field_once(self, base: int) -> bool:
-        """Whether a base has no field twice."""
-        number = self._of_base(base)
-        return len(self._place_of_field[number]) == len(self.layouts[number])
 
     def _by_field(self, set_code: int) -> dict[int, int]:
         codes = self.sets[set_code]

@@ -91,13 +91,11 @@ class Kind:
     is_unexplained : bool
         Whether nothing that was read says why it missed.
     is_by_guards : bool
-        Whether guards decided, which tell a size and a line.
+        Whether guards decided, which tell a size and a line; those of one graph are one cause, in whichever cache they failed.
     is_upgrade : bool
         Whether another torch changed the key: one cause, however many fields follow.
     is_of_function : bool
         Whether a failed guard, or sizes and arguments of another kind, are one cause a function, whatever verdict and fields follow.
-    is_one_cause : bool
-        Whether misses of every kind are one cause: guards of one graph are, in whichever cache they failed.
     is_graph_gone : bool
         Whether an AOTAutograd entry was found, but not the FX entry that it points to.
     is_unavailable : bool
@@ -138,7 +136,6 @@ class Kind:
     is_by_guards: bool = False
     is_upgrade: bool = False
     is_of_function: bool = False
-    is_one_cause: bool = False
     is_graph_gone: bool = False
     is_unavailable: bool = False
     is_below: bool = False
@@ -264,7 +261,6 @@ KINDS: Final[dict[tuple[str, str], Kind]] = {
         "on the size in the program.",
         cost="guards",
         is_by_guards=True,
-        is_one_cause=True,
         explains=frozenset({"guard_failed", "details_not_recorded"}),
         why_still="the key was found and no guards held, so no field of the key decides it",
         in_directory="other guards under one key",
@@ -447,4 +443,4 @@ def same_cause(judged: Judged, changed: Iterable[str]) -> SameCause:
         return "", (), judged.kind
     # What changes with another torch differs from graph to graph.
     fields = () if kind.is_upgrade else tuple(sorted(changed))
-    return judged.verdict, fields, "" if kind.is_one_cause else judged.kind
+    return judged.verdict, fields, "" if kind.is_by_guards else judged.kind

@@ -31,13 +31,8 @@ class TorchDevice:
     attributes: tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """One rate: GB/s of a copy (read and write together), or TFLOPS of a matmul of a dtype."""
-
-    what: str
-    dtype: str | None
-    rate: float
+Measured = tuple[str, str | None, float]
+"""One rate: what it is of, its dtype, and GB/s of a copy (read and write together) or TFLOPS of a matmul."""
 
 
 def torch_devices(torch: Any = None) -> list[TorchDevice]:
@@ -83,7 +78,7 @@ def _copy(torch: Any, place: Any, benchmark: Callable[..., float]) -> Measured:
     source = torch.empty(_COPY_BYTES, dtype=torch.uint8, device=place)
     target = torch.empty_like(source)
     milliseconds = benchmark(lambda: target.copy_(source))
-    return Measured("copy", None, 2 * _COPY_BYTES / milliseconds / 1e6)
+    return "copy", None, 2 * _COPY_BYTES / milliseconds / 1e6
 
 
 def _matmul(torch: Any, place: Any, benchmark: Callable[..., float], name: str, dtype: str) -> Measured:
@@ -91,4 +86,4 @@ def _matmul(torch: Any, place: Any, benchmark: Callable[..., float], name: str, 
         torch.randn(_MATMUL_SIZE, _MATMUL_SIZE, dtype=getattr(torch, name), device=place) for _ in range(2)
     )
     milliseconds = benchmark(lambda: torch.mm(left, right))
-    return Measured("matmul", dtype, 2 * _MATMUL_SIZE**3 / milliseconds / 1e9)
+    return "matmul", dtype, 2 * _MATMUL_SIZE**3 / milliseconds / 1e9

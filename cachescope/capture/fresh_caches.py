@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import copy
 import os
-import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,43 +19,28 @@ from cachescope.capture.preflight.cache_folder import INDUCTOR_DIR, TRITON_DIR
 from cachescope.capture.torch_modules import torch_module
 
 
-class FreshCaches:
-    """Empty Inductor and Triton directories, the first in `folder`, and cleared in-memory caches, between `start` and `stop`."""
-
+@contextmanager
+def fresh_caches() -> Iterator[Path]:
+    """Empty Inductor and Triton directories in a new folder, which stays, and cleared in-memory caches, meanwhile."""
     # Mirrors `fresh_cache` of torch/_inductor/utils.py (2.8 to 2.15; `fresh_inductor_cache` through 2.7). It uses torch's
     # `torch._inductor.utils._registered_caches` (the `cache_clear` of each) and, unlike `fresh_cache`, `torch._dynamo.reset()`: code that
     # Dynamo has compiled in this process looks nothing up.
-
-    def __init__(self) -> None:
-        self.folder = Path()
-        self._restore = ExitStack()
-
-    def start(self) -> None:
-        """Make the directories, point torch at them, and clear the caches in memory."""
-        # Imported before the variables are set: some modules keep the directory they find at import, and the
-        # last one makes the memoizer for `should_pad`.
-        for name in ("torch._dynamo", "torch._inductor.compile_fx", "torch._inductor.fx_passes.pad_mm"):
-            torch_module(name)
-        self.folder = Path(tempfile.mkdtemp(prefix="cachescope-fresh-"))
-        try:
-            clear_memory()
-            torch_module("torch._dynamo").reset()
-            self._restore.callback(clear_memory)
-            self._restore.enter_context(variable(INDUCTOR_DIR, str(self.folder)))
-            self._restore.enter_context(variable(TRITON_DIR, str(self.folder / "triton")))
-            self._restore.enter_context(_memoizers_below(self.folder / "cache"))
-        except BaseException:
-            self._restore.close()
-            self.remove()
-            raise
-
-    def stop(self) -> None:
-        """Restore the user's caches; the directory stays until `remove`."""
-        self._restore.close()
-
-    def remove(self) -> None:
-        """Remove the directory and everything that the block left in it."""
-        shutil.rmtree(self.folder, ignore_errors=True)
+    # Imported before the variables are set: some modules keep the directory they find at import, and the
+    # last one makes the memoizer for `should_pad`.
+    for name in ("torch._dynamo", "torch._inductor.compile_fx", "torch._inductor.fx_passes.pad_mm"):
+        torch_module(name)
+    clear_memory()
+    torch_module("torch._dynamo").reset()
+    folder = Path(tempfile.mkdtemp(prefix="cachescope-fresh-"))
+    try:
+        with (
+            variable(INDUCTOR_DIR, str(folder)),
+            variable(TRITON_DIR, str(folder / "triton")),
+            _memoizers_below(folder / "cache"),
+        ):
+            yield folder
+    finally:
+        clear_memory()
 
 
 def clear_memory() -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import gzip
 import os
-from collections.abc import Iterable
-from contextlib import ExitStack
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 
-from cachescope.capture.fresh_caches import FreshCaches, clear_memory
-from cachescope.capture.live_trace import LiveTrace
+from cachescope.capture.fresh_caches import clear_memory, fresh_caches
+from cachescope.capture.live_trace import Trace, traced
 from cachescope.capture.preflight.cache_folder import (
     INDUCTOR_DIR,
     OWN_FOLDER,
@@ -23,47 +23,26 @@ from cachescope.capture.torch_modules import torch_module
 from cachescope.readers.directory.default_root import default_root
 
 
-class LivePreflight:
-    """The pre-flight of this process between `start` and `stop`; `failure` says why its trace is incomplete."""
-
-    def __init__(self) -> None:
-        self.failure: str | None = None
-        self._trace = LiveTrace()
-        self._caches = FreshCaches()
-        self._patches = Patches()
-        self._restore = ExitStack()
-
-    def start(self, against: Iterable[str | os.PathLike[str]]) -> None:
-        """Begin; raises `CachescopeError` if torch is not installed, or this process is being recorded already."""
-        before = {name: os.environ[name] for name in (INDUCTOR_DIR,) if name in os.environ}
-        roots = [os.fspath(one) for one in against] or [default_root()]
-        self._trace.start()
-        self._restore.callback(self._stop_trace)
-        try:
-            for name in filter(find_spec, PATCHES):
-                torch_module(name)
-            self._caches.start()
-            self._restore.callback(self._caches.remove)
-            self._restore.callback(self._caches.stop)
-            copy_profiles(roots, str(self._caches.folder / PROFILES))
-            for names, values in ((ours, {OWN_FOLDER: str(self._caches.folder)}), (meant, before)):
-                names.update(values)
-                self._restore.callback(names.clear)
-            self._patches.start()
-            self._restore.callback(_forget)
-            self._restore.callback(self._patches.stop)
-        except BaseException:
-            self._restore.close()
-            raise
-
-    def stop(self) -> bytes:
-        """Put everything back, and return the trace, packed."""
-        self._restore.close()
-        return self._packed
-
-    def _stop_trace(self) -> None:
-        self._packed = gzip.compress(self._trace.stop(), compresslevel=1)
-        self.failure = self._trace.failure
+@contextmanager
+def live_preflight(against: Iterable[str | os.PathLike[str]]) -> Iterator[Trace]:
+    """Pre-fly meanwhile; raises `CachescopeError` if torch is not installed, or this process is being recorded already."""
+    before = {name: os.environ[name] for name in (INDUCTOR_DIR,) if name in os.environ}
+    roots = [os.fspath(one) for one in against] or [default_root()]
+    patches = Patches()
+    with ExitStack() as restore:
+        trace = restore.enter_context(traced())
+        for name in filter(find_spec, PATCHES):
+            torch_module(name)
+        folder = restore.enter_context(fresh_caches())
+        restore.callback(shutil.rmtree, folder, ignore_errors=True)
+        copy_profiles(roots, str(folder / PROFILES))
+        for names, values in ((ours, {OWN_FOLDER: str(folder)}), (meant, before)):
+            names.update(values)
+            restore.callback(names.clear)
+        patches.start()
+        restore.callback(_forget)
+        restore.callback(patches.stop)
+        yield trace
 
 
 def _forget() -> None:

@@ -6,15 +6,16 @@ Everything is restored afterwards; nothing logged meanwhile reaches a user who d
 from __future__ import annotations
 
 import contextlib
+import gzip
 import hashlib
 import json
 import logging
 import os
-import shutil
 import sys
 import tempfile
 import threading
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -38,48 +39,40 @@ class RecordingUnderWayError(CachescopeError):
     """A second recording in a process that is already being recorded."""
 
 
-class LiveTrace:
-    """The trace of this process between `start` and `stop`; `failure` is the error of the first write that failed."""
+@dataclass(slots=True)
+class Trace:
+    """The trace of this process, packed, once its recording has ended; `failure` is the error of the first write that failed."""
 
+    packed: bytes = b""
+    failure: str | None = None
+
+
+@contextlib.contextmanager
+def traced() -> Iterator[Trace]:
+    """Record this process meanwhile; raises `CachescopeError` if torch is not installed, or any thread is already recording this process."""
     # Torch writes its trace through the logger `torch.__trace`, if that has a handler (torch/_logging/_internal.py, `trace_structured`,
     # 2.5 to 2.15). The handler here is not torch's `LazyTraceHandler`, which would write its first record, the version, to the user's
     # `TORCH_TRACE` too.
-
-    def __init__(self) -> None:
-        self.failure: str | None = None
-        self._restore = contextlib.ExitStack()
-        self._folder: Path | None = None
-        self._handler: _TraceHandler | None = None
-
-    def start(self) -> None:
-        """Start recording; raises `CachescopeError` if torch is not installed, or any thread is already recording this process."""
-        logs = torch_module("torch._logging._internal")
-        torch_module("torch._inductor.codecache")
-        if not _one_at_a_time.acquire(blocking=False):
-            raise RecordingUnderWayError(
-                "this process is being recorded already, and its trace is one: end that recording first, "
-                "or take everything in one block"
-            )
-        self._restore.callback(_one_at_a_time.release)
-        try:
-            self._folder = Path(tempfile.mkdtemp(prefix="cachescope-live-"))
-            self._restore.callback(shutil.rmtree, self._folder, ignore_errors=True)
-            self._handler = _TraceHandler(self._folder / "trace.log", logs)
-            self._restore.callback(self._handler.close)
-            self._restore.enter_context(_handled_by(self._handler))
-            self._restore.enter_context(_details_made())
-        except BaseException:
-            self._restore.close()
-            raise
-
-    def stop(self) -> bytes:
-        """Stop recording, restore what was changed, and return the trace: at least one record."""
-        assert self._folder is not None and self._handler is not None
-        # Restoring removes the folder: the file is closed and read before that.
-        with self._restore:
-            self._handler.close()
-            self.failure = self._handler.failure
-            return (self._folder / "trace.log").read_bytes()
+    logs = torch_module("torch._logging._internal")
+    torch_module("torch._inductor.codecache")
+    if not _one_at_a_time.acquire(blocking=False):
+        raise RecordingUnderWayError(
+            "this process is being recorded already, and its trace is one: end that recording first, "
+            "or take everything in one block"
+        )
+    trace = Trace()
+    try:
+        with tempfile.TemporaryDirectory(prefix="cachescope-live-", ignore_cleanup_errors=True) as folder:
+            path = Path(folder, "trace.log")
+            with (
+                contextlib.closing(_TraceHandler(path, logs)) as handler,
+                _handled_by(handler),
+                _details_made(),
+            ):
+                yield trace
+            trace.packed, trace.failure = gzip.compress(path.read_bytes(), compresslevel=1), handler.failure
+    finally:
+        _one_at_a_time.release()
 
 
 class _TraceHandler(logging.FileHandler):

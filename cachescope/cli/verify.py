@@ -19,14 +19,9 @@ command failed, 2 wrong usage, 3 not as locked, or a lookup would miss, 126 and 
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
 
 from cachescope.cli.arguments import NOT_MET, add_output_arguments, command_after
 from cachescope.cli.output import redaction_of, write_answer
-
-if TYPE_CHECKING:
-    from cachescope.locking.lock import Key
-    from cachescope.scope import Scope
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -78,7 +73,9 @@ def _run_with_preflight(args: argparse.Namespace) -> int:
         if answer_of_it is None:
             return failed_status(flown) or 1
     scope, answer = answer_of_it
-    missing = _would_miss(scope)
+    # The keys that the command makes, and for which it would find nothing.
+    missed = (row for row in scope.shown.rows if row.outcome == "would_miss")
+    missing = tuple(dict.fromkeys((row.cache, str(row.cache_key)) for row in missed))
     redaction_of(args, scope, [args.lock, found.directory])
     keys = [{"cache": cache, "cache_key": key} for cache, key in missing]
     told = answer_object(flown, answer) | {"missing_keys": keys}
@@ -92,10 +89,3 @@ def _run_with_preflight(args: argparse.Namespace) -> int:
     if failed := failed_status(flown):
         return failed
     return 0 if found.passed and not missing else NOT_MET
-
-
-def _would_miss(scope: Scope) -> tuple[Key, ...]:
-    """The keys that the command makes, and for which it would find nothing."""
-    missed = scope.lookups[scope.lookups["outcome"] == "would_miss"]
-    keys = zip(missed["cache"], missed["cache_key"], strict=True)
-    return tuple(dict.fromkeys((str(cache), str(key)) for cache, key in keys))

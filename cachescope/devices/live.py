@@ -133,15 +133,15 @@ def _rows(device: TorchDevice, measured: list[Measured]) -> Iterator[Measurement
     mention = of_properties(device.text, _TORCH)
     name = mention.name if mention and mention.name else f"{device.type}:{device.index}"
     sheet = match_datasheet(name, mention.memory_bytes if mention else None).datasheet
-    for one in measured:
+    for what, dtype, rate in measured:
         peak = None
         if sheet is not None:
-            peak = sheet.bandwidth_gbs if one.dtype is None else sheet.dense.get(one.dtype)
+            peak = sheet.bandwidth_gbs if dtype is None else sheet.dense.get(dtype)
         yield MeasurementRow(
             index=device.index,
             name=name,
-            what=one.what if one.dtype is None else f"{one.what} {one.dtype}",
-            measured=one.rate,
+            what=what if dtype is None else f"{what} {dtype}",
+            measured=rate,
             datasheet=peak,
-            share=one.rate / peak if peak else None,
+            share=rate / peak if peak else None,
         )

@@ -68,13 +68,9 @@ class Device:
 
 def merged(mentions: Iterable[Mention]) -> list[Device]:
     """The devices that mentions refer to, the best known first."""
-    stages: list[list[Mention]] = [[], [], [], []]
-    for mention in dict.fromkeys(mentions):
-        stages[_stage(mention)].append(mention)
     devices: list[Device] = []
-    for stage, place in zip(stages, (_by_uuid, _by_name, _by_the_rest, _by_the_rest), strict=True):
-        for mention in stage:
-            place(mention, devices)
+    for mention in sorted(dict.fromkeys(mentions), key=_stage):
+        (_by_uuid, _by_name, _by_the_rest, _by_the_rest)[_stage(mention)](mention, devices)
     return devices
 
 

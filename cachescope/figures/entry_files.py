@@ -154,8 +154,7 @@ def _add_others(boxes: list[_Box], box: str, parent: str, others: Sequence[Entry
 def _file_label(row: EntryRow) -> str:
     """The label of a file: the beginning of its key or name, and its kind."""
     # An entry of a graph is a file of its own under its key, and is named by the key.
-    by_key = row.cache in CACHES and row.cache_key
-    name = row.cache_key if by_key and row.cache_key else os.path.basename(row.path)
+    name = row.cache_key if row.cache in CACHES and row.cache_key else os.path.basename(row.path)
     suffix = os.path.splitext(name)[1]
     return shown(name, 11) + (shown(suffix, 9) if len(name) > 20 and suffix else "")
 

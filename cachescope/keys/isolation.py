@@ -85,7 +85,7 @@ class IsolationSchema:
         return cls(False, False)
 
     @classmethod
-    def from_dict(cls, schema: Mapping[str, object]) -> IsolationSchema:
+    def from_dict(cls, schema: Mapping[str, Any]) -> IsolationSchema:
         """Make a schema from torch's own shape.
 
         Parameters
@@ -110,10 +110,7 @@ class IsolationSchema:
                 f"an isolation schema has exactly the keys {listed(CONTEXT_FORMS)}; "
                 f"this one has {listed(schema)}"
             )
-        return cls(
-            _checked("runtime_context", schema["runtime_context"]),
-            _checked("compile_context", schema["compile_context"]),
-        )
+        return cls(schema["runtime_context"], schema["compile_context"])
 
     def to_dict(self) -> dict[str, bool | dict[str, bool]]:
         """Return torch's own shape, which torch's functions and `from_dict` take."""

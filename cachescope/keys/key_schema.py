@@ -93,7 +93,7 @@ class KeySchema:
                 f"the isolation of a key schema is an IsolationSchema, not {kind_name(self.isolation)}"
             )
         without: object = self.without
-        if isinstance(without, str) or not isinstance(without, Iterable):
+        if isinstance(without, str | Mapping) or not isinstance(without, Iterable):
             raise SchemaError(f"without is a list of fields, not {kind_name(without)}")
         wanted: list[object] = list(without)
         named = [name for name in wanted if isinstance(name, str) and name]
@@ -119,11 +119,8 @@ class KeySchema:
         if not isinstance(schema, Mapping):
             raise SchemaError(f"a key schema is a mapping, not {kind_name(schema)}")
         rest = {key: value for key, value in schema.items() if key != "without"}
-        without = schema.get("without", ())
-        if not isinstance(without, Sequence) or isinstance(without, str):
-            raise SchemaError(f"without is a list of fields, not {kind_name(without)}")
-        isolation = IsolationSchema.from_dict(rest) if rest else IsolationSchema.all()
-        return cls(isolation, tuple(without))
+        isolation = IsolationSchema.from_dict(rest) if rest else IsolationSchema()
+        return cls(isolation, schema.get("without", ()))
 
     def to_dict(self) -> JsonObject:
         """Return torch's own two keys and ``without``."""

@@ -77,7 +77,7 @@ def _torch_key(root: Path, version: str) -> tuple[str | None, str | None]:
     hasher = hashlib.sha256(version.encode("utf-8"))
     for name, path in (*modules_below(os.fspath(root), ""), *extra):
         hasher.update(name.encode("utf-8"))
-        hasher.update(_bytes(path))
+        hasher.update(Path(path).read_bytes())
     return b64encode(hasher.digest()).decode(), None
 
 
@@ -136,11 +136,6 @@ def _folder_of(package: str) -> Path | None:
 
 def _text(path: Path) -> str:
     return path.read_text(encoding="utf-8", errors="replace")
-
-
-def _bytes(path: Any) -> bytes:
-    with open(path, "rb", buffering=0) as file:
-        return file.readall()
 
 
 def _hash(path: Any) -> str:

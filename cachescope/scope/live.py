@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import gzip
 import itertools
 import os
+import shutil
 import tempfile
 from collections.abc import Iterable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Final
 
-from cachescope.capture.fresh_caches import FreshCaches
-from cachescope.capture.live_trace import LiveTrace
+from cachescope.capture.fresh_caches import fresh_caches
+from cachescope.capture.live_trace import Trace, traced
 from cachescope.errors import CachescopeError
 from cachescope.readers.assemble import assemble
 from cachescope.readers.directory.cache_dir import read_cache_dir
@@ -66,8 +67,9 @@ class Recording(Reprs):
         self.fresh = fresh
         self.kept: Path | None = None
         self._against = tuple(against)
-        self._trace = LiveTrace()
-        self._caches = FreshCaches() if fresh else None
+        self._trace = Trace()
+        self._caches: Path | None = None
+        self._restore = ExitStack()
         self._state = "not begun"
         self._scope: Scope | None = None
         self._block: Block | None = None
@@ -76,13 +78,10 @@ class Recording(Reprs):
         """Begin to record."""
         if self._state != "not begun":
             raise CachescopeError("a recording is for one block: call cachescope.recording() again")
-        self._trace.start()
-        try:
-            if self._caches is not None:
-                self._caches.start()
-        except BaseException:
-            self._trace.stop()
-            raise
+        with ExitStack() as begun:
+            self._trace = begun.enter_context(traced())
+            self._caches = begun.enter_context(fresh_caches()) if self.fresh else None
+            self._restore = begun.pop_all()
         self._state = "under way"
         return self
 
@@ -95,21 +94,17 @@ class Recording(Reprs):
             error.add_note(self.kept_notice)
 
     def _end(self, failed: bool) -> None:
-        try:
-            if self._caches is not None:
-                self._caches.stop()
-        finally:
-            trace = gzip.compress(self._trace.stop(), compresslevel=1)
-            source = f"block {next(_block_numbers)} of process {os.getpid()}"
-            self._block = Block(source, trace, self._trace.failure)
-            self._state = "ended"
+        self._restore.close()
+        source = f"block {next(_block_numbers)} of process {os.getpid()}"
+        self._block = Block(source, self._trace.packed, self._trace.failure)
+        self._state = "ended"
         try:
             self._scope = self._read(self._block)
         finally:
-            if self._caches is not None and failed:
-                self.kept = self._caches.folder
+            if failed:
+                self.kept = self._caches
             elif self._caches is not None:
-                self._caches.remove()
+                shutil.rmtree(self._caches, ignore_errors=True)
 
     @property
     def kept_notice(self) -> str:
@@ -155,8 +150,8 @@ class Recording(Reprs):
             else:
                 read_sources([os.fspath(one)], reading)
         block.read_into(reading)
-        if self._caches is not None and looks_like_cache_dir(str(self._caches.folder)):
-            read_cache_dir(str(self._caches.folder), reading)
+        if self._caches is not None and looks_like_cache_dir(str(self._caches)):
+            read_cache_dir(str(self._caches), reading)
         return Scope(assemble(reading))
 
     def _blocks(self) -> list[Shown]:

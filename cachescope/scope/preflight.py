@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from contextlib import ExitStack
 from types import TracebackType
 
 from cachescope.answers.preflight import PreflightAnswer, notes_of
-from cachescope.capture.live_preflight import LivePreflight
+from cachescope.capture.live_preflight import live_preflight
 from cachescope.errors import CachescopeError
 from cachescope.locking.lock_text import looks_like_lock, read_lock
 from cachescope.readers.assemble import assemble
@@ -94,7 +95,7 @@ class Preflight(Reprs):
 
     def __init__(self, against: Iterable[Against] | None) -> None:
         self._against = None if against is None else tuple(_places(against))
-        self._live = LivePreflight()
+        self._live = ExitStack()
         self._state = "not begun"
         self._scope: Scope | None = None
 
@@ -103,7 +104,7 @@ class Preflight(Reprs):
         check_against(self._against or ())
         if self._state != "not begun":
             raise CachescopeError("a pre-flight is for one block: call cachescope.preflight() again")
-        self._live.start(self._against or ())
+        self._trace = self._live.enter_context(live_preflight(self._against or ()))
         self._state = "under way"
         return self
 
@@ -111,10 +112,11 @@ class Preflight(Reprs):
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         """End it and put everything back; an exception of the block goes on."""
-        trace = self._live.stop()
+        self._live.close()
         self._state = "ended"
         reading = Reading()
-        Block(f"pre-flight in process {os.getpid()}", trace, self._live.failure).read_into(reading)
+        source = f"pre-flight in process {os.getpid()}"
+        Block(source, self._trace.packed, self._trace.failure).read_into(reading)
         self._scope = _held_against(reading, self._against)
 
     @property

@@ -163,11 +163,12 @@ def _lookup_note(cache: Any, key: str, local: bool, remote_cache: Any, hints: An
         "key": key,
         "sizes": [hint if isinstance(hint, (bool, int, float)) else None for hint in hints],
     }
-    if (folder := meant_cache_dir()) is not None:
-        told["cache_dir"] = folder
+    if (meant := meant_cache_dir()) is not None:
+        told["cache_dir"] = meant
     if _earlier:
         told["after"] = sorted(_earlier)
     told["cpu"] = f"{torch.backends.cpu.get_cpu_capability()} {platform.machine()}"
+    folder = cache._get_tmp_dir_for_key(key)
     flags = {
         "not_local": not local,
         "remote": remote_cache is not None,
@@ -176,16 +177,9 @@ def _lookup_note(cache: Any, key: str, local: bool, remote_cache: Any, hints: An
         "counts_read": _counts_read,
         "precompiled": getattr(dynamo, "caching_precompile", False),
         # From a mega-cache, for example.
-        "brought": _has_files(cache._get_tmp_dir_for_key(key)),
+        "brought": os.path.isdir(folder) and os.listdir(folder),
     }
     return told | {name: True for name, is_so in flags.items() if is_so}
-
-
-def _has_files(folder: str) -> bool:
-    try:
-        return bool(os.listdir(folder))
-    except OSError:
-        return False
 
 
 def _stored_note(cache: str, key: str, guards: str | None, why_not: str | None) -> dict[str, Any]:
