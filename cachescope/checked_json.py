@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Iterator
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final
 
 Check = Callable[[Any], None]
+Schema = dict[str, Any]
 
 _TYPES: Final = {"string": str, "integer": int, "array": list, "object": dict, "null": type(None)}
 _CALLED: Final = dict(zip(_TYPES, ("a text", "a whole number", "a list", "an object", "null"), strict=True))
@@ -58,130 +59,88 @@ def declared_in(schema: Path) -> Check:
     return check_of(json.loads(schema.read_text(encoding="utf-8")))
 
 
-def check_of(schema: dict[str, Any], defs: dict[str, Any] | None = None) -> Check:
+def check_of(schema: Schema) -> Check:
     """What raises `WrongValueError` for a value that is not as a schema declares."""
-    defs = schema.get("$defs", {}) if defs is None else defs
-    if unknown := schema.keys() - _WORDS - _SAY_NOTHING:
+    if unknown := {*_words_in(schema)} - _WORDS - _SAY_NOTHING:
         raise ValueError(f"a schema with {min(unknown)}, which is not checked")
-    checks: list[Check] = []
+    return partial(_check, schema.get("$defs", {}), schema)
+
+
+def _words_in(schema: Schema) -> Iterator[str]:
+    yield from schema
+    inner = [*schema.get("oneOf", ()), *schema.get("prefixItems", ())]
+    inner += [one for word in ("$defs", "properties") for one in schema.get(word, {}).values()]
+    inner += [schema[word] for word in ("items", "additionalProperties", "propertyNames") if schema.get(word)]
+    for one in inner:
+        yield from _words_in(one)
+
+
+def _check(defs: Schema, schema: Schema, value: Any) -> None:
     if "$ref" in schema:
-        checks.append(check_of(defs[schema["$ref"].removeprefix("#/$defs/")], defs))
+        _check(defs, defs[schema["$ref"].removeprefix("#/$defs/")], value)
     if "const" in schema or "enum" in schema:
-        checks.append(_among(schema.get("enum", [schema.get("const")])))
-    if "oneOf" in schema:
-        checks.append(_one_of([check_of(one, defs) for one in schema["oneOf"]]))
-    types: list[str] = [schema["type"]] if isinstance(schema.get("type"), str) else schema.get("type", [])
-    known = {_TYPES[name]: _MADE_BY[name](schema, defs) for name in types}
-    wanted = " or ".join(_CALLED[name] for name in types)
-
-    def refuse(value: Any) -> None:
-        raise WrongValueError(f"is {called(value)}, not {wanted}")
-
-    def check(value: Any) -> None:
-        for one in checks:
-            one(value)
-        if known:
-            # Not isinstance: in Python a bool is an int.
-            known.get(type(value), refuse)(value)
-
-    return checks[0] if len(checks) == 1 and not known else check
-
-
-def _among(allowed: list[Any]) -> Check:
-    def check(value: Any) -> None:
+        allowed = schema.get("enum", [schema.get("const")])
         if not any(type(one) is type(value) and one == value for one in allowed):
             raise WrongValueError(f"is {called(value)}, not {' or '.join(map(json.dumps, allowed))}")
-
-    return check
-
-
-def _one_of(checks: list[Check]) -> Check:
-    def check(value: Any) -> None:
-        wrong: list[WrongValueError] = []
-        for one in checks:
-            try:
-                one(value)
-            except WrongValueError as error:
-                wrong.append(error)
-        if len(wrong) != len(checks) - 1:
-            raise wrong[-1] if wrong else WrongValueError("is of several kinds")
-
-    return check
-
-
-def _nothing(schema: dict[str, Any], defs: dict[str, Any]) -> Check:
-    return lambda value: None
+    if "oneOf" in schema:
+        _check_one_of(defs, schema["oneOf"], value)
+    if "type" not in schema:
+        return
+    types = [schema["type"]] if isinstance(schema["type"], str) else schema["type"]
+    # Not isinstance: in Python a bool is an int.
+    if type(value) not in map(_TYPES.get, types):
+        raise WrongValueError(f"is {called(value)}, not {' or '.join(map(_CALLED.__getitem__, types))}")
+    _check_size(schema, value)
+    for step, inner, item in _parts(schema, value):
+        try:
+            if inner is False:
+                raise WrongValueError("is not declared")
+            _check(defs, inner, item)
+        except WrongValueError as error:
+            error.place.append(step)
+            raise
 
 
-def _text(schema: dict[str, Any], defs: dict[str, Any]) -> Check:
-    most = schema.get("maxLength")
-    # In Python, $ is also before a last newline.
-    pattern = re.compile(schema["pattern"].replace("$", r"\Z")) if "pattern" in schema else None
+def _check_one_of(defs: Schema, schemas: list[Schema], value: Any) -> None:
+    wrong: list[WrongValueError] = []
+    for one in schemas:
+        try:
+            _check(defs, one, value)
+        except WrongValueError as error:
+            wrong.append(error)
+    if len(wrong) != len(schemas) - 1:
+        raise wrong[-1] if wrong else WrongValueError("is of several kinds")
 
-    def check(value: str) -> None:
-        if most is not None and len(value) > most:
+
+def _check_size(schema: Schema, value: Any) -> None:
+    if isinstance(value, str):
+        if len(value) > (most := schema.get("maxLength", len(value))):
             raise WrongValueError(f"is a text of more than {most} characters")
-        if pattern is not None and not pattern.search(value):
+        # In Python, $ is also before a last newline.
+        if "pattern" in schema and not re.search(schema["pattern"].replace("$", r"\Z"), value):
             raise WrongValueError(f"is {called(value)}, not {schema['title']}")
-
-    return check
-
-
-def _number(schema: dict[str, Any], defs: dict[str, Any]) -> Check:
-    least, most = schema.get("minimum"), schema.get("maximum")
-
-    def check(value: int) -> None:
-        if (least is not None and value < least) or (most is not None and value > most):
+    elif isinstance(value, int):
+        least, most = schema.get("minimum", value), schema.get("maximum", value)
+        if not least <= value <= most:
             raise WrongValueError(f"is {called(value)}, not a number from {least} to {most}")
-
-    return check
-
-
-def _list(schema: dict[str, Any], defs: dict[str, Any]) -> Check:
-    least, most = schema.get("minItems", 0), schema.get("maxItems")
-    first = [check_of(one, defs) for one in schema.get("prefixItems", [])]
-    each = check_of(schema.get("items", {}), defs)
-
-    def check(value: list[Any]) -> None:
-        if len(value) < least or (most is not None and len(value) > most):
-            raise WrongValueError(
-                f"has {len(value)} items, not {least}" + ("" if most == least else f" to {most}")
-            )
-        index = 0
-        try:
-            for index, item in enumerate(value):
-                (first[index] if index < len(first) else each)(item)
-        except WrongValueError as error:
-            error.place.append(index)
-            raise
-
-    return check
+    elif isinstance(value, list):
+        least, most = schema.get("minItems", 0), schema.get("maxItems", len(value))
+        if not least <= len(value) <= most:
+            items = f"{least}" if most == least else f"{least} to {most}"
+            raise WrongValueError(f"has {len(value)} items, not {items}")
+    elif isinstance(value, dict) and (missing := {*schema.get("required", ())} - value.keys()):
+        raise WrongValueError(f"has no {min(missing)}")
 
 
-def _object(schema: dict[str, Any], defs: dict[str, Any]) -> Check:
-    properties = {name: check_of(one, defs) for name, one in schema.get("properties", {}).items()}
-    required = frozenset(schema.get("required", ()))
-    others = schema.get("additionalProperties", {})
-    other = None if others is False else check_of(others, defs)
-    named = check_of(schema["propertyNames"], defs) if "propertyNames" in schema else None
-
-    def check(value: dict[str, Any]) -> None:
-        if not required <= value.keys():
-            raise WrongValueError(f"has no {min(required - value.keys())}")
-        name = ""
-        try:
-            for name, item in value.items():
-                if named is not None:
-                    named(name)
-                one = properties.get(name, other)
-                if one is None:
-                    raise WrongValueError("is not declared")
-                one(item)
-        except WrongValueError as error:
-            error.place.append(name)
-            raise
-
-    return check
-
-
-_MADE_BY: Final = {"string": _text, "integer": _number, "array": _list, "object": _object, "null": _nothing}
+def _parts(schema: Schema, value: Any) -> Iterator[tuple[int | str, Any, Any]]:
+    """Each part of a list or an object, where it is, and what it is declared as: False if it is not."""
+    if isinstance(value, list):
+        first, each = schema.get("prefixItems", ()), schema.get("items", {})
+        for index, item in enumerate(value):
+            yield index, first[index] if index < len(first) else each, item
+    elif isinstance(value, dict):
+        properties, others = schema.get("properties", {}), schema.get("additionalProperties", {})
+        for name, item in value.items():
+            if "propertyNames" in schema:
+                yield name, schema["propertyNames"], name
+            yield name, properties.get(name, others), item

@@ -57,16 +57,12 @@ class HashDetails:
         if None in codes:
             rejected = [text for text, code in zip(texts, codes, strict=True) if code is None]
             codes = [code for code in codes if code is not None]
-        return self.add_codes(array("i", codes).tobytes()) if codes else None, rejected
+        return self.sets.add(array("i", codes).tobytes()) if codes else None, rejected
 
     def add_or_join(self, components: list[str]) -> tuple[int | None, list[str]]:
         """Like `add`, for components that may have been split at every newline, as in torch 2.4."""
         set_code, rejected = self.add(components)
         return self.add(join_components(components)) if rejected else (set_code, rejected)
-
-    def add_codes(self, codes: bytes) -> int:
-        """Store the component codes of one key, as the bytes of an array; equal sets have the same code."""
-        return self.sets.add(codes)
 
     def add_components(self, texts: list[str]) -> list[int | None]:
         """Store components; return the code of each, or None if it is no hash detail."""
@@ -280,5 +276,5 @@ class HashDetails:
         for number, codes in enumerate(sets):
             if codes and not (min(codes) >= 0 and max(codes) < len(components)):
                 raise ValueError(f"set {number} has components that are not there")
-            if self.add_codes(array("i", codes).tobytes()) != number:
+            if self.sets.add(array("i", codes).tobytes()) != number:
                 raise ValueError(f"set {number} is there twice")

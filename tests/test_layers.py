@@ -55,7 +55,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 
 # What may be imported inside a function, so that who does not need it does not wait for it or need not have it.
 HEAVY = {
-    "IPython", "anywidget", "filelock", "fsspec", "ipywidgets", "pandas", "platformdirs", "plotly", "pyarrow",
+    "IPython", "anywidget", "filelock", "fsspec", "ipywidgets", "logging", "pandas", "platformdirs", "plotly", "pyarrow",
     "pynvml", "redis", "rich", "tarfile", "tempfile", "torch",
 }  # fmt: skip
 # The command line: a function imports what it runs, and the top of a command's module only what help needs, which is

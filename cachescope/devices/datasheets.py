@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 SPARSITY: Final = 2.0
 # Words that do not distinguish models. VF and HF: torch also takes them for the whole card
@@ -67,8 +67,7 @@ class Datasheet:
         return "; ".join(filter(None, (halved, self.remark))) or None
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(NamedTuple):
     """The datasheet for a name, if any, and how it was found or why not."""
 
     datasheet: Datasheet | None
@@ -144,19 +143,16 @@ def match_datasheet(name: str, memory_bytes: int | None = None, sm_count: int | 
     return Match(sheet, "; ".join(filter(None, how)))
 
 
-def match_shape(arch: str | None, sm_count: int | None) -> Match | None:
+def match_shape(arch: str | None, sm_count: int | None) -> str | None:
     """What the SMs of a device without a name say of its model; None if no model of its architecture is known."""
     of_arch = [sheet for sheet in datasheets() if sheet.arch == arch and sheet.sm_count is not None and arch]
     alike = [sheet.model for sheet in of_arch if sheet.sm_count == sm_count]
     if sm_count is None or not of_arch:
         return None
     if alike:
-        return Match(None, f"nothing names it; with as many SMs: {', '.join(alike)}")
+        return f"nothing names it; with as many SMs: {', '.join(alike)}"
     largest = max(of_arch, key=lambda sheet: sheet.sm_count or 0)
-    return Match(
-        None,
-        f"nothing names it; the {largest.model} has {largest.sm_count} SMs: with {sm_count} it is a part of one, as MIG makes, or another model",
-    )
+    return f"nothing names it; the {largest.model} has {largest.sm_count} SMs: with {sm_count} it is a part of one, as MIG makes, or another model"
 
 
 def _fits(sheet: Datasheet, words: list[str]) -> bool:

@@ -193,11 +193,9 @@ def device_named(devices: Sequence[DeviceRow], which: int | str) -> DeviceRow:
 
 def _row(number: int, device: Device) -> DeviceRow:
     known = device.known
-    if known.name is None:
-        match = match_shape(known.arch, known.sm_count)
-    else:
-        match = match_datasheet(known.name, known.memory_bytes, known.sm_count)
-    sheet = match.datasheet if match else None
+    sheet, matched_by = None, match_shape(known.arch, known.sm_count)
+    if known.name is not None:
+        sheet, matched_by = match_datasheet(known.name, known.memory_bytes, known.sm_count)
     dense = sheet.dense if sheet else {}
     rates: dict[str, Any] = {column: dense.get(dtype) for dtype, column in RATE_COLUMNS.items()}
     return DeviceRow(
@@ -213,7 +211,7 @@ def _row(number: int, device: Device) -> DeviceRow:
         # One sheet may cover boards of several sizes.
         datasheet_memory_gb=sheet.memory_gb[0] if sheet and len(sheet.memory_gb) == 1 else None,
         datasheet=sheet.model if sheet else None,
-        matched_by=match.matched_by if match else None,
+        matched_by=matched_by,
         source=sheet.source if sheet else None,
         datasheet_note=sheet.note if sheet else None,
         **{fact: getattr(known, fact) for fact in FACTS},

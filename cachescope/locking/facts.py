@@ -206,21 +206,22 @@ def _minor(version: str) -> tuple[str, ...]:
 def _cpu(lock: CacheLock, here: Machine) -> Fact:
     """The CPU, which no key holds, and for which torch compiles its kernels (torch/_inductor/cpp_builder.py, -march=native)."""
     made, mine = lock.machine, here
+    state = DIFFERS
+    lost: frozenset[int] | None = None
     if made.architecture != mine.architecture:
         reason = "kernels for the CPU are compiled for the machine they are made on"
-        return Fact("CPU", DIFFERS, made.architecture, mine.architecture, reason, None)
-    if made.cpu_features is None or mine.cpu_features is None:
-        reason = "its instructions are not listed"
-        return Fact("CPU", UNKNOWN, made.architecture, mine.architecture, reason, None)
-    lacking = sorted({*made.cpu_features} - {*mine.cpu_features})
-    if not lacking:
-        reason = "it has every instruction of the one that the lock was made on"
-        return Fact("CPU", EQUAL, made.architecture, mine.architecture, reason)
-    reason = (
-        f"it lacks {listed(lacking, _NAMED)}: no key holds that, so torch loads kernels that were compiled with them, "
-        "and they may crash or compute wrong numbers here"
-    )
-    return Fact("CPU", DIFFERS, made.architecture, mine.architecture, reason)
+    elif made.cpu_features is None or mine.cpu_features is None:
+        state, reason = UNKNOWN, "its instructions are not listed"
+    elif lacking := sorted({*made.cpu_features} - {*mine.cpu_features}):
+        reason = (
+            f"it lacks {listed(lacking, _NAMED)}: no key holds that, so torch loads kernels that were compiled with them, "
+            "and they may crash or compute wrong numbers here"
+        )
+        lost = frozenset()
+    else:
+        state, reason = EQUAL, "it has every instruction of the one that the lock was made on"
+        lost = frozenset()
+    return Fact("CPU", state, made.architecture, mine.architecture, reason, lost)
 
 
 def _with_locked(

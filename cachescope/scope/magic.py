@@ -47,29 +47,22 @@ class CachescopeMagic:
         find in PATH, or else in the cache directory of this process.
         """
         options = _options(line)
+        one: Recording | Preflight
         if options.preflight:
-            self._predict(options.against, cell)
+            one = preflight(against=options.against or None)
         else:
-            self._explain(options, cell)
-
-    def _predict(self, against: list[str], cell: str) -> None:
-        flight = preflight(against=against or None)
-        failed = self._record(flight, cell)
-        self._shell.user_ns["_cachescope"] = flight.scope
-        _show(flight)
-        if failed is not None:
-            raise CellFailedError("the cell failed, see above") from None
-
-    def _explain(self, options: argparse.Namespace, cell: str) -> None:
-        earlier = [] if options.fresh else self._earlier
-        one = recording(fresh=options.fresh, against=[*options.against, *earlier])
+            earlier = [] if options.fresh else self._earlier
+            one = recording(fresh=options.fresh, against=[*options.against, *earlier])
         failed = self._record(one, cell)
-        if not options.fresh and one.run in set(one.scope.lookups["run"]):
-            self._earlier.append(one.block)
+        told = "the cell failed, see above"
+        if isinstance(one, Recording):
+            if not options.fresh and any(row.run == one.run for row in one.scope.tables.lookups.rows):
+                self._earlier.append(one.block)
+            told = one.kept_notice if one.kept else told
         self._shell.user_ns["_cachescope"] = one.scope
         _show(one)
         if failed is not None:
-            raise CellFailedError(one.kept_notice if one.kept else "the cell failed, see above") from None
+            raise CellFailedError(told) from None
 
     def _record(self, one: Recording | Preflight, cell: str) -> BaseException | None:
         """Run the cell as a cell of its own: its value and its traceback are shown as ever, and once."""

@@ -223,7 +223,7 @@ class _Fleet:
         for field, value in fields.items():
             if field in place:
                 mine[place[field]] = self._component(field, value)
-        return self._store.add_codes(mine.tobytes())
+        return self._store.sets.add(mine.tobytes())
 
     def _component(self, field: str, value: int) -> int:
         """A component that the recording does not have: the field with another hash."""

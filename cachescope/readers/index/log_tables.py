@@ -95,7 +95,7 @@ class LogTables:
             raise ValueError("components that are no hash details")
         new = np.array(codes, dtype=np.int32)
         known.components = np.concatenate((known.components, new))
-        known.sets += [details.add_codes(known.components[np.asarray(own)].tobytes()) for own in self.sets]
+        known.sets += [details.sets.add(known.components[np.asarray(own)].tobytes()) for own in self.sets]
         return known.sets
 
     def to_json(self) -> bytes | None:

@@ -55,16 +55,17 @@ def _keep_off_the_terminal() -> None:
     def find_spec(name: str, *_: object) -> None:
         if name != "torch":
             return
-        logging: Any = import_module("logging")
+        import logging
+
         print_record = logging.StreamHandler.emit
 
-        def emit(handler: Any, record: Any) -> None:
-            # The handler of the file is of a class below. Without the log, torch would print warnings and errors, too.
-            is_printed = type(handler) is logging.StreamHandler
-            if not is_printed or record.levelno > logging.INFO or record.name not in _LOGGERS:
+        def emit(handler: Any, record: logging.LogRecord) -> None:
+            # That of a file is of a class below. Without the log, torch would print warnings and errors, too.
+            is_of_a_file = type(handler) is not logging.StreamHandler
+            if is_of_a_file or record.levelno > logging.INFO or record.name not in _LOGGERS:
                 print_record(handler, record)
 
-        logging.StreamHandler.emit = emit
+        logging.StreamHandler.emit = emit  # type: ignore[assignment, method-assign]
 
     finder: Any = SimpleNamespace(find_spec=find_spec)
     sys.meta_path.insert(0, finder)
