@@ -8,12 +8,12 @@ from itertools import chain
 from typing import Final
 
 from cachescope.analysis.graphs import own_operators
-from cachescope.analysis.phases.names import AUTOTUNING
+from cachescope.analysis.phases.names import AUTOTUNING, BACKEND, INDUCTOR
 from cachescope.analysis.rates import rates
 from cachescope.answers.facts import Facts
 from cachescope.answers.recording import Recording
 from cachescope.frames.answer_rows import CauseRow, RateRow
-from cachescope.frames.compile_rows import PhaseRow
+from cachescope.frames.compile_rows import CompileRow, PhaseRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.grouping import by_key
 from cachescope.terms import HOW_TO_RECORD, VLLM
@@ -89,26 +89,50 @@ def seen_text(rate: RateRow) -> str:
 
 
 def why_no_lookup(read: Recording, runs: Collection[int]) -> str:
-    """Why no lookup of some runs is recorded: that there was nothing to look up if their traces show it, else what it may be."""
+    """Why no lookup of some runs is recorded: what their traces show of it, else what it may be."""
     # Records that are lost may be those of a graph; in what is empty, such as a cache directory, there are none.
     is_damaged = any(row.kind != "empty" for row in read.facts.problems)
     is_whole = not is_damaged and not any(read.facts.runs[run].is_cut for run in runs)
     is_long = read.size_of_logs(runs) > MOST_BYTES_READ_AGAIN
-    compiles = [] if is_long else [row for row in read.compiles_read[0].rows if row.run in runs]
+    # The end of a backward graph is not recorded before torch 2.6; its frame has ended before.
+    every = [] if is_long else [row for row in read.compiles_read[0].rows if row.run in runs]
+    compiles = [row for row in every if row.kind != "backward"]
     have_ended = all(row.error is None and row.time_taken_ns is not None for row in compiles)
-    # Where Dynamo made no graph at all, its operators are not counted; a count of none is the evidence.
-    counts = {row.operators for row in compiles}
-    are_counted = 0 in counts and counts <= {0, None}
-    # torch/_dynamo/output_graph.py, `OutputGraph.compile_and_call_fx_graph`: a graph without operators and outputs goes to no compiler.
-    if is_whole and have_ended and are_counted and {row.run for row in compiles} == set(runs):
-        breaks = dict.fromkeys(chain.from_iterable(row.graph_breaks for row in compiles))
-        after = f". Graph breaks: {listed(breaks, _BREAKS_SHOWN, '; ')}" if breaks else ""
-        return f"Dynamo found no operator to compile in {plural(len(compiles), 'frame')}{after} (cachescope compiles lists them)"
+    if is_whole and have_ended and {row.run for row in compiles} == set(runs):
+        known = _why_compiled_without(read, runs, compiles)
+        if known is not None:
+            return known
     failed = "compiles failed, " if any(read.facts.runs[run].failed_compiles for run in runs) else ""
     return (
         f"{failed}caching was off, nothing was compiled (as by torch.export), a backend compiled it that asks no cache (as aot_eager), or what "
         "was compiled came from a package that needs no lookup"
     )
+
+
+def _why_compiled_without(
+    read: Recording, runs: Collection[int], compiles: Sequence[CompileRow]
+) -> str | None:
+    """Why compiles whose records are whole asked no cache; None if they do not show it."""
+    graphs = [row for row in compiles if row.operators]
+    frames = plural(len(graphs or compiles), "frame")
+    if not graphs:
+        # Where Dynamo made no graph at all, its operators are not counted; a count of none is the evidence.
+        if all(row.operators is None for row in compiles):
+            return None
+        # torch/_dynamo/output_graph.py, `OutputGraph.compile_and_call_fx_graph`: a graph without operators and outputs goes to no compiler.
+        breaks = dict.fromkeys(chain.from_iterable(row.graph_breaks for row in compiles))
+        after = f". Graph breaks: {listed(breaks, _BREAKS_SHOWN, '; ')}" if breaks else ""
+        return f"Dynamo found no operator to compile in {frames}{after} (cachescope compiles lists them)"
+    # What Inductor compiles, it writes to the cache directory. What torch 2.4 bypasses is in no trace.
+    if all(read.facts.runs[row.run].cache_dir for row in graphs):
+        return (
+            f"Inductor compiled {frames} without a lookup: caching was off, as it is in torch 2.4 unless TORCHINDUCTOR_FX_GRAPH_CACHE=1 is set, "
+            "or torch 2.4 bypassed it"
+        )
+    events = {(row.run, row.event) for row in phases_of(read, runs)}
+    if all((row.run, BACKEND) in events and (row.run, INDUCTOR) not in events for row in graphs):
+        return f"a backend compiled {frames} that asks no cache, as eager and aot_eager: the trace has no event of Inductor"
+    return None
 
 
 def _no_lookup(read: Recording) -> str:

@@ -45,6 +45,10 @@ COMPILER: Final = "compile_file"
 CODE_GENERATION: Final = "Scheduler.codegen"
 ENTIRE_FRAME: Final = "entire_frame_compile"
 GUARDS: Final = "build_guards"
+BACKEND: Final = "backend_compile"
+"""What a backend does with one graph, whichever backend it is."""
+INDUCTOR: Final = "inductor_compile"
+"""What Inductor does with one graph, its lookup included."""
 
 
 def _phase(name: str, is_skipped_by_hit: bool, *events: str) -> Phase:
@@ -63,7 +67,7 @@ PHASES: Final = (
         r"compile_fx\.<locals>\.(?:fw_compiler_base|bw_compiler)"),
     _phase("torch's own key", False, r"inductor_codecache_torch_key", r"CacheBase\.get_system\.triton_key"),
     # Neither making the key of a graph nor looking it up has an event: both are the rest of these.
-    _phase("keys and lookups", False, r"backend_compile", r"inductor_compile", r"fx_codegen_and_compile", r"compile_fx_inner",
+    _phase("keys and lookups", False, BACKEND, INDUCTOR, r"fx_codegen_and_compile", r"compile_fx_inner",
         r"OutputGraph\.call_user_compiler"),
     _phase("loading", False, r"AOTAutogradCache\.inductor_load", r"PyCodeCache\.load_by_key_path",
         r"TritonBundler\.(?:read_and_emit|load_cached_static_autotuners)",

@@ -94,27 +94,30 @@ print(counters["stats"]["unique_graphs"])
 """
 
 
+def run_with_trace(program: str, trace: Path, *arguments: str, **variables: str) -> str:
+    """What a program prints in its last line, which is recorded with real torch."""
+    environment = os.environ | {
+        "TORCH_TRACE": str(trace),
+        "TORCHINDUCTOR_CACHE_DIR": str(trace.parent / "cache"),
+    }
+    command = [sys.executable, "-c", program, *arguments]
+    done = subprocess.run(command, env=environment | variables, capture_output=True, text=True, check=True)
+    return done.stdout.split("\n")[-2]
+
+
 @pytest.mark.slow
 @pytest.mark.torch
 def test_without_an_operator_there_is_nothing_to_look_up(tmp_path: Path) -> None:
     """torch's own count of graphs is the truth; of a log that is cut before its first graph nothing of the kind is said."""
-    program = tmp_path / "program.py"
-    program.write_text(_NO_OPERATOR)
 
     def said(*functions: str) -> tuple[str, Path]:
         trace = tmp_path / "_".join(functions)
-        environment = os.environ | {
-            "TORCH_TRACE": str(trace),
-            "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache"),
-        }
-        command = [sys.executable, program, *functions]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-        assert done.stdout.split("\n")[-2] == str(len(functions) - 1)
+        assert run_with_trace(_NO_OPERATOR, trace, *functions) == str(len(functions) - 1)
         (log,) = trace.iterdir()
         return summary_text(cachescope.read(log)), log
 
     none, log = said("no_operator")
-    assert re.search(r"found no operator to compile in \d frames\. Graph breaks: .*program\.py:7: ", none)
+    assert re.search(r"found no operator to compile in \d frames\. Graph breaks: .*<string>:7: ", none)
     # Its cache directory is empty.
     (tmp_path / "empty").mkdir()
     assert summary_text(cachescope.read(log, tmp_path / "empty")).startswith(none.partition(" (")[0])
@@ -124,6 +127,43 @@ def test_without_an_operator_there_is_nothing_to_look_up(tmp_path: Path) -> None
     log.write_bytes(whole[: whole.index(b'"dynamo_output_graph"')])
     cut = summary_text(cachescope.read(log))
     assert "no lookup is recorded in 1 run" in cut and "no operator" not in cut
+
+
+_BACKEND = """
+import sys
+import torch
+import torch._inductor.metrics
+from torch._dynamo.utils import counters
+
+@torch.compile(backend=sys.argv[1])
+def forward(x):
+    return torch.relu(x) * 2
+
+forward(torch.ones(4, requires_grad=True)).sum().backward()
+print(counters["stats"]["unique_graphs"], torch._inductor.metrics.generated_kernel_count > 0)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+def test_what_compiled_without_a_lookup_is_told(tmp_path: Path, backend: str) -> None:
+    """Whether Inductor compiled is in torch's own count of kernels. Before torch 2.6, no record tells that caching is off: here they are taken out."""
+    printed = run_with_trace(_BACKEND, tmp_path / "trace", backend, TORCHINDUCTOR_FORCE_DISABLE_CACHES="1")
+    (log,) = (tmp_path / "trace").iterdir()
+    recorded, count = re.subn(rb'\n\t*"cache_state": "disabled",?', b"", log.read_bytes())
+    log.write_bytes(recorded)
+    said = summary_text(cachescope.read(log))
+    if backend == "inductor":
+        assert printed == "1 True" and count
+        assert "Inductor compiled 1 frame without a lookup: caching was off" in said
+    else:
+        assert printed == "1 False" and not count
+        assert "a backend compiled 1 frame that asks no cache" in said
+    # A record that is lost may be one of Inductor, or of a lookup.
+    log.write_bytes(recorded.replace(b"chromium_event", b"chromium_evnt\xff", 1)[:-40])
+    said = summary_text(cachescope.read(log))
+    assert "a backend compiled it that asks no cache (as aot_eager), or" in said
 
 
 def row(kind: str, segment: int = 1, start: int | None = None, taken: int | None = None) -> CompileRow:
