@@ -18,7 +18,6 @@ from cachescope.answers.read import Read
 from cachescope.figures.entry_files import entry_ages, entry_sizes
 from cachescope.figures.picture import Picture
 from cachescope.frames.directory_rows import EntryRow
-from cachescope.json_types import JsonObject
 from cachescope.report.blocks import Numbers
 from cachescope.report.entries import FILES, entry_numbers, found_pictures, no_entry, one_entry_lines
 from cachescope.report.html import blocks_html, safe
@@ -139,8 +138,8 @@ class Entries(Shows):
     def _filter(self, change: object = None) -> None:
         self.table.show(self._listed())
 
-    def _clicked(self, clicked: JsonObject) -> None:
-        number = first_number(clicked.get("data"))
+    def _clicked(self, data: object) -> None:
+        number = first_number(data)
         if number in self._scope.facts.entries:
             self._state.entry = number
 

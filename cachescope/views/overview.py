@@ -19,7 +19,6 @@ from cachescope.figures.graph_grid import runs_by_graph
 from cachescope.figures.over_time import timeline
 from cachescope.figures.picture import Picture
 from cachescope.figures.rates import outcomes
-from cachescope.json_types import JsonObject
 from cachescope.report.blocks import Block, Group
 from cachescope.report.cards import first_cards
 from cachescope.report.layout import Line
@@ -80,21 +79,22 @@ class CardsView(Pane):
 class OverTime(Pane):
     """The timeline, with its clock."""
 
-    def __init__(self, scope: Read, state: State, on_click: Callable[[JsonObject], None]) -> None:
+    def __init__(self, scope: Read, state: State, on_click: Callable[[object], None]) -> None:
         self._scope, self._state, self._chosen = scope, state, Chosen(scope)
         guarded = state.guarded
         self.clock = toggle_buttons("Clock", options=_CLOCKS, value=_first_clock(scope.lookups))
-        self.plot = Plot(
+        self._tabled = Tabled(
             lambda: timeline(scope.shown.rows, scope.tables.runs.rows, clock=self.clock.value),
             "lookups over time",
+            lambda: self._chosen.lookups[_COLUMNS],
             on_click,
             guarded,
         )
+        self.plot = self._tabled.plot
         self.every = button("Zoom out", self._show_all, "Show all times again, here and in every pane")
         self.clock.observe(guarded(self._changed_clock), "value")
         self.plot.observe(guarded(self._zoomed), "zoomed")
         state.observe(guarded(self._cleared), "span")
-        self._tabled = Tabled(self.plot, lambda: self._chosen.lookups[_COLUMNS])
         super().__init__(heading("Over time", _HINT), row(self.clock, self.every), self._tabled)
         self._say()
 
@@ -157,13 +157,21 @@ class Overview(Shows):
         guarded = state.guarded
         self.numbers = markup()
         self.cards = CardsView(self._chosen, guarded(self._opened))
-        draw = partial(self._drawn, outcomes)
-        self.outcomes_plot = Plot(draw, "outcomes by cache and run", self._clicked_outcome, guarded)
-        self.outcomes = Tabled(self.outcomes_plot, lambda: self._chosen.hit_rates(["run", "cache"]))
+        self.outcomes = Tabled(
+            partial(self._drawn, outcomes),
+            "outcomes by cache and run",
+            lambda: self._chosen.hit_rates(["run", "cache"]),
+            self._clicked_outcome,
+            guarded,
+        )
         self.over_time = OverTime(scope, state, self._clicked_lookup)
-        draw = partial(self._drawn, runs_by_graph)
-        self.graphs_plot = Plot(draw, "runs by graphs", self._clicked_lookup, guarded)
-        self.graphs = Tabled(self.graphs_plot, lambda: self._chosen.lookups[_GRAPHS])
+        self.graphs = Tabled(
+            partial(self._drawn, runs_by_graph),
+            "runs by graphs",
+            lambda: self._chosen.lookups[_GRAPHS],
+            self._clicked_lookup,
+            guarded,
+        )
         path = []
         if of_phases := scope.phases_read[0].rows:
             draw = partial(phases, of_phases, scope.tables.runs.rows)
@@ -225,13 +233,12 @@ class Overview(Shows):
         elif pane == LOOKUPS:
             self._state.show_lookups(cause=number)
 
-    def _clicked_outcome(self, clicked: JsonObject) -> None:
-        data = clicked.get("data")
+    def _clicked_outcome(self, data: object) -> None:
         if isinstance(data, list) and len(data) == 3:
             self._state.show_lookups(run=first_number(data), cache=data[1], outcome=data[2])
 
-    def _clicked_lookup(self, clicked: JsonObject) -> None:
-        lookup = first_number(clicked.get("data"))
+    def _clicked_lookup(self, data: object) -> None:
+        lookup = first_number(data)
         if lookup is not None and lookup in self._scope.facts.lookups:
             self._state.show_why(lookup)
 

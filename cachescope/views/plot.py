@@ -19,7 +19,6 @@ from traitlets.utils.bunch import Bunch
 
 from cachescope.columns import frame_of, plain_columns
 from cachescope.figures.picture import Picture, drawing_js
-from cachescope.json_types import JsonObject
 from cachescope.report.blocks import Block, Cell, Column, Drawing, Group, Sorted, shared, sized, timed
 from cachescope.views.controls import Pane, heading, markup
 from cachescope.views.table import ListedRows, Table
@@ -45,14 +44,14 @@ class Plot(Control):
         self,
         make: Callable[[], Picture],
         label: str,
-        on_click: Callable[[JsonObject], None] | None = None,
+        on_click: Callable[[Any], None] | None = None,
         guarded: Callable[[Callable[..., None]], Callable[..., None]] = lambda act: act,
     ) -> None:
         self._make = make
         super().__init__(label=label)
         self.observe(guarded(lambda change: self.redraw()), "seen")
         if on_click is not None:
-            self.observe(guarded(lambda change: on_click(change["new"])), "clicked")
+            self.observe(guarded(lambda change: on_click(change["new"].get("data"))), "clicked")
 
     def redraw(self) -> None:
         """Make the figure again if it is seen."""
@@ -70,24 +69,26 @@ def first_number(data: object) -> int | None:
 
 
 class Tabled(Pane):
-    """A figure and, once it is asked for, its table."""
+    """A figure, as `Plot` has it, and, once it is asked for, its table."""
 
-    def __init__(self, plot: Plot, frame: Callable[[], pd.DataFrame]) -> None:
-        self._plot, self._frame = plot, frame
+    def __init__(
+        self, make: Callable[[], Picture], label: str, frame: Callable[[], pd.DataFrame], *of_plot: Any
+    ) -> None:
+        self.plot, self._frame = Plot(make, label, *of_plot), frame
         self.table: Table | None = None
         self.show = ipywidgets.ToggleButton(
             False,
             description="Show as a table",
-            tooltip=f"The rows of: {plot.label}",
+            tooltip=f"The rows of: {label}",
             layout=ipywidgets.Layout(width="auto"),
             _dom_classes=("cs-as-table",),
         )
         self.show.observe(self._toggled, "value")
-        super().__init__(plot, self.show)
+        super().__init__(self.plot, self.show)
 
     def redraw(self) -> None:
         """Draw the figure again, and its table if it is shown."""
-        self._plot.redraw()
+        self.plot.redraw()
         self.list_again()
 
     def list_again(self) -> None:
@@ -100,8 +101,8 @@ class Tabled(Pane):
             self.table.close()
             self.table = None
         if change["new"]:
-            self.table = Table(_rows(self._frame()), self._plot.label, page_size=20)
-        self.children = [self._plot, self.show, *([self.table] if self.table is not None else [])]
+            self.table = Table(_rows(self._frame()), self.plot.label, page_size=20)
+        self.children = [self.plot, self.show, *([self.table] if self.table is not None else [])]
 
 
 def pictured(
@@ -116,11 +117,10 @@ def pictured(
             if isinstance(block, Group):
                 yield from (markup(block._replace(blocks=())), *pictured(block.blocks, guarded))
             elif isinstance(block, Drawing):
-                plot, rows = (
-                    Plot(partial(block.draw, *block.rows), block.name, guarded=guarded),
-                    block.rows[0],
-                )
-                yield Pane(heading(block.name), Tabled(plot, partial(frame_of, rows, type(rows[0]))))
+                rows = block.rows[0]
+                frame = partial(frame_of, rows, type(rows[0]))
+                figure = Tabled(partial(block.draw, *block.rows), block.name, frame, None, guarded)
+                yield Pane(heading(block.name), figure)
 
 
 def _rows(frame: pd.DataFrame) -> ListedRows:

@@ -14,10 +14,9 @@ from cachescope.answers.time_spent import TimeSpent
 from cachescope.columns import frame_of
 from cachescope.figures.compile_time import compiles, phases
 from cachescope.frames.compile_rows import CompileRow, PhaseRow
-from cachescope.json_types import JsonObject
 from cachescope.report.time_spent import time_blocks
 from cachescope.views.controls import Shows, choice, heading, markup, row
-from cachescope.views.plot import Plot, Tabled, first_number
+from cachescope.views.plot import Tabled, first_number
 from cachescope.views.state import State
 
 OfRun = TypeVar("OfRun", PhaseRow, CompileRow)
@@ -40,21 +39,19 @@ class Time(Shows):
             return
         runs = [(run_name(scope.facts, run), run) for run in scope.facts.runs]
         guarded = state.guarded
-        self.phases_plot = Plot(
+        self.phases = Tabled(
             lambda: phases(self._of_run(scope.phases_read[0].rows), scope.tables.runs.rows),
             "self time of each phase, by run",
+            lambda: self.frame().sort_values("self_time_ns", ascending=False),
             self._clicked_phase,
             guarded,
         )
-        self.compiles_plot = Plot(
+        self.compiles = Tabled(
             lambda: compiles(self._compiles(), scope.tables.runs.rows),
             "compiles over time",
+            lambda: frame_of(self._compiles(), CompileRow)[_COMPILES],
             self._clicked_compile,
             guarded,
-        )
-        self.compiles = Tabled(self.compiles_plot, lambda: frame_of(self._compiles(), CompileRow)[_COMPILES])
-        self.phases = Tabled(
-            self.phases_plot, lambda: self.frame().sort_values("self_time_ns", ascending=False)
         )
         self.said = markup()
         state.observe(guarded(self._show), "run")
@@ -92,13 +89,12 @@ class Time(Shows):
         compiles, span = self._of_run(self._scope.compiles_read[0].rows), self._state.span
         return compiles if span is None else [row for row in compiles if is_within(row.start_time, span)]
 
-    def _clicked_phase(self, clicked: JsonObject) -> None:
-        run = first_number(clicked.get("data"))
+    def _clicked_phase(self, data: object) -> None:
+        run = first_number(data)
         if run is not None and run in self._scope.facts.runs:
             self._state.run = None if self._state.run == run else run
 
-    def _clicked_compile(self, clicked: JsonObject) -> None:
-        data = clicked.get("data")
+    def _clicked_compile(self, data: object) -> None:
         if isinstance(data, list) and len(data) == 2 and isinstance(data[1], str):
             self._state.show_lookups(run=first_number(data), text=data[1])
 

@@ -29,7 +29,7 @@ from cachescope.report.what_if_forms import (
 from cachescope.views.controls import Pane, Shows, button, columns, heading, markup, row, sentence
 from cachescope.views.lookup_rows import between
 from cachescope.views.lookups import NOTHING
-from cachescope.views.plot import Plot, Tabled
+from cachescope.views.plot import Tabled
 from cachescope.views.state import State
 from cachescope.views.table import ListedRows, Table
 from cachescope.views.widget_base import STYLE, Control, script
@@ -103,12 +103,12 @@ class WhatIfView(Shows):
             Column("Then", "word", itemgetter(1), colours=OUTCOME_COLOURS),
             Column("Saves", "number", lambda one: timed(one[2])),
         )
-        rows = scope.sensitivity_rows()
         fields, varying = scope.replay.table.fields, scope.replay.table.varying
-        safety = scope.field_safety
-        self.tree = Tree(toggle_groups(fields, varying, safety, savings_of(scope, rows, varying)))
+        self.tree = Tree(toggle_groups(fields, varying, scope.field_safety, savings_of(scope, varying)))
         self.tree.observe(guarded(lambda change: self._set(tuple(change["new"]))), "off")
-        self.ranking = markup(*sensitivity_lines(rows, _RANKED, "scope.sensitivity() has all"))
+        self.ranking = markup(
+            *sensitivity_lines(scope.sensitivity_rows(), _RANKED, "scope.sensitivity() has all")
+        )
         self.undo = button("Undo", self._undo, "Take the last toggle back")
         self.reset = button("Reset", lambda: self._set(()), "Everything counts again")
         self.numbers, self.warnings, self.remarks = markup(), markup(), markup()
@@ -121,12 +121,13 @@ class WhatIfView(Shows):
             on_choose=guarded(self._state.show_why),
             page_size=8,
         )
-        self.rates_plot = Plot(
+        self.rates = Tabled(
             lambda: what_if_rates(self.found.rates_of(self._chosen).rows),
             "hit rates before and after",
-            guarded=guarded,
+            lambda: self.found.rates_of(self._chosen).frame,
+            None,
+            guarded,
         )
-        self.rates = Tabled(self.rates_plot, lambda: self.found.rates_of(self._chosen).frame)
         self.changed = Table(
             self._changed_rows(),
             "lookups that would have hit",

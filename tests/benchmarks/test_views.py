@@ -36,9 +36,9 @@ def test_first_paint(sample: str, benchmark: Any) -> None:
         explorer = cachescope.read(cachescope.sample(sample)).explore()
         overview = explorer.pane("Overview")
         for plot in (
-            overview.outcomes_plot,
+            overview.outcomes.plot,
             overview.over_time.plot,
-            overview.graphs_plot,
+            overview.graphs.plot,
         ):
             plot.seen = True
         return explorer
@@ -73,7 +73,7 @@ def varied(request: pytest.FixtureRequest, ten_thousand: cachescope.Scope) -> ca
 def test_toggle(without: str, varied: cachescope.Scope, benchmark: Any) -> None:
     """Switch a form or field off and on again in turn: answer, figure, and the list of lookups that change sides."""
     view = WhatIfView(varied)
-    view.rates_plot.seen = True
+    view.rates.plot.seen = True
     states = itertools.cycle([[without], []])
 
     def toggle() -> None:
@@ -108,7 +108,7 @@ def test_compare(ten_thousand: cachescope.Scope, benchmark: Any) -> None:
 def explored(request: pytest.FixtureRequest) -> Explorer:
     explorer = made_scope("mixed", request.param).explore()
     overview = explorer.pane("Overview")
-    for plot in (overview.outcomes_plot, overview.graphs_plot):
+    for plot in (overview.outcomes.plot, overview.graphs.plot):
         plot.seen = True
     return explorer
 

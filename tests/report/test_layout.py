@@ -102,7 +102,7 @@ def test_a_form_with_one_field_that_varies_saves_what_that_field_saves(recording
     ranking = rows_of(scope.sensitivity(), SensitivityRow)
     (row,) = ranking
     assert (row.misses_alone, row.staggered > 0) == (0, True)
-    said = savings_of(scope, ranking, row.fields)
+    said = savings_of(scope, row.fields)
     assert said["inductor_configs"] == said[row.fields[0]] == saves(row)
 
 

@@ -132,13 +132,13 @@ def test_the_rows_of_overview_open_their_lookups(tour: Explorer) -> None:
     for other in ([], ["Why", 1000, 2], ["Entries", 1, 3]):
         overview.cards.opens.opened = other
         assert (tour.state.pane, tour.state.lookup) == ("Why", 24)
-    overview.outcomes_plot.clicked = {"data": [3, "fxgraph", "full_miss"]}
+    overview.outcomes.plot.clicked = {"data": [3, "fxgraph", "full_miss"]}
     assert tour.state.filters == {"run": 3, "cache": "fxgraph", "outcome": "full_miss"}
     overview.over_time.plot.clicked = {"data": 24}
     assert (tour.state.pane, tour.state.lookup) == ("Why", 24)
-    overview.graphs_plot.clicked = {"data": 31}
+    overview.graphs.plot.clicked = {"data": 31}
     assert tour.state.lookup == 31
-    overview.graphs_plot.clicked = {"data": None}  # a cell without a lookup
+    overview.graphs.plot.clicked = {"data": None}  # a cell without a lookup
     assert tour.state.lookup == 31
 
 
@@ -222,13 +222,13 @@ def test_a_hit_is_explained_too(tour: Explorer) -> None:
 
 def test_a_toggle_replays_everything(tour: Explorer, scopes: dict[str, Scope]) -> None:
     view = opened(tour, "What-if")
-    view.rates_plot.seen = True
-    before = view.rates_plot.figure
+    view.rates.plot.seen = True
+    before = view.rates.plot.figure
     view.tree.off = ["inductor_configs"]
     assert tour.state.without == ("inductor_configs",)
     assert records(view.found.rates) == records(scopes["tour"].what_if(without="inductor_configs").rates)
     assert "46 % → 62 %" in view.numbers.value
-    assert view.changed.total == 8 and view.rates_plot.figure != before
+    assert view.changed.total == 8 and view.rates.plot.figure != before
     assert tour.query == "scope.what_if(without=('inductor_configs',)).frame"
     assert is_query_of(tour, scopes["tour"])
     view.changed.chosen = [view.changed.ids[0], 0]
@@ -303,15 +303,15 @@ def test_time_shows_the_phases_of_the_chosen_run(scopes: dict[str, Scope]) -> No
     scope = scopes["training"]
     explorer = scope.explore()
     pane = opened(explorer, "Time")
-    pane.phases_plot.seen = pane.compiles_plot.seen = True
-    every = pane.phases_plot.figure
+    pane.phases.plot.seen = pane.compiles.plot.seen = True
+    every = pane.phases.plot.figure
     assert explorer.query == "scope.phases"
     assert "took 9.4 s longer than the quickest" in pane.said.value
     # A bar of a run chooses it, for Lookups as well; the same bar gives it back.
-    pane.phases_plot.clicked = {"data": [2], "at": 0}
+    pane.phases.plot.clicked = {"data": [2], "at": 0}
     assert explorer.state.run == 2 and is_query_of(explorer, scope)
     assert set(explorer.frame()["run"]) == {2}
-    assert pane.phases_plot.figure != every
+    assert pane.phases.plot.figure != every
     assert len(explorer.pane("Lookups").frame()) == (scope.lookups["run"] == 2).sum()
     total = scope.phases.query("run == 2")["self_time_ns"].sum()
     pane.phases.show.value = True
@@ -321,12 +321,12 @@ def test_time_shows_the_phases_of_the_chosen_run(scopes: dict[str, Scope]) -> No
         scope.phases.query("run == 2")["self_time_ns"].max()
     )
     assert re.search(rf">in all<.*>{total / 1e9:.1f} s<", pane.said.value)
-    pane.phases_plot.clicked = {"data": [2], "at": 1}
+    pane.phases.plot.clicked = {"data": [2], "at": 1}
     assert explorer.state.run is None
 
 
 def test_a_bar_of_a_compile_opens_its_lookups(tour: Explorer, scopes: dict[str, Scope]) -> None:
-    opened(tour, "Time").compiles_plot.clicked = {"data": [3, "2/0"], "at": 0}
+    opened(tour, "Time").compiles.plot.clicked = {"data": [3, "2/0"], "at": 0}
     assert (tour.state.pane, tour.state.run, tour.state.text) == ("Lookups", 3, "2/0")
     lookups = scopes["tour"].lookups
     assert [*tour.frame()["lookup"]] == [*lookups.query("run == 3 and compile_id == '2/0'")["lookup"]]
@@ -518,7 +518,7 @@ def test_a_span_without_lookups_says_so(tour: Explorer) -> None:
     assert tour.pane("Why").same.table.total == 0
     assert "0 of 48 lookups" in tour.span.said.value and tour.state.error == ""
     assert "No lookup is of this time" in tour.pane("Overview").cards.cards.value
-    assert "No lookup is of this time" in tour.pane("Overview").outcomes_plot.figure
+    assert "No lookup is of this time" in tour.pane("Overview").outcomes.plot.figure
 
 
 def test_entries_of_a_span_were_asked_for_or_written_in_it(scopes: dict[str, Scope]) -> None:

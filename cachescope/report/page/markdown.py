@@ -16,7 +16,6 @@ from cachescope.report.blocks import (
     Fold,
     Group,
     Hiding,
-    Section,
     Table,
     WorkItems,
     cell_text,
@@ -39,19 +38,15 @@ _COMMANDS: Final = re.compile(r"[\\`*_{}\[\]<>|#!~$&]|@|(?<=:)//")
 def markdown(scope: Read, *, redact: bool) -> str:
     """The answer as Markdown."""
     chosen = Chosen(scope)
-    answer = Section("", headline(chosen), about_text(scope), (*first_cards(chosen), *trend_blocks(scope)))
-    rates = rates_table(scope) if scope.facts.lookups else None
+    blocks: tuple[Block, ...] = (*first_cards(chosen), *trend_blocks(scope))
+    told = headline(chosen), about_text(scope), blocks, rates_table(scope) if scope.facts.lookups else None
     if redact:
         from cachescope.report.identifying_values import redaction_of
 
-        answer, rates = hidden((answer, rates), redaction_of(scope))
-    lines = [
-        f"### {_safe(answer.title, _SENTENCE)}",
-        "",
-        f"<sub>{_safe(answer.sentence, _SENTENCE)}</sub>",
-        "",
-    ]
-    lines += _blocks(answer.blocks)
+        told = hidden(told, redaction_of(scope))
+    title, about, blocks, rates = told
+    lines = [f"### {_safe(title, _SENTENCE)}", "", f"<sub>{_safe(about, _SENTENCE)}</sub>", ""]
+    lines += _blocks(blocks)
     if rates is not None:
         lines += _folded(rates.name, _table(rates))
     return "\n".join(lines).rstrip() + "\n"

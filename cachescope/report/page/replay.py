@@ -17,7 +17,6 @@ from cachescope.answers.names import short_fields
 from cachescope.answers.read import Read
 from cachescope.answers.what_if import WhatIf
 from cachescope.frames.answer_rows import RateRow
-from cachescope.frames.replay_rows import SensitivityRow
 from cachescope.grouping import by_key
 from cachescope.json_types import JsonObject
 from cachescope.keys.isolation import CONTEXT_FORMS
@@ -86,10 +85,10 @@ def _form_note(fields: Sequence[str], varies: set[str], is_part: bool) -> str:
     return f"{count} of {len(fields)} fields vary" if count else ""
 
 
-def savings_of(scope: Read, ranking: Sequence[SensitivityRow], varying: Sequence[str]) -> dict[str, str]:
+def savings_of(scope: Read, varying: Sequence[str]) -> dict[str, str]:
     """What leaving out each form with varying fields, and each varying field, saves by itself."""
     texts = dict.fromkeys(varying, NOTHING_ALONE)
-    texts |= {row.fields[0]: saves(row) for row in ranking if len(row.fields) == 1}
+    texts |= {row.fields[0]: saves(row) for row in scope.sensitivity_rows() if len(row.fields) == 1}
     fields_of = by_key((form, name) for name, form in _forms_of(varying).items())
     for form, fields in fields_of.items():
         before, after = WhatIf.of(scope, KeySchema(without=(form,))).rate_table.rows
@@ -141,10 +140,7 @@ def replay_parts(scope: Read, most: int = MOST_BYTES) -> tuple[Block, ...]:
 def _groups(scope: Read, codes: ReplayCodes) -> Iterator[Toggle]:
     """What can be left out, each by its place among the codes."""
     fields, forms = codes.fields, [form.name for form in codes.forms]
-    savings, titles = (
-        savings_of(scope, scope.sensitivity_rows(), fields),
-        cause_titles(Chosen(scope), scope.facts.causes),
-    )
+    savings, titles = savings_of(scope, fields), cause_titles(Chosen(scope), scope.facts.causes)
     for group in toggle_groups(fields, fields, scope.field_safety, savings):
         mine = tuple(
             _told_alone(scope, leaf, f"field {fields.index(leaf.name)}", titles) for leaf in group.fields
