@@ -327,32 +327,29 @@ class OneEntry(Reprs, answer.OneEntry):
         return answer_html(self._blocks(), f"<details><summary>source</summary>{body}</details>")
 
 
-def _facts(one: answer.OneEntry) -> Iterator[tuple[str, str]]:
+def _facts(one: answer.OneEntry) -> list[tuple[str, str]]:
+    """What is known of it, each under its label."""
     row = one.row
-    yield "file", row.path
     written = "" if row.modified_time is None else f", written {file_time(row.modified_time)} UTC"
-    yield "size", f"{file_size(row.size_bytes or 0)}{written}"
-    yield "status", row.status + (f": {row.damage}" if row.damage else "")
-    if row.time_taken_ns is not None:
-        yield "compile", duration(row.time_taken_ns)
-    if row.device_types:
-        yield "devices", ", ".join(row.device_types)
-    if row.code_key is not None:
-        yield "code key", row.code_key
-    if row.cudagraphs_skipped:
-        yield "CUDA graphs", f"not used: {row.cudagraphs_skipped}"
-    if row.detail:
-        yield "says", row.detail
-    if row.cache == AUTOTUNE:
-        yield "ended in", _ENDED_IN
-    if one.made_for is not None:
-        yield "made for", one.made_for
-    for orphan in one.rows(OrphanRow):
-        yield "left alone", orphan.reason
-    for gone in one.rows(RemovableRow):
-        yield "can go", gone.reason
-    for group in one.rows(DuplicateRow):
-        yield "duplicates", f"{plural(group.copies, 'file')} ({group.known_by})"
+    told = (
+        ("file", row.path),
+        ("size", f"{file_size(row.size_bytes or 0)}{written}"),
+        ("status", row.status + (f": {row.damage}" if row.damage else "")),
+        ("compile", None if row.time_taken_ns is None else duration(row.time_taken_ns)),
+        ("devices", ", ".join(row.device_types)),
+        ("code key", row.code_key),
+        ("CUDA graphs", row.cudagraphs_skipped and f"not used: {row.cudagraphs_skipped}"),
+        ("says", row.detail),
+        ("ended in", _ENDED_IN if row.cache == AUTOTUNE else None),
+        ("made for", one.made_for),
+        *(("left alone", orphan.reason) for orphan in one.rows(OrphanRow)),
+        *(("can go", gone.reason) for gone in one.rows(RemovableRow)),
+        *(
+            ("duplicates", f"{plural(group.copies, 'file')} ({group.known_by})")
+            for group in one.rows(DuplicateRow)
+        ),
+    )
+    return [(label, text) for label, text in told if text]
 
 
 def _candidate_lines(one: answer.OneEntry, where: str) -> Iterator[Line]:

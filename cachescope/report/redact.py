@@ -29,7 +29,13 @@ class Identities:
 
 
 class Redaction:
-    """Hides, in one output, what is not known to be harmless: equal texts get equal stand-ins throughout."""
+    """Hides, in one output, what is not known to be harmless: equal texts get equal stand-ins throughout.
+
+    Examples
+    --------
+    >>> Redaction()(["/home/ann/run.log", "read by ann", "/home/ann/run.log", "torch/_inductor/codecache.py"])
+    ['<path-1>', 'read by <name-1>', '<path-1>', 'torch/_inductor/codecache.py']
+    """
 
     def __init__(self, known: Identities = Identities()) -> None:
         self._texts = Texts(vocabulary())
@@ -67,14 +73,3 @@ class Redaction:
         if column in KEYS:
             return self._texts.hidden_whole("key", text)
         return self._texts.hidden(text)
-
-
-def redact(value: Any, known: Identities = Identities()) -> Any:
-    """The same value with stand-ins for everything that is not known to be harmless.
-
-    Examples
-    --------
-    >>> redact(["/home/ann/run.log", "read by ann", "/home/ann/run.log", "torch/_inductor/codecache.py"])
-    ['<path-1>', 'read by <name-1>', '<path-1>', 'torch/_inductor/codecache.py']
-    """
-    return Redaction(known)(value)

@@ -54,9 +54,6 @@ class Opens(Control):
 
     opened: Any = traitlets.List().tag(sync=True)
 
-    def __repr__(self) -> str:
-        return "Opens()"
-
 
 class CardsView(Pane):
     """What to fix first, of what was read or of some of its lookups."""

@@ -33,6 +33,9 @@ class Control(anywidget.AnyWidget):
 
     layout = bare(ipywidgets.Layout)
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
 
 def script(*names: str) -> str:
     """The files one after the other; the last one exports the widget."""
@@ -50,6 +53,3 @@ class Style(Control):
 
     def __init__(self) -> None:
         super().__init__(_dom_classes=("cs-style",))
-
-    def __repr__(self) -> str:
-        return "Style()"

@@ -15,7 +15,7 @@ import pytest
 from cachescope.catalogue.defects import all_defects, sentence
 from cachescope.cli import main
 from cachescope.frames.described import FRAMES
-from cachescope.report.redact import Redaction, redact
+from cachescope.report.redact import Redaction
 from cachescope.report.redaction.vocabulary import KEYS, NUMBERS_HIDDEN, WHOLE, vocabulary
 from cachescope.rows import columns_of
 from tests.conftest import Recording
@@ -168,17 +168,17 @@ def test_no_column_shows_a_secret(column: str) -> None:
 
 def test_values_that_are_wholes_are_hidden_as_wholes() -> None:
     for column, kind in WHOLE.items():
-        assert redact({column: "data and max"}) == {column: f"<{kind}-1>"}, column
+        assert Redaction()({column: "data and max"}) == {column: f"<{kind}-1>"}, column
     for column in NUMBERS_HIDDEN:
-        assert redact({column: 59, "rank": 59}) == {column: "<bus-1>", "rank": 59}
+        assert Redaction()({column: 59, "rank": 59}) == {column: "<bus-1>", "rank": 59}
 
 
 def test_only_keys_as_torch_makes_them_stay() -> None:
     torchs = "f" + "abc" * 17
     for column in KEYS:
-        assert redact({column: torchs}) == {column: torchs}
+        assert Redaction()({column: torchs}) == {column: torchs}
         for other in ("7f3c" * 10, "7f3c" * 16, "zquill", "data/max"):
-            assert redact({column: other}) == {column: "<key-1>"}
+            assert Redaction()({column: other}) == {column: "<key-1>"}
 
 
 def test_the_columns_that_are_named_are_there() -> None:
@@ -201,7 +201,7 @@ def test_columns_and_words_of_torch_are_known_and_names_of_people_are_not() -> N
 def test_what_a_cause_says_of_a_known_defect_is_shown_and_who_reported_one_is_not() -> None:
     for one in all_defects():
         if one.sign is not None:
-            assert redact({"advice": sentence(one)}) == {"advice": sentence(one)}
+            assert Redaction()({"advice": sentence(one)}) == {"advice": sentence(one)}
     reported = {
         name for one in all_defects() for thread in one.threads for name in thread.split(" ")[0].split("/")
     }
