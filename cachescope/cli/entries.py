@@ -132,7 +132,7 @@ def _print_one(args: argparse.Namespace, scope: Scope, paths: list[str], key: st
     write_answer(
         args,
         lambda: one_entry_object(one),
-        lambda: [*one_entry_lines(one, "--json lists all"), *source_title(source)],
+        lambda: [*one_entry_lines(one), *source_title(source)],
     )
     if source.text is not None and not args.json:
         write_source(source.text, source.language, redaction_of(args))

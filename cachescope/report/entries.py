@@ -291,8 +291,8 @@ _SHOWN_OF_ONE: Final = 8
 _ENDED_IN: Final = "entries that are not known: the chosen kernel is written again, with what is fused into it, under another hash"
 
 
-def one_entry_lines(one: answer.OneEntry, where: str = "") -> list[Line]:
-    """Everything but the source; `where` says where the rest of a list is, by default in the frames of `one`."""
+def one_entry_lines(one: answer.OneEntry) -> list[Line]:
+    """Everything but the source."""
     row = one.row
     name = f" of {row.name}" if row.name else ""
     title = f"{row.cache} {row.cache_key or '(no key)'}{name}"
@@ -303,11 +303,11 @@ def one_entry_lines(one: answer.OneEntry, where: str = "") -> list[Line]:
     beside = f", and {damaged} damaged" if damaged else ""
     candidates = f"{plural(len(one.rows(Candidate)), 'candidate')} under the key{beside}"
     sections = (
-        (candidates, _candidate_lines(one, where or ".guards has all")),
+        (candidates, _candidate_lines(one)),
         ("other files under the key", _file_lines(one)),
-        ("linked", _link_lines(one, where or ".links has all")),
+        ("linked", _link_lines(one)),
         ("made by a miss", _past_lines(one)),
-        (plural(len(one.rows(KernelRow)), "kernel"), _kernel_lines(one, where or ".kernels has all")),
+        (plural(len(one.rows(KernelRow)), "kernel"), _kernel_lines(one)),
     )
     return [*lines, *parted(titled(title, body) for title, body in sections)]
 
@@ -352,7 +352,7 @@ def _facts(one: answer.OneEntry) -> list[tuple[str, str]]:
     return [(label, text) for label, text in told if text]
 
 
-def _candidate_lines(one: answer.OneEntry, where: str) -> Iterator[Line]:
+def _candidate_lines(one: answer.OneEntry) -> Iterator[Line]:
     rows = one.rows(Candidate)
     shown = rows[:_SHOWN_OF_ONE] + [row for row in rows[_SHOWN_OF_ONE:] if row.entry == one.row.entry]
     for row in shown:
@@ -362,7 +362,7 @@ def _candidate_lines(one: answer.OneEntry, where: str) -> Iterator[Line]:
         yield Line(f"{mine}, {time}: {guards}", 3, hang=2)
         if row.beside:
             yield Line("; ".join(BESIDE_NAMES[mark] for mark in row.beside), 5, "dim")
-    yield from rest(len(rows) - len(shown), where=where, style="")
+    yield from rest(len(rows) - len(shown), where="--json and .guards have all", style="")
 
 
 def _file_lines(one: answer.OneEntry) -> Iterator[Line]:
@@ -373,10 +373,11 @@ def _file_lines(one: answer.OneEntry) -> Iterator[Line]:
     return firsts(lines, _SHOWN_OF_ONE, style="")
 
 
-def _link_lines(one: answer.OneEntry, where: str) -> Iterator[Line]:
+def _link_lines(one: answer.OneEntry) -> Iterator[Line]:
     mine = {file.entry for file in one.rows(EntryRow)}
     texts = dict.fromkeys(_link(one, link, mine) for link in one.rows(LinkRow))
-    yield from firsts((Line(text, 3, hang=2) for text in texts), _SHOWN_OF_ONE, where=where, style="")
+    lines = (Line(text, 3, hang=2) for text in texts)
+    return firsts(lines, _SHOWN_OF_ONE, where="--json and .links have all", style="")
 
 
 def _link(one: answer.OneEntry, link: LinkRow, mine: set[int]) -> str:
@@ -401,10 +402,10 @@ def _past_lines(one: answer.OneEntry) -> Iterator[Line]:
         yield Line(f"a later miss made {one.names[miss.entry]} beside it{fields}", 3, hang=2)
 
 
-def _kernel_lines(one: answer.OneEntry, where: str) -> Iterator[Line]:
+def _kernel_lines(one: answer.OneEntry) -> Iterator[Line]:
     named = ((f"{row.kernel} ({row.kind})", ", ".join(row.aten_ops)) for row in one.rows(KernelRow))
     lines = (Line(f"{name}: {ops}" if ops else name, 3, hang=2) for name, ops in named)
-    return firsts(lines, _SHOWN_OF_ONE, where=where, style="")
+    return firsts(lines, _SHOWN_OF_ONE, where="--json and .kernels have all", style="")
 
 
 def source_title(source: SourceCode) -> list[Line]:

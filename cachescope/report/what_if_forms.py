@@ -148,9 +148,7 @@ def _caveats(found: answer.WhatIf) -> Iterator[str]:
         yield "generated code was not compared: no cache directory was read"
 
 
-def sensitivity_lines(
-    rows: Sequence[SensitivityRow], most: int = 12, where: str = "--json lists all"
-) -> list[Line]:
+def sensitivity_lines(rows: Sequence[SensitivityRow], most: int = 12) -> list[Line]:
     """The fields that would help, those that may be left out first; in each group the most compile time first."""
     lines = [Line("What would have hit if these fields were not in the key", style="bold")]
     lines.append(Line(f"{_WHAT_KEYS_ARE} Each line is a replay of all lookups.", style="dim"))
@@ -164,7 +162,7 @@ def sensitivity_lines(
             right = f"{plural(row.misses_alone, 'miss', 'misses'):>8}  {time:>6}"
             lines.append(Line(fields_text(row.fields, _FIELDS_NAMED, names), 2, right=right, hang=2))
             lines.append(Line(field_note(row), 4, "dim"))
-    return [*lines, *rest(len(rows) - most, where=where, indent=2)]
+    return [*lines, *rest(len(rows) - most, where="--json and scope.sensitivity() have all", indent=2)]
 
 
 def saves(row: SensitivityRow) -> str:

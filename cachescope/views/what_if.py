@@ -106,9 +106,7 @@ class WhatIfView(Shows):
         fields, varying = scope.replay.table.fields, scope.replay.table.varying
         self.tree = Tree(toggle_groups(fields, varying, scope.field_safety, savings_of(scope, varying)))
         self.tree.observe(guarded(lambda change: self._set(tuple(change["new"]))), "off")
-        self.ranking = markup(
-            *sensitivity_lines(scope.sensitivity_rows(), _RANKED, "scope.sensitivity() has all")
-        )
+        self.ranking = markup(*sensitivity_lines(scope.sensitivity_rows(), _RANKED))
         self.undo = button("Undo", self._undo, "Take the last toggle back")
         self.reset = button("Reset", lambda: self._set(()), "Everything counts again")
         self.numbers, self.warnings, self.remarks = markup(), markup(), markup()

@@ -81,7 +81,7 @@ def test_of_many_candidates_the_first_and_the_entry_itself_are_shown(recording: 
     guards = Table(Candidate, [*other * 20, *mine])
     text = repr(replace(one, tables={**one.tables, "guards": guards}))
     assert text.count(", 20") >= 9 and text.count("this one, ") == 1
-    assert "21 candidates under the key" in text and "… and 12 more: .guards has all" in text
+    assert "21 candidates under the key" in text and "… and 12 more: --json and .guards have all" in text
 
 
 def test_a_miss_that_made_it_is_told_with_its_field_and_knows_the_second(recording: Recording) -> None:

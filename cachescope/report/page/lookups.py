@@ -81,7 +81,7 @@ def what_if_blocks(scope: Read) -> Iterator[Block]:
     if not scope.asked_torch:
         yield Line("No lookup in torch's caches was read, so none can be replayed.")
         return
-    yield from sensitivity_lines(scope.sensitivity_rows(), _RANKED, "scope.sensitivity() has all")
+    yield from sensitivity_lines(scope.sensitivity_rows(), _RANKED)
     yield from replay_parts(scope)
     yield from saving_blocks(scope)
 
