@@ -68,11 +68,6 @@ class Chosen:
     def __contains__(self, lookup: object) -> bool:
         return lookup in (self.read.facts.lookups if self._numbers is None else self._numbers)
 
-    @property
-    def rate(self) -> RateRow:
-        """Their hit rate."""
-        return rates(self.rows)
-
     def hit_rates(self, by: Sequence[str]) -> pd.DataFrame:
         """The same for groups of them, as `Read.hit_rates` has it."""
         lookups, runs = self.read.settled.frame, self.read.facts.runs

@@ -11,7 +11,7 @@ from cachescope.analysis.fixes import HASH_SEED, HASH_SEED_WAY, VARIABLE, Settin
 from cachescope.analysis.verdicts.change_advice import process_advice
 from cachescope.answers.cards import Cards
 from cachescope.answers.chosen import Chosen
-from cachescope.answers.preflight import PreflightAnswer, notes_of
+from cachescope.answers.preflight import PreflightAnswer, named_directories
 from cachescope.answers.recording import Recording
 from cachescope.components import Detail
 from cachescope.keys.key_fields import OF_THE_INSTALLATION
@@ -82,7 +82,7 @@ class Fix:
             PreflightAnswer.of(best),
             settings,
             tuple(_remaining(best)),
-            tuple(_directories(first)) if was_elsewhere else (),
+            tuple(named_directories(first.facts.lookups.values())) if was_elsewhere else (),
             search.trials,
             tuple(search.failed),
             tuple(_on_process_values(first)) if settings else (),
@@ -191,7 +191,8 @@ class _Search:
         if self._directory is None:
             return False
         wanted = os.path.realpath(self._directory)
-        return any(os.path.realpath(name) != wanted for name in _directories(read))
+        named = named_directories(read.facts.lookups.values())
+        return any(os.path.realpath(name) != wanted for name in named)
 
 
 def _differing(read: Recording) -> dict[str, tuple[Detail, Detail] | None]:
@@ -223,12 +224,6 @@ def _on_process_values(read: Recording) -> Iterator[str]:
 
 def _hits(read: Recording) -> int:
     return sum(row.outcome == "would_hit" for row in read.facts.lookups.values())
-
-
-def _directories(read: Recording) -> list[str]:
-    """The cache directories into which the program would look."""
-    notes = notes_of(read.facts.lookups.values())
-    return list(dict.fromkeys(note.cache_dir for note in notes if note.cache_dir is not None))
 
 
 def _remaining(read: Recording) -> list[Remaining]:

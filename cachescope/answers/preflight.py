@@ -75,6 +75,11 @@ def notes_of(rows: Iterable[LookupRow]) -> Iterator[LookupNote]:
     return (LookupNote.of_json(row.preflight_note) for row in rows if row.preflight_note is not None)
 
 
+def named_directories(rows: Iterable[LookupRow]) -> list[str]:
+    """The directories that lookups of pre-flights would use, in the order of the first of each."""
+    return list(dict.fromkeys(note.cache_dir for note in notes_of(rows) if note.cache_dir is not None))
+
+
 def _elsewhere(read: Recording, rows: Iterable[LookupRow]) -> tuple[str, ...]:
     """Directories of the program that nothing was checked against, where it was against directories."""
     # A mega-cache and a lock are files, and a remote cache is asked besides.

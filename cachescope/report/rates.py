@@ -15,11 +15,11 @@ from cachescope.wording import percent
 
 def rate_numbers(chosen: Chosen) -> tuple[tuple[str, str, str], ...]:
     """The hit rate in four ways, each with what it is of."""
-    rate, facts = chosen.rate, chosen.read.facts
+    rate = rates(chosen.rows)
     runs = [rates(rows) for rows in grouped(chosen.rows, lambda row: (row.run,)).values()]
     all_hit = sum(row.hits == row.lookups for row in runs)
     caches = {cache: rates(rows) for (cache,), rows in grouped(chosen.rows, lambda row: (row.cache,)).items()}
-    predicted = predicted_lookups(facts, chosen.rows)
+    predicted = predicted_lookups(chosen.read.facts, chosen.rows)
     of_them = f"{predicted:,} of them " if predicted < len(chosen) else ""
     also = f", {of_them}predicted" if predicted else ""
     return (

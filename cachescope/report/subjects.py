@@ -12,10 +12,9 @@ from typing import Final, NamedTuple
 
 
 class Subject(NamedTuple):
-    """An answer; its name is that of its command."""
+    """An answer; its name is that of its command, and of the frame of a Scope that its pane is of."""
 
     module: str
-    frame: str  # of a Scope: that of its pane
     question: str  # its heading
     about: str  # the sentence below it
     summary: str  # the help of its command
@@ -24,7 +23,6 @@ class Subject(NamedTuple):
 SUBJECTS: Final = {
     "compiles": Subject(
         "cachescope.report.compiled",
-        "compiles",
         "What was compiled, and why again?",
         "Every compile with the function it is of, and why it was compiled: for the first time, again because a guard failed,"
         " as the rest of a function after a graph break, or as a backward graph.",

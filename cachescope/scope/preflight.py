@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from contextlib import ExitStack
 from types import TracebackType
 
-from cachescope.answers.preflight import PreflightAnswer, notes_of
+from cachescope.answers.preflight import PreflightAnswer, named_directories
 from cachescope.capture.live_preflight import live_preflight
 from cachescope.errors import CachescopeError
 from cachescope.locking.lock_text import looks_like_lock, read_lock
@@ -50,7 +50,8 @@ def check_against(against: Iterable[Against]) -> None:
 
 
 def _held_against(reading: Reading, against: Iterable[Against] | None) -> Scope:
-    for place in _named_directories(reading) if against is None else _places(against):
+    made = (lookup for process in reading.processes for lookup in process.lookups)
+    for place in named_directories(made) if against is None else _places(against):
         if _is_empty(place):
             reading.cache_roots.append(place)
         elif is_redis(place):
@@ -71,12 +72,6 @@ def _read_locked(place: str, reading: Reading) -> None:
         ListedEntry(file.kind, file.key, place, file.needs) for file in lock.entries() if file.key is not None
     ]
     reading.cache_roots.append(place)
-
-
-def _named_directories(reading: Reading) -> list[str]:
-    """The directories that the lookups of pre-flights would use, in the order of the first of each."""
-    notes = notes_of(lookup for process in reading.processes for lookup in process.lookups)
-    return list(dict.fromkeys(note.cache_dir for note in notes if note.cache_dir is not None))
 
 
 def _places(against: Iterable[Against]) -> list[str]:

@@ -19,13 +19,12 @@ class Told(Shows):
     beyond = "This is of all that was read."
 
     def __init__(self, scope: Read, state: State, pane: str) -> None:
-        self._scope, subject = scope, SUBJECTS[pane.lower()]
-        self._frame = subject.frame
-        self.query = f"scope.{self._frame}"
-        blocks = told(pane.lower()).blocks(scope, _LISTED, self.query)
-        super().__init__(markup(Group("", subject.question, tuple(blocks))))
+        self._scope, self._name = scope, pane.lower()
+        self.query = f"scope.{self._name}"
+        blocks = told(self._name).blocks(scope, _LISTED, self.query)
+        super().__init__(markup(Group("", SUBJECTS[self._name].question, tuple(blocks))))
 
     def frame(self) -> pd.DataFrame:
         """The rows that it is of."""
-        found: pd.DataFrame = getattr(self._scope, self._frame)
+        found: pd.DataFrame = getattr(self._scope, self._name)
         return found

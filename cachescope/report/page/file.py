@@ -102,7 +102,7 @@ _LONGEST: Final = 2000
 def page_of(scope: Read) -> Page:
     """The report of a scope, as plain data."""
     told_of: Iterable[_Told] = (
-        (name, one.question, partial(told(name).blocks, most=_LISTED, where=f"scope.{one.frame}"), one.about)
+        (name, one.question, partial(told(name).blocks, most=_LISTED, where=f"scope.{name}"), one.about)
         for name, one in SUBJECTS.items()
     )
     sections = (
