@@ -73,8 +73,8 @@ class Entries(Shows):
             return
         guarded = state.guarded
         sized, aged = partial(self._drawn, entry_sizes), partial(self._drawn, entry_ages)
-        self.sizes_plot = Plot(sized, "sizes of the entries, in boxes", self._clicked, guarded)
-        self.ages_plot = Plot(aged, "ages of the entries", self._clicked, guarded)
+        self.sizes_plot = Plot(sized, "sizes of the entries, in boxes", guarded(self._clicked))
+        self.ages_plot = Plot(aged, "ages of the entries", guarded(self._clicked))
         self.table = Table(
             self._listed(),
             "entries",
@@ -87,7 +87,7 @@ class Entries(Shows):
         self.one, self.summary = markup(), markup(self._numbers())
         sizes = Pane(heading("Sizes", "A box opens its entry."), self.sizes_plot)
         ages = Pane(heading("Ages"), self.ages_plot)
-        below = list(pictured(found_pictures(scope), guarded))
+        below = list(pictured(found_pictures(scope)))
         super().__init__(
             self.summary,
             columns(sizes, ages),

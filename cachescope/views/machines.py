@@ -54,16 +54,14 @@ class Machines(Shows):
     def __init__(self, scope: Read, state: State) -> None:
         self._scope, self._state, self._chosen = scope, state, Chosen(scope)
         self.contexts = scope.all_contexts.rows
-        devices = pictured(
-            [Group("", "Devices", tuple(device_blocks(scope.named_devices.rows)))], state.guarded
-        )
+        devices = pictured([Group("", "Devices", tuple(device_blocks(scope.named_devices.rows)))])
         if not self.contexts:
             super().__init__(sentence(NO_CONTEXT), *devices)
             return
         names = [(name, context) for context, name in context_names(scope).items()]
         self.side_by_side = markup(*self._side_by_side())
         self.will_hit = WillHit(scope, state)
-        sharing = pictured(sharing_blocks(scope), state.guarded)
+        sharing = pictured(sharing_blocks(scope))
         pair = self._pair(names) if len(names) > 1 else []
         super().__init__(self.side_by_side, *sharing, *pair, self.will_hit, *devices)
 

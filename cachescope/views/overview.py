@@ -84,8 +84,7 @@ class OverTime(Pane):
             lambda: timeline(scope.shown.rows, scope.tables.runs.rows, clock=self.clock.value),
             "lookups over time",
             lambda: self._chosen.lookups[_COLUMNS],
-            on_click,
-            guarded,
+            guarded(on_click),
         )
         self.plot = self._tabled.plot
         self.every = button("Zoom out", self._show_all, "Show all times again, here and in every pane")
@@ -158,16 +157,14 @@ class Overview(Shows):
             partial(self._drawn, outcomes),
             "outcomes by cache and run",
             lambda: self._chosen.hit_rates(["run", "cache"]),
-            self._clicked_outcome,
-            guarded,
+            guarded(self._clicked_outcome),
         )
         self.over_time = OverTime(scope, state, self._clicked_lookup)
         self.graphs = Tabled(
             partial(self._drawn, runs_by_graph),
             "runs by graphs",
             lambda: self._chosen.lookups[_GRAPHS],
-            self._clicked_lookup,
-            guarded,
+            guarded(self._clicked_lookup),
         )
         path = []
         if of_phases := scope.phases_read[0].rows:
@@ -183,7 +180,7 @@ class Overview(Shows):
         second = Pane(*path, rates, self.outcomes)
         of_vllm = tuple(vllm_lines(scope))
         vllm = [Group("", "vLLM's torch_compile_cache", of_vllm)] if of_vllm else []
-        told = pictured([*trend_blocks(scope), *vllm, *_wrong(scope)], guarded)
+        told = pictured([*trend_blocks(scope), *vllm, *_wrong(scope)])
         super().__init__(self.numbers, columns(first, second), self.over_time, *told)
         self._count()
 

@@ -18,6 +18,7 @@ import traitlets
 from traitlets.utils.bunch import Bunch
 
 from cachescope.columns import frame_of, plain_columns
+from cachescope.figures.canvas import empty
 from cachescope.figures.picture import Picture, drawing_js
 from cachescope.report.blocks import Block, Cell, Column, Drawing, Group, Sorted, shared, sized, timed
 from cachescope.views.controls import Pane, heading, markup
@@ -41,22 +42,23 @@ class Plot(Control):
     """The range of the first axis that is shown; empty where all of it is."""
 
     def __init__(
-        self,
-        make: Callable[[], Picture],
-        label: str,
-        on_click: Callable[[Any], None] | None = None,
-        guarded: Callable[[Callable[..., None]], Callable[..., None]] = lambda act: act,
+        self, make: Callable[[], Picture], label: str, on_click: Callable[[Any], None] | None = None
     ) -> None:
         self._make = make
         super().__init__(label=label)
-        self.observe(guarded(lambda change: self.redraw()), "seen")
+        self.observe(lambda change: self.redraw(), "seen")
         if on_click is not None:
-            self.observe(guarded(lambda change: on_click(change["new"].get("data"))), "clicked")
+            self.observe(lambda change: on_click(change["new"].get("data")), "clicked")
 
     def redraw(self) -> None:
         """Make the figure again if it is seen."""
-        if self.seen:
-            self.figure = json.dumps(self._make().drawn())
+        if not self.seen:
+            return
+        try:
+            drawn = self._make().drawn()
+        except Exception as error:  # whatever it is, the user must see it, and the rest of the pane
+            drawn = empty(f"This figure could not be drawn: {type(error).__name__}: {error}").drawn()
+        self.figure = json.dumps(drawn)
 
     def __repr__(self) -> str:
         return f"Plot({self.label})"
@@ -72,9 +74,13 @@ class Tabled(Pane):
     """A figure, as `Plot` has it, and, once it is asked for, its table."""
 
     def __init__(
-        self, make: Callable[[], Picture], label: str, frame: Callable[[], pd.DataFrame], *of_plot: Any
+        self,
+        make: Callable[[], Picture],
+        label: str,
+        frame: Callable[[], pd.DataFrame],
+        on_click: Callable[[Any], None] | None = None,
     ) -> None:
-        self.plot, self._frame = Plot(make, label, *of_plot), frame
+        self.plot, self._frame = Plot(make, label, on_click), frame
         self.table: Table | None = None
         self.show = ipywidgets.ToggleButton(
             False,
@@ -105,9 +111,7 @@ class Tabled(Pane):
         self.children = [self.plot, self.show, *([self.table] if self.table is not None else [])]
 
 
-def pictured(
-    blocks: Iterable[Block], guarded: Callable[[Callable[..., None]], Callable[..., None]]
-) -> Iterator[ipywidgets.Widget]:
+def pictured(blocks: Iterable[Block]) -> Iterator[ipywidgets.Widget]:
     """Blocks below each other, the figures among them with their rows as tables."""
     for kind, group in groupby(blocks, type):
         if kind not in (Drawing, Group):
@@ -115,11 +119,11 @@ def pictured(
             continue
         for block in group:
             if isinstance(block, Group):
-                yield from (markup(block._replace(blocks=())), *pictured(block.blocks, guarded))
+                yield from (markup(block._replace(blocks=())), *pictured(block.blocks))
             elif isinstance(block, Drawing):
                 rows = block.rows[0]
                 frame = partial(frame_of, rows, type(rows[0]))
-                figure = Tabled(partial(block.draw, *block.rows), block.name, frame, None, guarded)
+                figure = Tabled(partial(block.draw, *block.rows), block.name, frame)
                 yield Pane(heading(block.name), figure)
 
 

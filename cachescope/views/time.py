@@ -43,15 +43,13 @@ class Time(Shows):
             lambda: phases(self._of_run(scope.phases_read[0].rows), scope.tables.runs.rows),
             "self time of each phase, by run",
             lambda: self.frame().sort_values("self_time_ns", ascending=False),
-            self._clicked_phase,
-            guarded,
+            guarded(self._clicked_phase),
         )
         self.compiles = Tabled(
             lambda: compiles(self._compiles(), scope.tables.runs.rows),
             "compiles over time",
             lambda: frame_of(self._compiles(), CompileRow)[_COMPILES],
-            self._clicked_compile,
-            guarded,
+            guarded(self._clicked_compile),
         )
         self.said = markup()
         state.observe(guarded(self._show), "run")

@@ -123,8 +123,6 @@ class WhatIfView(Shows):
             lambda: what_if_rates(self.found.rates_of(self._chosen).rows),
             "hit rates before and after",
             lambda: self.found.rates_of(self._chosen).frame,
-            None,
-            guarded,
         )
         self.changed = Table(
             self._changed_rows(),

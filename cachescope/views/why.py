@@ -99,7 +99,7 @@ class Why(Shows):
         self.lookup.observe(state.guarded(self._picked), "value")
         self.other.observe(state.guarded(self._picked), "value")
         self.verdict, self.changes = markup(), markup()
-        self.plot = Plot(self._draw, "fields of the key, changed ones named", guarded=state.guarded)
+        self.plot = Plot(self._draw, "fields of the key, changed ones named")
         self.plot.layout = ipywidgets.Layout()
         self.same = SameCause(scope, state)
         steps = [

@@ -66,7 +66,7 @@ def test_every_pane_of_every_sample(sample: str, scopes: dict[str, Scope]) -> No
         assert is_query_of(explorer, scopes[sample])
         for plot in figures_of(pane):
             plot.seen = True
-            assert plot.figure, plot
+            assert plot.figure and "could not be drawn" not in plot.figure, plot
         for table in tables_of(pane):
             assert {len(cells) for cells in table.rows} <= {len(table.columns)}, table.label
     assert explorer.state.error == ""
@@ -515,6 +515,7 @@ def test_a_span_without_lookups_says_so(tour: Explorer) -> None:
     for name in PANES:
         for plot in figures_of(opened(tour, name)):
             plot.seen = True
+            assert "could not be drawn" not in plot.figure, plot
     assert tour.pane("Why").same.table.total == 0
     assert "0 of 48 lookups" in tour.span.said.value and tour.state.error == ""
     assert "No lookup is of this time" in tour.pane("Overview").cards.cards.value

@@ -131,6 +131,15 @@ def test_a_click_in_a_figure() -> None:
     assert clicks == [3]
 
 
+def test_a_figure_that_cannot_be_drawn_says_why() -> None:
+    def fails() -> Picture:
+        raise ValueError("no such colour")
+
+    plot = Plot(fails, "a figure")
+    plot.seen = True
+    assert "could not be drawn: ValueError: no such colour" in plot.figure
+
+
 def test_a_figure_is_drawn_by_what_comes_with_it() -> None:
     source = str(Plot(lambda: Picture({}), "a figure")._esm)
     assert "const drawFigure" in source and "Plotly" not in source and len(source) < 60_000
