@@ -69,6 +69,7 @@ class RunPicker(Control):
     _esm = script("make.js", "run_picker.js")
     _css = STYLE
 
+    label = traitlets.Unicode("runs to compare, the newest first").tag(sync=True)
     columns: Any = traitlets.List().tag(sync=True)
     rows: Any = traitlets.List().tag(sync=True)
     sides: Any = traitlets.List([[], []]).tag(sync=True)

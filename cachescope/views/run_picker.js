@@ -8,7 +8,7 @@ function render({ model, el }) {
   el.classList.add("cs");
   const search = make("input", { type: "search", class: "cs-search", placeholder: "Search runs", "aria-label": "Search the runs" });
   const scroll = make("div", { class: "cs-scroll cs-runs" });
-  const table = make("table", { class: "cs-table cs-rows", "aria-label": "runs to compare, the newest first" });
+  const table = make("table", { class: "cs-table cs-rows", "aria-label": model.get("label") });
   const head = make("thead");
   const body = make("tbody");
   table.append(head, body);

@@ -63,7 +63,7 @@ def test_further_cards_are_folded_away(page: Any) -> None:
 COUNT = 40
 _MODEL = """
 const heard = {};
-const values = { columns: ["Run"], sides: [[20], [39]], picked: [],
+const values = { label: "runs to compare", columns: ["Run"], sides: [[20], [39]], picked: [],
   rows: Array.from({ length: %d }, (_, at) => ({ runs: [%d - 1 - at], job: null, cells: [`run ${%d - 1 - at}`] })) };
 window.model = { get: (name) => values[name], set: (name, value) => { values[name] = value; }, save_changes() {},
   on: (name, act) => { (heard[name] ??= []).push(act); }, off() {},
