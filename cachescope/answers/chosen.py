@@ -69,7 +69,7 @@ class Chosen:
         return lookup in (self.read.facts.lookups if self._numbers is None else self._numbers)
 
     def hit_rates(self, by: Sequence[str]) -> pd.DataFrame:
-        """The same for groups of them, as `Read.hit_rates` has it."""
+        """Their hit rates by count and by compile time, for groups of them; see `Read.hit_rates`."""
         lookups, runs = self.read.settled.frame, self.read.facts.runs
         if "rank" in by:
             lookups = lookups.merge(self.read.tables.runs.frame[["run", "rank"]], on="run", how="left")

@@ -12,7 +12,7 @@ from cachescope.figures.datasheets import device_rates
 from cachescope.frames.device_rows import DeviceRow, MeasurementRow
 from cachescope.report.blocks import Block, Drawing
 from cachescope.report.html import Reprs
-from cachescope.report.layout import Line, rest
+from cachescope.report.layout import Line, parted, rest
 from cachescope.wording import listed, numbered, percent, plural
 
 if TYPE_CHECKING:
@@ -35,15 +35,13 @@ def device_lines(
     title = plural(len(rows), "device") if rows else "no source names a device"
     if len(types) > 1:
         title += f": {', '.join(f'{count} {kind}' for kind, count in types.items())}"
-    lines = [Line(title, style="bold")]
     first_of: dict[str, int] = {}
-    for row in rows:
-        lines += [Line(), *_device(row), *_datasheet(row, first_of)]
+    parts = [[*_device(row), *_datasheet(row, first_of)] for row in rows]
     if measurements is not None:
-        lines += [Line(), Line("measured with torch's own benchmarking", style="bold")]
-        lines += [_measured(row) for row in measurements]
-    notes = list(notes)
-    return [*lines, *([Line()] if notes else []), *(Line(note, style="dim") for note in notes)]
+        heading = Line("measured with torch's own benchmarking", style="bold")
+        parts.append([heading, *map(_measured, measurements)])
+    parts.append([Line(note, style="dim") for note in notes])
+    return [Line(title, style="bold"), *parted(parts)]
 
 
 def device_blocks(rows: Sequence[DeviceRow]) -> Iterator[Block]:
