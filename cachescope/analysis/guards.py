@@ -287,7 +287,8 @@ def failed_in(compiles: Sequence[Sequence[SymbolRow]], own: Sequence[SymbolRow])
         if not names:
             return None
         failed.update(dict.fromkeys(names))
-        conditions.append(" and ".join(_condition(expr, named) for expr in broken))
+        texts = " and ".join(map(_as_python, broken))
+        conditions.append(re.sub(r"L\['(s\d+)'\]", lambda match: _named(named, match[1]), texts))
         remaining = {row.symbol: bounds_of(row.range_after) for row in rows}
         bounds += [remaining.get(name) for name in dict.fromkeys(names) if all(map(guarded_bounds, broken))]
     sizes = [(named[name], values[name]) for name in failed]
@@ -324,10 +325,6 @@ def fails(expr: str, values: Mapping[str, int]) -> bool:
         return not holds(_as_python(expr), values)
     except (ValueError, RecursionError):
         return False
-
-
-def _condition(expr: str, of: Mapping[str, SymbolRow]) -> str:
-    return re.sub(r"L\['(s\d+)'\]", lambda match: _named(of, match[1]), _as_python(expr))
 
 
 def _as_python(expr: str) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
-from functools import cached_property
 from typing import Any, Final
 
 from cachescope.analysis.contexts.keys import FORMS
@@ -128,6 +127,8 @@ class _Reader:
 
     def __init__(self, details: HashDetails) -> None:
         self._details = details
+        # The attribute that each field is a part of.
+        self._attributes = [field.partition("[")[0] for field in details.fields]
         self._numbers: dict[tuple[tuple[int, int], ...], int] = {}
 
     def forms(self, sets: Iterable[int]) -> tuple[dict[str, str | None], list[str]]:
@@ -150,11 +151,6 @@ class _Reader:
             (numbers.setdefault(tuple((of_field[c], of_hash[c]) for c in codes), len(numbers)), tuple(codes))
             for codes in chosen.values()
         )
-
-    @cached_property
-    def _attributes(self) -> list[str]:
-        """The attribute that each field is a part of."""
-        return [field.partition("[")[0] for field in self._details.fields]
 
     @kept
     def _read_forms(self, agreed: tuple[Codes, ...]) -> dict[str, str | None]:

@@ -129,7 +129,7 @@ class _Comparison:
         if program_of(row.detail_set, self._details) in self._process.programs:
             reason = f"the process looked this graph up, and {_listed(differing)}"
             return _Prediction("no", reason, differing)
-        if self._may_be_options(row, differing):
+        if all(one.startswith("inductor_config[") and self._may_be_option(row, one) for one in differing):
             where = "an option or mode of this compile, or set where the entry was made"
             return _Prediction("unknown", f"{_listed(differing)}: {where}", differing)
         return _Prediction("no", _listed(differing), differing)
@@ -178,15 +178,12 @@ class _Comparison:
         reason = "the process looked its graphs up; of AOTAutograd no lookup is recorded"
         return _Prediction("unknown", reason)
 
-    def _may_be_options(self, row: EntryRow, differing: tuple[str, ...]) -> bool:
-        """Whether these may be options of the compile itself: ``torch.compile(options=…)`` and ``mode=…``.
+    def _may_be_option(self, row: EntryRow, name: str) -> bool:
+        """Whether this may be an option of the compile itself: ``torch.compile(options=…)`` and ``mode=…``.
 
         An option is a value that the entry has and torch's default does not. If the default is unknown: values set for the
         whole process differ in every entry of its directory.
         """
-        return all(one.startswith("inductor_config[") and self._may_be_option(row, one) for one in differing)
-
-    def _may_be_option(self, row: EntryRow, name: str) -> bool:
         detail = None if row.detail_set is None else self._details.detail(row.detail_set, name)
         defaults = default_hashes(name, self._process.version)
         if detail is None or not defaults:

@@ -68,27 +68,29 @@ class StoredCandidates:
     def __init__(self, history: History) -> None:
         self._history = history
         self.times = EntryTimes(history)
-        self._of_kind: dict[tuple[str, str | None], list[_Stored]] = defaultdict(list)
-        self._of_graph: dict[tuple[str, str | None, int | None], list[_Stored]] = defaultdict(list)
+        # By cache and direction, and by these and the graph.
+        self._stored: dict[tuple[str | int | None, ...], list[_Stored]] = defaultdict(list)
         for entry in history.entries:
             if entry.detail_set is not None:
                 until = -1 if history.is_of_a_miss(entry) else next(iter(history.lookups_of(entry)), NEVER)
                 kind = entry.cache, history.details.direction(entry.detail_set)
                 stored = _Stored(entry, *self.times.interval(entry), until)
-                self._of_kind[kind].append(stored)
-                self._of_graph[*kind, history.keys.graph(entry.detail_set)].append(stored)
+                self._stored[kind].append(stored)
+                self._stored[*kind, history.keys.graph(entry.detail_set)].append(stored)
 
     def with_kind(self, at: int) -> list[EntryRow]:
         """All entries of the cache and direction of a lookup."""
-        return [stored.entry for stored in self._with_kind(at)]
+        row = self._history.lookups[at]
+        return [stored.entry for stored in self._stored.get((row.cache, row.direction), ())]
 
     def of_kind(self, at: int) -> list[EntryRow]:
         """The candidates of the cache and direction of a lookup."""
-        return [stored.entry for stored in self._with_kind(at) if self._is_there(stored, at)]
+        row = self._history.lookups[at]
+        return self._there(at, self._stored.get((row.cache, row.direction), ()))
 
     def of_graph(self, at: int) -> list[EntryRow]:
         """The candidates of the graph of a lookup."""
-        return [stored.entry for stored in self._with_graph(at) if self._is_there(stored, at)]
+        return self._there(at, self._with_graph(at))
 
     def may_be_of_graph(self, at: int) -> bool:
         """Whether an entry of a lookup's graph may have existed, and nothing shows whether it did."""
@@ -98,17 +100,13 @@ class StoredCandidates:
             for stored in self._with_graph(at)
         )
 
-    def _with_kind(self, at: int) -> Sequence[_Stored]:
-        row = self._history.lookups[at]
-        return self._of_kind.get((row.cache, row.direction), ())
-
     def _with_graph(self, at: int) -> Sequence[_Stored]:
         row = self._history.lookups[at]
-        return self._of_graph.get((row.cache, row.direction, self._history.graph[at]), ())
+        return self._stored.get((row.cache, row.direction, self._history.graph[at]), ())
 
-    def _is_there(self, stored: _Stored, at: int) -> bool:
+    def _there(self, at: int, found: Sequence[_Stored]) -> list[EntryRow]:
         time = self._history.lookups[at].time
-        return time is not None and stored.end <= time and stored.until >= at
+        return [one.entry for one in found if time is not None and one.end <= time and one.until >= at]
 
 
 def _predicted_remotely(history: History) -> frozenset[str]:

@@ -71,8 +71,17 @@ class Timeline:
         self._graphs = by_key((above, at) for at, above in enumerate(aot) if above is not None)
         runs = tuple(runs)
         self._how_ended = {run.run: how for run in runs if (how := _abnormal_end(run)) is not None}
-        self._lost_lines = {run.run for run in runs if run.has_lost_lines}
         self._last_record = {run.run: run.end_time for run in runs if run.end_time is not None}
+        # The last lookup of each run, which is in its last compile.
+        self._last = {row.run: row for row in rows if row.cache != VLLM}
+        # The last lookup of each run in a compile of compiled autograd: ``!0/1/0``, torch/_guards.py, `CompileId`, since 2.7.
+        self._last_of_compiled_autograd = {
+            row.run: row.lookup for row in rows if (row.compile_id or "").startswith("!")
+        }
+        self.has_text_log = {row.run for row in rows if row.entry_path is not None} - {
+            run.run for run in runs if run.has_lost_lines
+        }
+        """The runs of which a text log is known to have been read, and not to have lost lines: what it does not say was not so."""
 
     def graphs_of(self, aot: int) -> Sequence[int]:
         """The FX lookups made under an AOTAutograd lookup."""
@@ -165,16 +174,6 @@ class Timeline:
         whys = map(self._why_not_stored, range(len(self._lookups)))
         return {at: why for at, why in enumerate(whys) if why is not None}
 
-    @cached_property
-    def _last(self) -> dict[int, LookupRow]:
-        """The last lookup of each run, which is in its last compile."""
-        return {row.run: row for row in self._lookups if row.cache != VLLM}
-
-    @cached_property
-    def has_text_log(self) -> set[int]:
-        """The runs of which a text log is known to have been read, and not to have lost lines: what it does not say was not so."""
-        return {row.run for row in self._lookups if row.entry_path is not None} - self._lost_lines
-
     def _is_in_last_compile(self, at: int) -> bool:
         row = self._lookups[at]
         last = self._last.get(row.run)
@@ -232,11 +231,6 @@ class Timeline:
             return NotStored("never stored", why, False)
         # Of what a trace records too, it is known how it ended.
         return _NOT_NAMED if row.compile_ended is None and row.run in self.has_text_log else None
-
-    @cached_property
-    def _last_of_compiled_autograd(self) -> dict[int, int]:
-        """The last lookup of each run in a compile of compiled autograd: ``!0/1/0``, torch/_guards.py, `CompileId`, since 2.7."""
-        return {row.run: row.lookup for row in self._lookups if (row.compile_id or "").startswith("!")}
 
     def _graph_not_stored(self, at: int) -> NotStored | None:
         """What an FX graph shares with the AOTAutograd lookup that it was made under: the end of their process."""

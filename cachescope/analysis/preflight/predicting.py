@@ -144,11 +144,6 @@ class World:
     # By key, what the processes of the command would store.
     beside: dict[Key, list[StoredBeside]] = field(default_factory=lambda: defaultdict(list))
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether there is nothing to check lookups against."""
-        return not self.entries.roots and not self.entries.remotes and self.recorded is None
-
 
 class PredictedRun:
     """Goes through the lookups of one process."""
@@ -238,11 +233,11 @@ class PredictedRun:
         found = found_under(under(row.cache, row.cache_key), note, where, graphs_under)
         if found.outcome not in MISSED:
             return found
-        if self._world.is_empty:
+        entries = self._world.entries
+        if not entries.roots and not entries.remotes and self._world.recorded is None:
             return not_known("no cache directory and no recording was read to check it against")
-        unread = self._world.entries.unread_remotely
-        if unread and (note.is_remote or of_graphs.is_remote):
-            return not_known(f"nothing fits {where}, and {unread}")
+        if entries.unread_remotely and (note.is_remote or of_graphs.is_remote):
+            return not_known(f"nothing fits {where}, and {entries.unread_remotely}")
         return found
 
     def _note_of_graphs(self, row: LookupRow, note: LookupNote) -> LookupNote:

@@ -99,7 +99,10 @@ class ChangedKeys:
             elif became := next(filter(None, starmap(type_became, inputs)), ""):
                 kind = f"{ANOTHER_TYPE}{became}: {place_of(row)}"
             else:
-                kind = self._edit(change)
+                # Empty if the fields describe the edit completely.
+                kind = next(
+                    (self._edit_of(*sides) for field, *sides in change.components if field == "gm"), ""
+                )
             reason = self._what_changed(row, found, change)
         if len(changed) < apart:
             reason += f" (compared with the run before it, {apart} fields differ)"
@@ -114,10 +117,6 @@ class ChangedKeys:
             return f"{graph}, and {len(changed)} fields of the key differ: {_listed(changed)}"
         ((_, *sides),) = change.components
         return f"{graph}, and one field of the key differs: {changed[0]}, {self._summary_of(*sides)}"
-
-    def _edit(self, change: Change) -> str:
-        """What was edited in the graph, as a digest; empty if the fields describe it completely."""
-        return next((self._edit_of(*sides) for field, *sides in change.components if field == "gm"), "")
 
 
 GUARD_FAILED: Final[tuple[Evidence, str]] = ("recorded", "torch recorded which guard failed")

@@ -14,12 +14,12 @@ from typing import Final, Literal, NamedTuple
 
 from cachescope.analysis.history.directory import HIT, MISS, Event
 from cachescope.analysis.history.entry_times import EntryTimes
-from cachescope.analysis.history.history import History, is_miss
+from cachescope.analysis.history.history import History
 from cachescope.analysis.history.timeline import NEVER
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.grouping import by_key
-from cachescope.terms import VLLM
+from cachescope.terms import MISSED, VLLM
 
 OTHER: Final = 3
 """Bypassed, disabled, or of vLLM: no replay changes it."""
@@ -186,14 +186,9 @@ class Cells:
         self._history = history
         # The keys of lookups, then those of entries alone; and the index of each in them.
         self.keys, self.key_of_entry = _keys(history)
+        codes = {"hit": HIT, **dict.fromkeys(MISSED, MISS)}
         self.outcome = [
-            OTHER
-            if key is None or row.cache == VLLM
-            else HIT
-            if row.outcome == "hit"
-            else MISS
-            if is_miss(row)
-            else OTHER
+            OTHER if key is None or row.cache == VLLM else codes.get(row.outcome, OTHER)
             for row, key in zip(history.lookups, history.key, strict=True)
         ]
         # From which position the result of each lookup exists; `NEVER` if it stored none, as far as is known.

@@ -252,7 +252,8 @@ def _from_worker(future: Future[Any]) -> deque[LogTables] | None:
         result = future.result()
     except Exception as error:
         # Killed, out of memory, unreachable: each executor has its own exceptions for a lost worker.
-        _warn(error)
+        message = f"a worker was lost ({type(error).__name__}): its logs are read in this process"
+        warnings.warn(message, RuntimeWarning, stacklevel=2)
         return None
     if isinstance(result, str):
         path = result
@@ -275,8 +276,3 @@ def _tables_of(path: str, reading: Reading) -> LogTables:
     from cachescope.readers.index.log_tables import LogTables
 
     return LogTables.of(path, reading)
-
-
-def _warn(error: Exception) -> None:
-    message = f"a worker was lost ({type(error).__name__}): its logs are read in this process"
-    warnings.warn(message, RuntimeWarning, stacklevel=3)

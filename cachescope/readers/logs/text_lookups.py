@@ -47,12 +47,9 @@ class _Message(NamedTuple):
     """Whether the log ends within its last line."""
 
 
-class _Waiting:
+def _error_in(message: _Message, error: str | None = None) -> _Message:
     """An error that torch logged, which belongs to a lookup: told by itself, or the last line of a traceback."""
-
-    def __init__(self, message: _Message, error: str | None = None) -> None:
-        self.message = message
-        self.error = error or message.text.rpartition("\n")[2]
+    return message._replace(text=error or message.text.rpartition("\n")[2])
 
 
 class TextProcesses(Fold):
@@ -114,8 +111,8 @@ class _TextProcess:
         """Why each compile is a recompile."""
         self._guards: dict[str, str] = {}
         # What torch says of a lookup at its default level: these wait for the line of the lookup, which stands there at INFO alone.
-        self._load_error: _Waiting | None = None
-        self._pickle_errors: dict[str | None, _Waiting] = {}
+        self._load_error: _Message | None = None
+        self._pickle_errors: dict[str | None, _Message] = {}
         # 2.4 logged no outcome of an AOTAutograd lookup.
         self._is_2_4 = False
 
@@ -132,9 +129,9 @@ class _TextProcess:
             self._note_guards(match)
         elif match := UNABLE.match(text):
             self._report_load_error()
-            self._load_error = _Waiting(message, match["error"] or match["artifact"])
+            self._load_error = _error_in(message, match["error"] or match["artifact"])
         elif NOT_PICKLED.match(text):
-            self._pickle_errors[message.compile_id] = _Waiting(message)
+            self._pickle_errors[message.compile_id] = _error_in(message)
         elif match := NOT_SAVED.match(text):
             self._note_save_error(match, message)
         elif match := WRITING.match(text):
@@ -302,7 +299,7 @@ class _TextProcess:
             lookup.outcome = "full_miss"
         # Both caches log damaged entries in the same words; the next outcome shows which cache it was.
         if self._load_error is not None:
-            lookup.load_error, self._load_error = self._load_error.error, None
+            lookup.load_error, self._load_error = self._load_error.text, None
 
     def _is_past(self, lookup: LookupRow, state: str, message: _Message) -> bool:
         """Whether torch had moved on: then the outcome is that of a later process with the same pid, and lines are lost.
@@ -339,7 +336,7 @@ class _TextProcess:
                 missed.save_bypass = reason
             return
         if "pickl" in reason and (waiting := self._pickle_errors.pop(message.compile_id, None)) is not None:
-            reason = reason if reason in waiting.error else f"{reason}: {waiting.error}"
+            reason = reason if reason in waiting.text else f"{reason}: {waiting.text}"
         lookup = self._add_new(cache, None, message)
         lookup.outcome = lookup.cache_state = "bypass"
         lookup.bypass_reason = reason
@@ -370,9 +367,9 @@ class _TextProcess:
     def _note_save_error(self, match: re.Match[str], message: _Message) -> None:
         """Note why a result could not be stored; the error of an FX graph is the last line of its traceback."""
         cache = AOTAUTOGRAD if match["which"] == "AOTAutograd" else FXGRAPH
-        waiting = _Waiting(message, match["error"])
+        waiting = _error_in(message, match["error"])
         if (lookup := self._latest(cache, message.compile_id)) is not None:
-            lookup.save_error = waiting.error
+            lookup.save_error = waiting.text
         else:
             self._report(waiting, "what was compiled could not be stored")
 
@@ -381,11 +378,11 @@ class _TextProcess:
         if self._load_error is not None:
             self._report(self._load_error, "an entry could not be loaded")
 
-    def _report(self, waiting: _Waiting, what: str) -> None:
-        compile_id = waiting.message.compile_id
+    def _report(self, waiting: _Message, what: str) -> None:
+        compile_id = waiting.compile_id
         where = "" if compile_id is None else f"compile {compile_id}: "
-        message = f"{where}{what}: {waiting.error} (no line says in which cache and for which key)"
-        self._reading.problem(self.process.source, f"line {waiting.message.line}", "no_lookups", message)
+        message = f"{where}{what}: {waiting.text} (no line says in which cache and for which key)"
+        self._reading.problem(self.process.source, f"line {waiting.line}", "no_lookups", message)
 
     def _note_entry(self, path: str, message: _Message) -> None:
         if self.process.cache_dir is None:

@@ -21,6 +21,7 @@ from cachescope.terms import VLLM
 _MOST_STARTS: Final = 100_000
 _OUTCOMES: Final = {"loaded": "hit", "compiled": "full_miss", "not_known": "unknown"}
 _COMPILED: Final = frozenset({"compiled", "stored", "failed"})
+_OF_A_START: Final = _COMPILED | {"begins"}
 # Of the whole compiled model; some releases save it once the start has ended.
 _MADE: Final = frozenset({"aot_made", "aot_not_saved"})
 _Ranks = tuple[int | None, int | None]
@@ -70,10 +71,6 @@ class _Start:
                 self.times[said.name] = min(time, MOST_NS_OF_A_DURATION)
             else:
                 self.texts[group] = well_formed(value)
-
-    def is_attempt(self) -> bool:
-        """Whether all of it may be of a whole compiled model that was tried, whose graphs were loaded before it was refused."""
-        return "graphs_loaded" in self.said and not self.said & (_COMPILED | {"begins"})
 
     def row(self, source: str) -> StartRow:
         """The row; a part is loaded only where something says so and nothing that it compiled."""
@@ -163,7 +160,9 @@ class Starts:
         if start is None and said.name == "failed":
             self.quote(said.line, "vLLM failed to compile the model")
             return
-        if start is not None and said.name == "aot_failed" and start.is_attempt():
+        # All of it may be of a whole compiled model that was tried, whose graphs were loaded before it was refused.
+        is_attempt = start is not None and "graphs_loaded" in start.said and not start.said & _OF_A_START
+        if is_attempt and said.name == "aot_failed":
             del self._open[process]
             start, self._count = None, self._count - 1
         if start is None or _begins_another(start, said):
