@@ -81,9 +81,7 @@ class KeyDistances:
 
     def forms(self, sets: Iterable[int | None]) -> list[Form | None]:
         """What each of some sets consists of; None of one that is missing."""
-        self._take()
-        forms = self._forms
-        return [None if one is None else forms[one] for one in sets]
+        return [None if one is None else self.form(one) for one in sets]
 
     def graph(self, detail_set: int | None) -> int | None:
         """The hash code of the graph of a set, None if it has none; equal codes are equal graphs."""

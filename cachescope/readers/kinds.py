@@ -58,7 +58,11 @@ _OF_2_7: Final = re.compile(
     rb"\0{7}\x01\0{7}(?:[\0\x02]\0{7}4[fa][a-z2-7]{51}|\x01\0{7}[LO][a-z2-7/]{0,3}[0-9a-f]{64}\.|\x03\0{6}[\0\x01].[ -~])",
     re.DOTALL,
 )
-_TYPE_NAMES: Final = tuple(base64.b64encode(name.encode()) for name in sorted(MEGA_TYPES))
+# As they stand in it, behind their lengths.
+_TYPE_NAMES: Final = tuple(
+    len(name).to_bytes(_LENGTH_BYTES, "big") + name
+    for name in (base64.b64encode(name.encode()) for name in sorted(MEGA_TYPES))
+)
 
 # torch/_inductor/standalone_compile.py, `CacheCompiledArtifact.CACHE_HEADER` and `AOTCompiledArtifact.AOT_HEADER` (2.10 and
 # later); before, torch's key came first.
@@ -167,17 +171,14 @@ def mega_cache_start(head: bytes) -> int | None:
         return 0
     for start in (CHECKSUM_BYTES, 0):
         types = start + _LENGTH_BYTES
-        if head[start:types] == MEGA_VERSION and any(
-            head[types:].startswith(len(name).to_bytes(_LENGTH_BYTES, "big") + name) for name in _TYPE_NAMES
-        ):
+        if head[start:types] == MEGA_VERSION and head.startswith(_TYPE_NAMES, types):
             return start
     return None
 
 
 def holds_mega_cache(data: bytes) -> bool:
     """Whether a mega-cache begins anywhere in these bytes."""
-    begins = (MEGA_VERSION + len(name).to_bytes(_LENGTH_BYTES, "big") + name for name in _TYPE_NAMES)
-    return any(one in data for one in begins) or _OF_2_7.search(data) is not None
+    return any(MEGA_VERSION + name in data for name in _TYPE_NAMES) or _OF_2_7.search(data) is not None
 
 
 def is_of_2_7(head: bytes) -> bool:

@@ -7,8 +7,9 @@ form only if all lookups of the run agree. The rest stays in ``missing_forms``.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
+from functools import partial
 from typing import Any, Final
 
 from cachescope.analysis.contexts.keys import FORMS
@@ -160,8 +161,8 @@ class _Reader:
         found = self._system(parts.get("system", {}))
         for form, read in (
             ("inductor_configs", self._configs),
-            ("torch_determinism_configs", self._determinism),
-            ("cuda_matmul_precision_configs", self._matmul),
+            ("torch_determinism_configs", partial(self._named, lambda value: _DETERMINISM)),
+            ("cuda_matmul_precision_configs", partial(self._named, matmul_settings)),
         ):
             if form in parts and (value := read(parts[form])) is not _UNKNOWN:
                 found[form] = sorted_json(value)
@@ -184,16 +185,13 @@ class _Reader:
             values[field.partition("[")[2][:-1]] = value
         return values
 
-    def _determinism(self, part: dict[str, int]) -> object:
+    def _named(self, names_of: Callable[[object], Sequence[str]], part: dict[str, int]) -> object:
+        """The values of a tuple, by the names of such a value."""
         value = self._value(next(iter(part.values())))
-        if not isinstance(value, tuple) or len(value) != len(_DETERMINISM):
+        names = names_of(value)
+        if not names or not isinstance(value, tuple) or len(value) != len(names):
             return _UNKNOWN
-        return dict(zip(_DETERMINISM, value, strict=True))
-
-    def _matmul(self, part: dict[str, int]) -> object:
-        value = self._value(next(iter(part.values())))
-        names = matmul_settings(value)
-        return dict(zip(names, value, strict=True)) if names and isinstance(value, tuple) else _UNKNOWN
+        return dict(zip(names, value, strict=True))
 
     def _system(self, part: dict[str, int]) -> dict[str, str | None]:
         """Triton's key and the runtime, if ``get_system`` contains them: with a GPU, and Triton's key always from 2.15."""

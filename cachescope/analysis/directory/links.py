@@ -12,7 +12,7 @@ import binascii
 import os
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice, takewhile
 from typing import Final
 
@@ -42,8 +42,13 @@ class Files:
             ((row.root, row.cache, row.cache_key), row) for row in rows if row.cache_key is not None
         )
         self._of_kernel = by_key(((row.root, key), row) for row, key in kernels)
-        self._compiled = _Nearest(row for row in rows if is_metadata(row))
-        self._python = _Nearest(python)
+        self.triton = _nearest(row for row in rows if is_metadata(row))
+        """The metadata of the kernels in a Triton directory: in the root itself, else in the first other that has them.
+
+        ``TRITON_CACHE_DIR`` may point anywhere.
+        """
+        self.python = _nearest(python)
+        """The Python files of a code key: those in a directory, else those in the first that has some."""
         self.kernels_in = by_key((os.path.dirname(row.path), row) for row in python)
         # The folders in which torch would write the kernels that wrappers hold, and those wrappers.
         self.defined_in = by_key(
@@ -67,27 +72,12 @@ class Files:
         python = [row for row in self.of_key(root, CODE, key) if is_python(row)]
         return python or self._of_kernel.get((root, key), [])
 
-    def python(self, root: str, key: str) -> list[EntryRow]:
-        """The Python files of a code key: those in a directory, else those in the first that has some."""
-        return self._python.of(root, key)
 
-    def triton(self, root: str, triton_hash: str) -> list[EntryRow]:
-        """The metadata of the kernels in a Triton directory: in the root itself, else in the first other that has them.
-
-        ``TRITON_CACHE_DIR`` may point anywhere.
-        """
-        return self._compiled.of(root, triton_hash)
-
-
-class _Nearest:
-    """Rows by key: those of a directory, else of the first that has the key. Copies may lie in a thousand."""
-
-    def __init__(self, rows: Iterable[EntryRow]) -> None:
-        self._of = by_key(((row.cache_key or "", row.root), row) for row in rows)
-        self._first = dict(reversed(self._of))
-
-    def of(self, root: str, key: str) -> list[EntryRow]:
-        return self._of.get((key, root)) or self._of.get((key, self._first.get(key, "")), [])
+def _nearest(rows: Iterable[EntryRow]) -> Callable[[str, str], list[EntryRow]]:
+    """Rows by directory and key: those of the directory, else of the first that has the key. Copies may lie in a thousand."""
+    found = by_key(((row.cache_key or "", row.root), row) for row in rows)
+    first = dict(reversed(found))
+    return lambda root, key: found.get((key, root)) or found.get((key, first.get(key, "")), [])
 
 
 def is_python(row: EntryRow) -> bool:

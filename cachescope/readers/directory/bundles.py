@@ -251,12 +251,10 @@ class Held(NamedTuple):
 
 def is_bundle(path: str) -> bool:
     """Whether this is a file that begins as a mega-cache or a standalone artifact does."""
-    try:
-        with open(path, "rb", buffering=0) as file:
-            head = file.read(HEAD_BYTES) or b""
-    except OSError:
-        return False
-    return mega_cache_start(head) is not None or looks_like_standalone(head)
+    with contextlib.suppress(OSError):
+        head, _ = read_steady(path, HEAD_BYTES)
+        return mega_cache_start(head) is not None or looks_like_standalone(head)
+    return False
 
 
 def read_as_directory(path: str, reading: Reading) -> None:

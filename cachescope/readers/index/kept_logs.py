@@ -124,7 +124,7 @@ class Kept:
     def is_of_use(self) -> bool:
         """Whether the index has the log as it is now, or as it was when it was shorter; its columns are not checked."""
         before = _state_in(self.file)
-        return before is not None and (before == self.log or self._has_grown(before))
+        return before is not None and (before == self.log or has_grown(before, self.log))
 
     def is_same_file(self) -> bool:
         """Whether the log is still the same as when it was requested, or has only grown."""
@@ -140,14 +140,8 @@ class Kept:
 
     def as_it_was(self, source: str) -> LogTables | None:
         """The log as it was when it was shorter; None if it is another log, or if reading cannot continue."""
-        log = self._load(source, self._has_grown)
+        log = self._load(source, lambda before: has_grown(before, self.log))
         return log if log is not None and _can_go_on(log) else None
-
-    def _has_grown(self, before: LogState) -> bool:
-        try:
-            return has_grown(before, self.log)
-        except OSError:
-            return False
 
     def _load(self, source: str, is_it: Callable[[LogState], bool]) -> LogTables | None:
         from cachescope.readers.index.log_tables import LogTables

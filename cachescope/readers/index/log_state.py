@@ -87,11 +87,11 @@ def has_grown(before: LogState, now: LogState) -> bool:
     in between.
     """
     unchanged = {name: getattr(before, name) for name in _CHANGED_BY_GROWTH}
-    return (
-        replace(now, **unchanged) == before
-        and before.size < now.size
-        and before.probe == _probe(now.path, before.size)
-    )
+    if replace(now, **unchanged) != before or before.size >= now.size:
+        return False
+    with contextlib.suppress(OSError):
+        return before.probe == _probe(now.path, before.size)
+    return False
 
 
 def _probe(path: str, size: int) -> str:

@@ -77,17 +77,13 @@ class LogTables:
 
     def merge_into(self, reading: Reading) -> None:
         """Append the log as if it had been read into `reading`, which then owns its rows."""
-        codes = self.add_details_to(reading.details)
-        for process in self.processes:
-            for lookup in process.lookups:
-                if lookup.detail_set is not None:
-                    lookup.detail_set = codes[lookup.detail_set]
+        self.add_details_to(reading.details)
         for problem in self.problems:
             reading.problem(*astuple(problem))
         reading.processes += self.processes
 
     def add_details_to(self, details: HashDetails) -> list[int]:
-        """Add its hash details to another store, and return the codes of its sets there."""
+        """Add its hash details to another store, to which its lookups then refer; return the codes of its sets there."""
         known = KnownCodes() if self.known is None else self.known
         # All of them are hash details: they come from such a store.
         codes = details.add_components(self.components)
@@ -96,6 +92,9 @@ class LogTables:
         new = np.array(codes, dtype=np.int32)
         known.components = np.concatenate((known.components, new))
         known.sets += [details.sets.add(known.components[np.asarray(own)].tobytes()) for own in self.sets]
+        for lookup in (lookup for process in self.processes for lookup in process.lookups):
+            if lookup.detail_set is not None:
+                lookup.detail_set = known.sets[lookup.detail_set]
         return known.sets
 
     def to_json(self) -> bytes | None:

@@ -123,11 +123,8 @@ def fold_events(fold: Fold, reading: Reading, parts: Iterable[LogTables]) -> Non
         if not part.processes:
             (problem,) = part.problems
             raise as_error(problem)
-        codes = part.add_details_to(reading.details)
+        part.add_details_to(reading.details)
         for process in part.processes:
-            for lookup in process.lookups:
-                if lookup.detail_set is not None:
-                    lookup.detail_set = codes[lookup.detail_set]
             lookups = iter(process.lookups)
             for word, *values in load_json((process.events or "[]").encode()):
                 fold.handle(word, *([next(lookups)] if word in _OF_A_LOOKUP else []), *values)
