@@ -44,36 +44,21 @@ MAY_BE_MISSING: Final = {
 }
 
 
-class KnownCodes:
-    """The codes, in one store, of logs that were read together: each later log contains only new components and sets."""
-
-    def __init__(self) -> None:
-        self.components = np.empty(0, dtype=np.int32)
-        self.sets: list[int] = []
-
-
 @dataclass(frozen=True, slots=True)
 class LogTables:
-    """One log, read on its own: its processes with their lookups, its problems, and its own table of hash details.
-
-    If one worker reads several logs together, each but the first builds on the hash details of those before it: `known` has
-    their codes in the store that the logs are merged into, and those of this log are added.
-    """
+    """One log, read on its own: its processes with their lookups, its problems, and its own table of hash details."""
 
     source: str
     processes: list[Process]
     problems: list[ProblemRow]
     components: list[str]
     sets: Sequence[Codes | npt.NDArray[np.int32]]
-    known: KnownCodes | None = None
 
     @classmethod
-    def of(cls, source: str, reading: Reading, components: int = 0, sets: int = 0) -> LogTables:
-        """The contents of a reading that read only this log, without the first hash details, which came from others."""
+    def of(cls, source: str, reading: Reading) -> LogTables:
+        """The contents of a reading that read only this log."""
         details = reading.details
-        return cls(
-            source, reading.processes, reading.problems, details.components[components:], details.sets[sets:]
-        )
+        return cls(source, reading.processes, reading.problems, details.components, details.sets)
 
     def merge_into(self, reading: Reading) -> None:
         """Append the log as if it had been read into `reading`, which then owns its rows."""
@@ -82,20 +67,17 @@ class LogTables:
             reading.problem(*astuple(problem))
         reading.processes += self.processes
 
-    def add_details_to(self, details: HashDetails) -> list[int]:
-        """Add its hash details to another store, to which its lookups then refer; return the codes of its sets there."""
-        known = KnownCodes() if self.known is None else self.known
+    def add_details_to(self, details: HashDetails) -> None:
+        """Add its hash details to another store, to which its lookups then refer."""
         # All of them are hash details: they come from such a store.
         codes = details.add_components(self.components)
         if None in codes:
             raise ValueError("components that are no hash details")
-        new = np.array(codes, dtype=np.int32)
-        known.components = np.concatenate((known.components, new))
-        known.sets += [details.sets.add(known.components[np.asarray(own)].tobytes()) for own in self.sets]
+        own = np.array(codes, dtype=np.int32)
+        sets = [details.sets.add(own[np.asarray(one)].tobytes()) for one in self.sets]
         for lookup in (lookup for process in self.processes for lookup in process.lookups):
             if lookup.detail_set is not None:
-                lookup.detail_set = known.sets[lookup.detail_set]
-        return known.sets
+                lookup.detail_set = sets[lookup.detail_set]
 
     def to_json(self) -> bytes | None:
         """The log as one line, without its end; None if it has a value that fits no column, such as a huge pid."""

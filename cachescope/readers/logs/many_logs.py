@@ -7,7 +7,7 @@ import os
 import warnings
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 # How many logs workers may be ahead of the merge: a log of hundreds of megabytes gives a result of a few.
 _AHEAD: Final = 256
-# Small logs go to a worker together: what they have in common is sent back once.
+# Small logs go to a worker together: each task takes a moment.
 _TASK_BYTES: Final = 16 << 20
 # A trace is split among several workers if each gets this much. Every part has to learn again what the parts have in common,
 # and its result has to be handed over: together this takes as long as reading 5 MB.
@@ -216,18 +216,8 @@ def _size(path: str) -> int:
 
 
 def read_together(logs: list[tuple[ReadLog, str]]) -> list[bytes | LogTables]:
-    """Read logs, each with only its new components and sets: a line of JSON, or itself if it fits none."""
-    from cachescope.readers.index.log_tables import LogTables
-
-    reading = Reading()
-    found: list[bytes | LogTables] = []
-    for read, path in logs:
-        reading = Reading(details=reading.details)
-        components, sets = len(reading.details.components), len(reading.details.sets)
-        read_or_note(read, path, reading)
-        log = LogTables.of(path, reading, components, sets)
-        found.append(log.to_json() or log)
-    return found
+    """Read logs, each by itself: a line of JSON, or itself if it fits none."""
+    return [log.to_json() or log for log in (read_alone(read, path) for read, path in logs)]
 
 
 def read_into_file(logs: list[tuple[ReadLog, str]], folder: str) -> str | list[bytes | LogTables]:
@@ -246,7 +236,7 @@ def read_into_file(logs: list[tuple[ReadLog, str]], folder: str) -> str | list[b
 
 def _from_worker(future: Future[Any]) -> deque[LogTables] | None:
     """What `read_together` or `read_into_file` returned in a worker; None if it is lost."""
-    from cachescope.readers.index.log_tables import KnownCodes, LogTables
+    from cachescope.readers.index.log_tables import LogTables
 
     try:
         result = future.result()
@@ -260,9 +250,7 @@ def _from_worker(future: Future[Any]) -> deque[LogTables] | None:
         with open(path, "rb") as file:
             result = file.read().split(b"\n")
         os.unlink(path)
-    known = KnownCodes()
-    logs = (LogTables.from_json(load_json(log)) if isinstance(log, bytes) else log for log in result)
-    return deque(replace(log, known=known) for log in logs)
+    return deque(LogTables.from_json(load_json(log)) if isinstance(log, bytes) else log for log in result)
 
 
 def read_alone(read: ReadLog, path: str) -> LogTables:

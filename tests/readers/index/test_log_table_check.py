@@ -3,7 +3,6 @@
 import struct
 from base64 import b64encode
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import pytest
 
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.readers.index.log_folder import check_log, is_of_this_version, write_logs
-from cachescope.readers.index.log_tables import KnownCodes, LogTables
+from cachescope.readers.index.log_tables import LogTables
 from cachescope.readers.json_record import MOST_NS, MOST_NS_OF_A_DURATION, MOST_OF_A_COLUMN
 from cachescope.readers.reading import Process, Reading
 from tests.made import component
@@ -175,17 +174,12 @@ def test_what_fits_no_column_is_not_kept() -> None:
     assert half.to_json() is None
 
 
-def test_logs_that_one_worker_read_build_on_those_before() -> None:
-    reading = Reading()
-    first, _ = reading.details.add([component("a", "x")])
-    one = LogTables.of("/one", reading)
-    known = len(reading.details.components), len(reading.details.sets)
-    second, _ = reading.details.add([component("a", "x"), component("b", "x")])
-    two = LogTables.of("/two", reading, *known)
-    assert (len(two.components), len(two.sets)) == (1, 1)
-    other, codes = Reading(), KnownCodes()
-    both = [replace(log, known=codes) for log in (one, two)]
-    assert [log.add_details_to(other.details)[-1] for log in both] == [first, second]
-    assert [detail.field for detail in other.details.details(1)] == ["a", "b"]
+def test_the_details_of_a_log_get_the_codes_of_the_store_that_they_are_added_to() -> None:
+    other = Reading()
+    other.details.add([component("a", "x")])
+    for name in ("/one", "/two"):
+        log(name).merge_into(other)
+    found = [lookup.detail_set for process in other.processes for lookup in process.lookups]
+    assert found == [1, 2, 1, 2]
     with pytest.raises(ValueError, match="no hash details"):
-        LogTables("/log", [], [], ["no detail"], []).add_details_to(other.details)
+        LogTables("/log", [], [], ["no detail"], []).add_details_to(Reading().details)
