@@ -34,18 +34,9 @@ OF_TORCH: Final = re.compile(r"[\\/](?:site|dist)-packages[\\/]torch[\\/]")
 # torch/fx/graph.py, `_ParsedStackTrace.get_summary_str`: the comment above the operators of one line of the program.
 _LINE_OF_GRAPH: Final = re.compile(rb"^\t? *+# File: ([^\n]*?), code: ", re.MULTILINE)
 _PLACE: Final = re.compile(r"(.+):(\d{1,9}) in (.+)")
-# Near the beginning of the metrics, with or without an error.
-_FAIL_TYPE: Final = b'"fail_type": '
-# The ids of a compile follow the metrics, which are large.
-_NUMBERS: Final = re.compile(
-    rb'\}(?:, "rank": \d+)?(?:, "compiled_autograd_id": (\d+))?(?:, "frame_id": (\d+), "frame_compile_id": (\d+))?'
-    rb'(?:, "attempt": (\d+))?(?:, "subgraph_name": "[^"]*")?\}$'
-)
-_LONGEST_NUMBERS: Final = 300
 _MOST_FAILED: Final = 100
 # torch/_dynamo/exc.py; since 2.7 Inductor's own errors have a class of their own.
 _OF_BACKEND: Final = ("BackendCompilerFailed", "InductorError", INTERRUPTED)
-_NO_CODE: Final = b'"has_guarded_code": false'
 
 
 class Place(NamedTuple):
@@ -292,24 +283,11 @@ def _is_compile(row: object) -> bool:
 def compile_id_of(envelope: Record) -> str | None:
     """The compile id of an envelope, as torch prints it: torch/_guards.py, `CompileId.__str__` and `TraceId.__str__` (attempt)."""
     names = ("compiled_autograd_id", "frame_id", "frame_compile_id", "attempt")
-    return _id_text(*map(envelope.whole, names))
-
-
-def id_of_metrics(line: bytes) -> str | None:
-    """The compile id of a line of metrics, as torch prints it, without reading the metrics."""
-    match = _NUMBERS.search(line, max(len(line) - _LONGEST_NUMBERS, 0))
-    if match is None:
-        return None
-    return _id_text(*(None if part is None else part.decode() for part in match.groups()))
-
-
-def _id_text(
-    autograd: int | str | None, frame: int | str | None, number: int | str | None, attempt: int | str | None
-) -> str | None:
+    autograd, frame, number, attempt = map(envelope.whole, names)
     if frame is None:
         return None if autograd is None else f"!{autograd}"
     text = f"{frame}/{number}" if autograd is None else f"!{autograd}/{frame}/{number}"
-    return text if attempt in (None, 0, "0") else f"{text}_{attempt}"
+    return f"{text}_{attempt}" if attempt else text
 
 
 def recompile_reasons(payload: bytes) -> tuple[str, ...]:
@@ -344,18 +322,6 @@ def interned_string(line: bytes) -> tuple[str, str] | None:
     """The number of a text that stacks refer to, and the text; None if the line contains none."""
     match = _STRING.match(line)
     return None if match is None else (match[2].decode(), _text(match[1]))
-
-
-def error_of_metrics(line: bytes) -> str | None:
-    """The error in a line of metrics, as ``fail_type: fail_reason``; None if the compile succeeded."""
-    at = line.find(_FAIL_TYPE)
-    if (at < 0 or not line.startswith(b'"', at + len(_FAIL_TYPE))) and _NO_CODE not in line:
-        return None
-    try:
-        (values, *_) = load_json(line).values()
-    except ValueError:
-        return None
-    return error_in(Record(values))
 
 
 def error_in(metrics: Record) -> str | None:

@@ -35,9 +35,8 @@ from cachescope.readers.logs.trace_artifacts import (
 )
 from cachescope.readers.logs.trace_compiles import (
     compile_id_of,
-    error_of_metrics,
+    error_in,
     function_in,
-    id_of_metrics,
     interned_string,
     recompile_reasons,
 )
@@ -55,10 +54,6 @@ from cachescope.readers.reading import Problems, Reading, not_a_hash_detail
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH, PREFLIGHT_ARTIFACT
 
 _PAYLOAD_HASH: Final = re.compile(rb'"has_payload": "([0-9a-f]{32})"\}$')
-_VERSIONS: Final = {
-    "python_version": re.compile(rb'"python_version": "([^" \\]{1,200})'),
-    "torch_version": re.compile(rb'"pytorch_version": "([^"\\]{1,200})"'),
-}
 # torch/_inductor/compile_fx.py logs a lookup after the missed graph was compiled and stored; other places log it before.
 _AFTER_COMPILE: Final = b"torch/_inductor/compile_fx.py:"
 _EVENT: Final = b'{"chromium_event"'
@@ -358,12 +353,15 @@ class TraceReader:
             self._emit("asked", self._offset + span.start, cache)
 
     def _read_metrics(self, span: Span) -> None:
-        line = span.line
-        self._emit("compile_ended", id_of_metrics(line), error_of_metrics(line), *span.same)
-        # Metrics are large, and all contain the same versions.
-        for name, pattern in _VERSIONS.items():
-            if name not in self._told and (match := pattern.search(line)):
-                self._tell(name, match[1].decode("utf-8", "replace"))
+        try:
+            envelope = Record(load_json(span.line))
+        except ValueError:  # it is cut: which compile ended is not known
+            envelope = Record({})
+        metrics = envelope.record(span.kind) or Record({})
+        self._emit("compile_ended", compile_id_of(envelope), error_in(metrics), *span.same)
+        python = metrics.version("python_version")
+        self._tell("python_version", python and python.partition(" ")[0])
+        self._tell("torch_version", metrics.version("pytorch_version"))
 
 
 _READ: Final[dict[str, Callable[[TraceReader, Span], None]]] = {

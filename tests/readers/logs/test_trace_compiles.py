@@ -4,8 +4,6 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import cachescope
 from cachescope.frames.recorded_rows import LookupRow
@@ -14,9 +12,8 @@ from cachescope.readers.logs.trace_compiles import (
     TraceCompiles,
     compile_id_of,
     compiles_of,
-    error_of_metrics,
+    error_in,
     function_in,
-    id_of_metrics,
     interned_string,
     tell_of_compiles,
 )
@@ -274,10 +271,6 @@ ID = {"frame_id": 1, "frame_compile_id": 2}
 ])  # fmt: skip
 def test_a_compile_id_is_printed_as_torch_prints_it(ids: dict[str, int], wanted: str | None) -> None:
     assert compile_id_of(Record(ids)) == wanted
-    assert id_of_metrics(json.dumps({"compilation_metrics": {}, "rank": 7, **ids}).encode()) == wanted
-    assert id_of_metrics(json.dumps({"compilation_metrics": {}, "rank": 7, **ids}).encode() + b" x") is None
-    long = json.dumps({"compilation_metrics": {"a": "}" * 400}, **ids, "subgraph_name": "g"}).encode()
-    assert id_of_metrics(long) == (None if ids == {} else wanted)
 
 
 @pytest.mark.parametrize(("line", "wanted"), [
@@ -302,32 +295,4 @@ def test_a_text_that_is_written_once(line: bytes, wanted: tuple[str, str] | None
     ({}, None),
 ])  # fmt: skip
 def test_the_error_of_a_compile(metrics: dict[str, Any], wanted: str | None) -> None:
-    assert error_of_metrics(json.dumps({"compilation_metrics": metrics}).encode()) == wanted
-    assert error_of_metrics(json.dumps(metrics | {"x": 1}).encode()[:-3]) is None
-
-
-_NUMBER = st.integers(0, 10**6)
-_TEXT = st.text(max_size=20) | st.just('}, "frame_id": 7, "frame_compile_id": 7, "attempt": 0}')
-
-
-@given(
-    texts=st.dictionaries(_TEXT, _TEXT | st.none() | st.floats(allow_nan=False), max_size=4),
-    rank=_NUMBER | st.none(),
-    autograd=_NUMBER | st.none(),
-    frame=st.tuples(_NUMBER, _NUMBER) | st.none(),
-    attempt=st.integers(0, 3) | st.none(),
-)
-def test_the_compile_id_is_that_of_the_record(
-    texts: dict[str, object],
-    rank: int | None,
-    autograd: int | None,
-    frame: tuple[int, int] | None,
-    attempt: int | None,
-) -> None:
-    # torch/_logging/_internal.py, `trace_structured`, writes them in this order.
-    frames = (None, None) if frame is None else frame
-    names = ("rank", "compiled_autograd_id", "frame_id", "frame_compile_id", "attempt")
-    ids = zip(names, (rank, autograd, *frames, attempt), strict=True)
-    known = {name: value for name, value in ids if value is not None}
-    record = {"compilation_metrics": texts, **known}
-    assert id_of_metrics(json.dumps(record).encode()) == compile_id_of(Record(record))
+    assert error_in(Record(metrics)) == wanted
