@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
-from itertools import chain
 from typing import Final
 
 from cachescope.analysis.history.history import History
@@ -57,25 +56,16 @@ class NewKeys:
         self._changed_keys = ChangedKeys(history, self._baselines)
         # For each AOTAutograd lookup whose key had changed, the lookup that it is compared with.
         self._changed_from: list[int | None] = [None] * len(history.lookups)
-        # The first lookup of each compile in its cache, of the lookups that were passed.
-        self._first_of_compile: dict[tuple[int, str | None, str], LookupRow] = {}
-        self._passed = 0
 
     def judge(self, indexes: Sequence[int]) -> None:
         """Judge lookups, given by their indexes in time order."""
-        autograd: list[int] = []
-        others: list[int] = []
-        undescribed: list[int] = []
-        for at in indexes:
-            row = self._lookups[at]
-            if row.detail_set is None:
-                undescribed.append(at)
-            else:
-                (autograd if row.cache == AOTAUTOGRAD else others).append(at)
-        for at in chain(autograd, others):
+        described = [at for at in indexes if self._lookups[at].detail_set is not None]
+        autograd = [at for at in described if self._lookups[at].cache == AOTAUTOGRAD]
+        for at in (*autograd, *(at for at in described if self._lookups[at].cache != AOTAUTOGRAD)):
             self._judge(at)
-        for at in undescribed:
-            self._found.record(at, self._without_details(at))
+        for at in indexes:
+            if self._lookups[at].detail_set is None:
+                self._found.record(at, self._without_details(at))
         for at in autograd:
             above = self._upgraded_above(at)
             if above is not None:
@@ -300,6 +290,11 @@ class NewKeys:
         history = self._history
         return frozenset(entry.cache for entry in history.entries if not history.is_of_a_miss(entry))
 
+    @cached_property
+    def _first_of_compile(self) -> dict[tuple[int, str | None, str], LookupRow]:
+        """The first lookup of each compile in its cache."""
+        return {(one.run, one.compile_id, one.cache): one for one in reversed(self._lookups)}
+
     def _is_compiled_again(self, at: int) -> bool:
         """Whether its process had compiled the function before, by its compile id, or had used that with another key: ids had begun again.
 
@@ -309,10 +304,6 @@ class NewKeys:
         row = self._lookups[at]
         if compile_number(row):
             return True
-        # Asked in time order, and only of what comes before the lookups of a second run.
-        for one in self._lookups[self._passed : at + 1]:
-            self._first_of_compile.setdefault((one.run, one.compile_id, one.cache), one)
-        self._passed = at + 1
         first = self._first_of_compile[row.run, row.compile_id, row.cache]
         is_same_autograd = first.aot_lookup == row.aot_lookup
         may_be_backward = is_same_autograd and first.direction != "inference"
