@@ -29,10 +29,7 @@ def kept(method: Callable[[Any, *Asked], Answer]) -> Callable[[Any, *Asked], Ans
 
     @wraps(method)
     def answer(self: Any, *asked: *Asked) -> Answer:
-        try:
-            known = self.__dict__[name]
-        except KeyError:
-            known = self.__dict__[name] = {}
+        known = self.__dict__.setdefault(name, {})
         if asked not in known:
             known[asked] = method(self, *asked)
         return known[asked]  # type: ignore[no-any-return]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -37,10 +36,8 @@ Measured = tuple[str, str | None, float]
 
 def torch_devices(torch: Any = None) -> list[TorchDevice]:
     """The devices torch can use; raises `CachescopeError` if torch is not installed, or fails to import."""
-    return list(_devices(torch_module("torch", "it is asked for devices") if torch is None else torch))
-
-
-def _devices(torch: Any) -> Iterator[TorchDevice]:
+    torch = torch_module("torch", "it is asked for devices") if torch is None else torch
+    found = []
     for name in ("cuda", "xpu"):
         backend = getattr(torch, name, None)
         if backend is None or not backend.is_available():
@@ -49,7 +46,8 @@ def _devices(torch: Any) -> Iterator[TorchDevice]:
             properties = backend.get_device_properties(index)
             beyond = ((key, getattr(properties, key, None)) for key in _BEYOND_THE_TEXT)
             attributes = tuple((key, str(value)) for key, value in beyond if value is not None)
-            yield TorchDevice(name, index, repr(properties), attributes)
+            found.append(TorchDevice(name, index, repr(properties), attributes))
+    return found
 
 
 def measure(
@@ -67,10 +65,10 @@ def measure(
 
 def _benchmark_gpu() -> Callable[..., float]:
     try:
-        module = importlib.import_module("torch._inductor.runtime.benchmarking")
+        from torch._inductor.runtime import benchmarking
     except ImportError as error:
         raise CachescopeError(f"this torch has no torch._inductor.runtime.benchmarking: {error}") from error
-    benchmark: Callable[..., float] = module.benchmarker.benchmark_gpu
+    benchmark: Callable[..., float] = benchmarking.benchmarker.benchmark_gpu
     return benchmark
 
 

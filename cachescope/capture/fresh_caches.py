@@ -34,8 +34,8 @@ def fresh_caches() -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp(prefix="cachescope-fresh-"))
     try:
         with (
-            variable(INDUCTOR_DIR, str(folder)),
-            variable(TRITON_DIR, str(folder / "triton")),
+            _variable(INDUCTOR_DIR, str(folder)),
+            _variable(TRITON_DIR, str(folder / "triton")),
             _memoizers_below(folder / "cache"),
         ):
             yield folder
@@ -59,21 +59,15 @@ def _is_on_disk(cache: Any) -> bool:
 
 
 @contextmanager
-def variable(name: str, value: str | None) -> Iterator[None]:
-    """Set a variable of the environment meanwhile, or take it away."""
-    before = os.environ.get(name)
-    _set(name, value)
+def _variable(name: str, value: str) -> Iterator[None]:
+    """Set a variable of the environment meanwhile."""
+    before = {name: os.environ[name]} if name in os.environ else {}
+    os.environ[name] = value
     try:
         yield
     finally:
-        _set(name, before)
-
-
-def _set(name: str, value: str | None) -> None:
-    if value is None:
         os.environ.pop(name, None)
-    else:
-        os.environ[name] = value
+        os.environ.update(before)
 
 
 @contextmanager

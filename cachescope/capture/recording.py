@@ -151,10 +151,11 @@ def _without_secrets(command: Sequence[str]) -> list[str]:
 
 def _noted_variables() -> dict[str, str]:
     """The variables of ours that set what torch compiles and where, without secrets."""
-    noted = {
-        name: value for name, value in os.environ.items() if name.startswith(_NOTED) and name not in _OURS
+    return {
+        name: "…" if _SECRET.search(name) else value
+        for name, value in sorted(os.environ.items())
+        if name.startswith(_NOTED) and name not in _OURS
     }
-    return {name: "…" if _SECRET.search(name) else value for name, value in sorted(noted.items())}
 
 
 def _commit() -> str | None:

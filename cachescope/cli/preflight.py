@@ -90,11 +90,7 @@ def run(args: argparse.Namespace) -> int:
 def _answer(args: argparse.Namespace, flown: Preflown) -> int:
     from cachescope.report.as_json import explain_object
 
-    found = answered(args, flown, args.against)
-    failed = failed_status(flown)
-    if found is None:
-        return failed or 1
-    scope, answer = found
+    scope, answer = answered(args, flown, args.against)
     folder = flown.recorded.folder
     redaction_of(args, scope, [str(folder), *(args.against or [])])
     told = answer_object(flown, answer)
@@ -105,13 +101,13 @@ def _answer(args: argparse.Namespace, flown: Preflown) -> int:
         say(f"its traces are in {folder}", redaction_of(args))
     least = args.min_hit_rate
     is_met = least is None or (answer.hit_rate or 0) >= least
-    return failed or (0 if is_met else NOT_MET)
+    return failed_status(flown) or (0 if is_met else NOT_MET)
 
 
 def answered(
     args: argparse.Namespace, flown: Preflown, against: list[str] | None
-) -> tuple[Scope, PreflightAnswer] | None:
-    """The predictions of a pre-flight; prints what is wrong, and returns None if there is nothing to answer from."""
+) -> tuple[Scope, PreflightAnswer]:
+    """The predictions of a pre-flight; prints what is wrong, and ends if there is nothing to answer from."""
     from cachescope.answers.preflight import PreflightAnswer
     from cachescope.scope.preflight import read_preflight
 
@@ -129,7 +125,7 @@ def answered(
         say(error, redaction_of(args))
     for remark in flown.remarks:
         say(remark, redaction_of(args))
-    return None
+    raise SystemExit(failed_status(flown) or 1)
 
 
 def answer_blocks(flown: Preflown, answer: PreflightAnswer) -> list[Block]:

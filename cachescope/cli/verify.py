@@ -69,10 +69,7 @@ def _run_with_preflight(args: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory(prefix="cachescope-preflight-", ignore_cleanup_errors=True) as folder:
         # What the program prints is no part of the JSON.
         flown = preflight(command, folder, [found.directory], output=STDERR if args.json else None)
-        answer_of_it = answered(args, flown, [found.directory])
-        if answer_of_it is None:
-            return failed_status(flown) or 1
-    scope, answer = answer_of_it
+        scope, answer = answered(args, flown, [found.directory])
     # The keys that the command makes, and for which it would find nothing.
     missed = (row for row in scope.shown.rows if row.outcome == "would_miss")
     missing = tuple(dict.fromkeys((row.cache, str(row.cache_key)) for row in missed))

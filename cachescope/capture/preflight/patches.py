@@ -74,25 +74,24 @@ PATCHES: Final[dict[str, tuple[Callable[[Any, Replace], None], ...]]] = {
 }
 
 
-class Patches:
-    """The patches of this process, between `start` and `stop`."""
+class Patches(importlib.abc.MetaPathFinder):
+    """The patches of this process, between `start` and `stop`; lets the other finders find a module, and patches it once it is loaded."""
 
     def __init__(self) -> None:
         self._before: list[tuple[Any, str, Any]] = []
-        self._finder = _PatchedImports(self._patch)
 
     def start(self) -> None:
         """Patch what is imported, and whatever will be."""
         notes.forget_process()
         notes.note_beginning()
-        sys.meta_path.insert(0, self._finder)
+        sys.meta_path.insert(0, self)
         for name in PATCHES:
             if (module := sys.modules.get(name)) is not None:
                 self._patch(module)
 
     def stop(self) -> None:
         """Put everything back."""
-        sys.meta_path.remove(self._finder)
+        sys.meta_path.remove(self)
         while self._before:
             owner, name, value = self._before.pop()
             setattr(owner, name, value)
@@ -110,16 +109,10 @@ class Patches:
         self._before.append((owner, name, before))
         setattr(owner, name, value)
 
-
-class _PatchedImports(importlib.abc.MetaPathFinder):
-    """Lets the other finders find a module, and patches it once it is loaded."""
-
-    def __init__(self, patch: Callable[[ModuleType], None]) -> None:
-        self._patch = patch
-
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
+        """A module to patch, as another finder finds it."""
         if fullname not in PATCHES:
             return None
         for finder in sys.meta_path:
