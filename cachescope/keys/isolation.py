@@ -229,9 +229,6 @@ def kind_name(value: object) -> str:
     return "null" if value is None else type(value).__name__
 
 
-_ALL: Final = IsolationSchema.all()
-
-
 def select_context(
     context: Mapping[str, object], schema: IsolationSchema | Mapping[str, object]
 ) -> dict[str, dict[str, object] | None]:
@@ -277,7 +274,7 @@ def select_context(
 
 
 def isolation_key(
-    context: Mapping[str, object], schema: IsolationSchema | Mapping[str, object] = _ALL
+    context: Mapping[str, object], schema: IsolationSchema | Mapping[str, object] = IsolationSchema()
 ) -> str:
     """Return torch's isolation key of a context: 32 hexadecimal digits.
 

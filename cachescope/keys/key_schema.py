@@ -13,7 +13,6 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any, Final
 
 from cachescope.errors import NotFoundError, SchemaError
@@ -24,19 +23,17 @@ from cachescope.keys.printed_values import literal_value
 
 # torch/_inductor/runtime/caching/context.py (2.10 to 2.15), compared with `FxGraphHashDetails.__init__` of
 # torch/_inductor/codecache.py and `AOTAutogradCacheDetails.__init__`, which contain the same facts.
-_WHOLE_FIELDS: Final = MappingProxyType(
-    {
-        "inductor_configs": ("inductor_config", "inductor_config_comms"),
-        "torch_determinism_configs": ("deterministic_algorithms_settings", "deterministic_algorithms"),
-        "cuda_matmul_precision_configs": ("cuda_matmul_settings",),
-        "torch_version_hash": ("torch_version",),
-        "triton_version_hash": (),
-        "runtime": (),
-        "runtime_version": (),
-        # 2.15 adds what each backend reports about its device.
-        "accelerator_properties": ("system_info[device]", "system_info[device_interfaces]"),
-    }
-)
+_WHOLE_FIELDS: Final = {
+    "inductor_configs": ("inductor_config", "inductor_config_comms"),
+    "torch_determinism_configs": ("deterministic_algorithms_settings", "deterministic_algorithms"),
+    "cuda_matmul_precision_configs": ("cuda_matmul_settings",),
+    "torch_version_hash": ("torch_version",),
+    "triton_version_hash": (),
+    "runtime": (),
+    "runtime_version": (),
+    # 2.15 adds what each backend reports about its device.
+    "accelerator_properties": ("system_info[device]", "system_info[device_interfaces]"),
+}
 # torch/_inductor/codecache.py, `CacheBase.get_system`: {"triton": …, "cuda" or "hip": …}.
 VERSION_FIELD: Final = "system_info[version]"
 """The only field of which forms remove parts."""
