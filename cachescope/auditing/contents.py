@@ -226,8 +226,8 @@ def _code(file: File) -> Iterator[Finding]:
         stem = file.name[:-3]
         if CODE_KEY.fullmatch(stem) and stored_code_hash(text) != stem:
             yield file.finding("code-changed", "its text does not hash to its name", 0)
-        for part in foreign_parts(text):
-            yield file.finding(part.rule, part.message, 0)
+        for rule, message in foreign_parts(text):
+            yield file.finding(rule, message, 0)
     elif file.ending not in _TEXTS:
         yield file.finding("native-code", f"code of another language: .{file.ending}")
 

@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from cachescope.auditing.arithmetic import is_arithmetic, is_bounded
 from cachescope.collector import no_collections
@@ -56,11 +56,8 @@ _LAUNCHED: Final = re.compile(r"[\w*.:+ <>-]*", re.ASCII)
 _HEURISTICS: Final = "triton_heuristics."
 
 
-class Part(NamedTuple):
-    """Something in a text that is not proven: a rule, and a message."""
-
-    rule: str
-    message: str
+Part = tuple[str, str]
+"""Something in a text that is not proven: a rule, and a message."""
 
 
 class _Odd(Exception):  # noqa: N818 - no error
@@ -85,15 +82,15 @@ def _words() -> dict[str, Any]:
 def foreign_parts(text: str) -> list[Part]:
     """What in a source is not as torch writes it, or is not proven: once each, in order."""
     if len(text) > _MOST_CHARACTERS:
-        return [Part("entry-not-read", "is too long to be looked at")]
+        return [("entry-not-read", "is too long to be looked at")]
     try:
         # A tree has no circles, and millions of nodes to go through.
         with warnings.catch_warnings(action="ignore"), no_collections():
             return list(dict.fromkeys(_Text().check(ast.parse(text))))
     except _Odd as odd:
-        return [Part("code-not-as-torch", f"not as torch writes it: {odd}")]
+        return [("code-not-as-torch", f"not as torch writes it: {odd}")]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return [Part("code-not-as-torch", "not as torch writes it: it is no Python that can be read")]
+        return [("code-not-as-torch", "not as torch writes it: it is no Python that can be read")]
 
 
 class _Text:
@@ -236,7 +233,7 @@ class _Text:
             return
         if len(parts) == 2 and parts[1] in self.words["triton"].get(parts[0], ()):
             if "inline_asm" in parts[1]:
-                yield Part("native-code", f"a kernel with assembly, by {whole}")
+                yield "native-code", f"a kernel with assembly, by {whole}"
             return
         is_named = parts[0] in _ONLY_CALLED and id(node) not in self.called
         if is_named or self.words["paths"].fullmatch(whole) is None:
@@ -247,7 +244,7 @@ class _Text:
         if len(parts) not in (2, 3):
             raise _Odd(node, f"uses torch.ops.{'.'.join(parts)}")
         if known is None:
-            yield Part("user-operator", f"calls the operator {'.'.join(parts)}, which is not torch's")
+            yield "user-operator", f"calls the operator {'.'.join(parts)}, which is not torch's"
         elif known and parts[1] not in known:
             raise _Odd(node, f"uses torch.ops.{'.'.join(parts)}")
 
@@ -262,11 +259,11 @@ class _Text:
         elif name == "pickle.loads":
             if not isinstance(first, ast.Constant) or not isinstance(first.value, bytes):
                 raise _Odd(node, "calls pickle.loads")
-            yield Part("not-followed", "unpickles an object that it holds")
+            yield "not-followed", "unpickles an object that it holds"
         elif name.startswith(_HEURISTICS):
             self._launcher(node)
         elif name.startswith(_COMPILES) and name.rpartition(".")[2] not in _OF_PYTHON:
-            yield Part("native-code", f"compiles and runs code in another language, with {name}")
+            yield "native-code", f"compiles and runs code in another language, with {name}"
 
     def _launcher(self, node: ast.Call) -> None:
         """Check what is written down in a call of which torch makes Python that launches a kernel."""
@@ -303,7 +300,7 @@ def _kernel(text: ast.Constant) -> Iterator[Part]:
         for made in node.decorator_list
     ]
     if any(made.startswith(f"{_HEURISTICS}user_autotune(") for made in decorators):
-        yield Part("user-kernel", f"holds a kernel of the user's own, in line {text.lineno}")
+        yield "user-kernel", f"holds a kernel of the user's own, in line {text.lineno}"
         return
     try:
         yield from _Text().check(tree)

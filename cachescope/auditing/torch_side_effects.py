@@ -120,7 +120,7 @@ def _is_constant(value: object) -> bool:
 
 
 def _foreign(what: str, source: str) -> Judged:
-    return ((part.rule, f"{what} {part.message}", source) for part in foreign_parts(source))
+    return ((rule, f"{what} {message}", source) for rule, message in foreign_parts(source))
 
 
 def _graph_module(stub: Stub, state: dict[str, object]) -> Judged:

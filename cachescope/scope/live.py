@@ -89,11 +89,6 @@ class Recording(Reprs):
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         """End the recording and put everything back; an exception of the block goes on."""
-        self._end(failed=error is not None)
-        if error is not None and self.kept is not None:
-            error.add_note(self.kept_notice)
-
-    def _end(self, failed: bool) -> None:
         self._restore.close()
         source = f"block {next(_block_numbers)} of process {os.getpid()}"
         self._block = Block(source, self._trace.packed, self._trace.failure)
@@ -101,10 +96,12 @@ class Recording(Reprs):
         try:
             self._scope = self._read(self._block)
         finally:
-            if failed:
+            if error is not None:
                 self.kept = self._caches
             elif self._caches is not None:
                 shutil.rmtree(self._caches, ignore_errors=True)
+        if error is not None and self.kept is not None:
+            error.add_note(self.kept_notice)
 
     @property
     def kept_notice(self) -> str:

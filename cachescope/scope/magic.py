@@ -46,6 +46,8 @@ class CachescopeMagic:
         with a cache directory or log as well. ``--preflight`` compiles nothing and predicts what the cell would
         find in PATH, or else in the cache directory of this process.
         """
+        from IPython.display import display
+
         options = _options(line)
         one: Recording | Preflight
         if options.preflight:
@@ -60,7 +62,7 @@ class CachescopeMagic:
                 self._earlier.append(one.block)
             told = one.kept_notice if one.kept else told
         self._shell.user_ns["_cachescope"] = one.scope
-        _show(one)
+        display(one)  # type: ignore[no-untyped-call]
         if failed is not None:
             raise CellFailedError(told) from None
 
@@ -125,9 +127,3 @@ class _Parser(argparse.ArgumentParser):
         from IPython.core.error import UsageError
 
         raise UsageError(f"{message}; usage: {_USAGE}")
-
-
-def _show(one: Recording | Preflight) -> None:
-    from IPython.display import display
-
-    display(one)  # type: ignore[no-untyped-call]
