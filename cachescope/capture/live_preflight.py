@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 
 from cachescope.capture.fresh_caches import clear_memory, fresh_caches
-from cachescope.capture.live_trace import Trace, traced
+from cachescope.capture.live_trace import Block, traced
 from cachescope.capture.preflight.cache_folder import (
     INDUCTOR_DIR,
     OWN_FOLDER,
@@ -24,13 +24,13 @@ from cachescope.readers.directory.default_root import default_root
 
 
 @contextmanager
-def live_preflight(against: Iterable[str | os.PathLike[str]]) -> Iterator[Trace]:
+def live_preflight(against: Iterable[str | os.PathLike[str]]) -> Iterator[Block]:
     """Pre-fly meanwhile; raises `CachescopeError` if torch is not installed, or this process is being recorded already."""
     before = {name: os.environ[name] for name in (INDUCTOR_DIR,) if name in os.environ}
     roots = [os.fspath(one) for one in against] or [default_root()]
     patches = Patches()
     with ExitStack() as restore:
-        trace = restore.enter_context(traced())
+        block = restore.enter_context(traced())
         for name in filter(find_spec, PATCHES):
             torch_module(name)
         folder = restore.enter_context(fresh_caches())
@@ -42,7 +42,7 @@ def live_preflight(against: Iterable[str | os.PathLike[str]]) -> Iterator[Trace]
         patches.start()
         restore.callback(_forget)
         restore.callback(patches.stop)
-        yield trace
+        yield block
 
 
 def _forget() -> None:

@@ -40,15 +40,16 @@ class RecordingUnderWayError(CachescopeError):
 
 
 @dataclass(slots=True)
-class Trace:
-    """The trace of this process, packed, once its recording has ended; `failure` is the error of the first write that failed."""
+class Block:
+    """The trace of one recorded block, packed, once it has ended: small enough to keep, so that later blocks can be compared with it."""
 
-    packed: bytes = b""
-    failure: str | None = None
+    source: str = ""
+    trace: bytes = b""
+    failure: str | None = None  # the error of the first write that failed
 
 
 @contextlib.contextmanager
-def traced() -> Iterator[Trace]:
+def traced() -> Iterator[Block]:
     """Record this process meanwhile; raises `CachescopeError` if torch is not installed, or any thread is already recording this process."""
     # Torch writes its trace through the logger `torch.__trace`, if that has a handler (torch/_logging/_internal.py, `trace_structured`,
     # 2.5 to 2.15). The handler here is not torch's `LazyTraceHandler`, which would write its first record, the version, to the user's
@@ -60,7 +61,7 @@ def traced() -> Iterator[Trace]:
             "this process is being recorded already, and its trace is one: end that recording first, "
             "or take everything in one block"
         )
-    trace = Trace()
+    block = Block()
     try:
         with tempfile.TemporaryDirectory(prefix="cachescope-live-", ignore_cleanup_errors=True) as folder:
             path = Path(folder, "trace.log")
@@ -69,8 +70,8 @@ def traced() -> Iterator[Trace]:
                 _handled_by(handler),
                 _details_made(),
             ):
-                yield trace
-            trace.packed, trace.failure = gzip.compress(path.read_bytes(), compresslevel=1), handler.failure
+                yield block
+            block.trace, block.failure = gzip.compress(path.read_bytes(), compresslevel=1), handler.failure
     finally:
         _one_at_a_time.release()
 

@@ -8,13 +8,12 @@ import shutil
 import tempfile
 from collections.abc import Iterable
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Final
 
 from cachescope.capture.fresh_caches import fresh_caches
-from cachescope.capture.live_trace import Trace, traced
+from cachescope.capture.live_trace import Block, traced
 from cachescope.errors import CachescopeError
 from cachescope.readers.assemble import assemble
 from cachescope.readers.directory.cache_dir import read_cache_dir
@@ -31,22 +30,14 @@ from cachescope.scope.scope import Scope
 _block_numbers: Final = itertools.count(1)
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
-    """The trace of one recorded block, small enough to keep, so that later blocks can be compared with it."""
-
-    source: str
-    trace: bytes
-    failure: str | None
-
-    def read_into(self, reading: Reading) -> None:
-        """Add the block to `reading`, as one process."""
-        with tempfile.NamedTemporaryFile(prefix="cachescope-live-", suffix=".log.gz") as file:
-            file.write(self.trace)
-            file.flush()
-            TRACE.read(file.name, reading, self.source)
-        if self.failure is not None:
-            reading.problem(self.source, "", "not_written", f"the trace is not whole: {self.failure}")
+def read_block(block: Block, reading: Reading) -> None:
+    """Add a recorded block to `reading`, as one process."""
+    with tempfile.NamedTemporaryFile(prefix="cachescope-live-", suffix=".log.gz") as file:
+        file.write(block.trace)
+        file.flush()
+        TRACE.read(file.name, reading, block.source)
+    if block.failure is not None:
+        reading.problem(block.source, "", "not_written", f"the trace is not whole: {block.failure}")
 
 
 Against = str | os.PathLike[str] | Block
@@ -67,7 +58,6 @@ class Recording(Reprs):
         self.fresh = fresh
         self.kept: Path | None = None
         self._against = tuple(against)
-        self._trace = Trace()
         self._caches: Path | None = None
         self._restore = ExitStack()
         self._state = "not begun"
@@ -79,7 +69,7 @@ class Recording(Reprs):
         if self._state != "not begun":
             raise CachescopeError("a recording is for one block: call cachescope.recording() again")
         with ExitStack() as begun:
-            self._trace = begun.enter_context(traced())
+            self._block = begun.enter_context(traced())
             self._caches = begun.enter_context(fresh_caches()) if self.fresh else None
             self._restore = begun.pop_all()
         self._state = "under way"
@@ -90,11 +80,10 @@ class Recording(Reprs):
     ) -> None:
         """End the recording and put everything back; an exception of the block goes on."""
         self._restore.close()
-        source = f"block {next(_block_numbers)} of process {os.getpid()}"
-        self._block = Block(source, self._trace.packed, self._trace.failure)
         self._state = "ended"
+        self.block.source = f"block {next(_block_numbers)} of process {os.getpid()}"
         try:
-            self._scope = self._read(self._block)
+            self._scope = self._read(self.block)
         finally:
             if error is not None:
                 self.kept = self._caches
@@ -135,7 +124,7 @@ class Recording(Reprs):
         CachescopeError
             If the block has not ended yet.
         """
-        if self._block is None:
+        if self._block is None or self._state != "ended":
             raise CachescopeError(f"a recording that is {self._state} cannot be compared with")
         return self._block
 
@@ -143,10 +132,10 @@ class Recording(Reprs):
         reading = Reading()
         for one in self._against:
             if isinstance(one, Block):
-                one.read_into(reading)
+                read_block(one, reading)
             else:
                 read_sources([os.fspath(one)], reading)
-        block.read_into(reading)
+        read_block(block, reading)
         if self._caches is not None and looks_like_cache_dir(str(self._caches)):
             read_cache_dir(str(self._caches), reading)
         return Scope(assemble(reading))

@@ -10,8 +10,9 @@ from contextlib import contextmanager
 from tokenize import TokenError
 from typing import Any, Final, NoReturn
 
+from cachescope.capture.live_trace import Block
 from cachescope.errors import CachescopeError
-from cachescope.scope.live import Block, Recording, recording
+from cachescope.scope.live import Recording, recording
 from cachescope.scope.preflight import Preflight, preflight
 
 _USAGE: Final = "%%cachescope [--fresh | --preflight] [--against PATH]..."

@@ -21,7 +21,7 @@ from cachescope.report.blocks import Block as Shown
 from cachescope.report.html import Reprs
 from cachescope.report.layout import Line
 from cachescope.report.preflight import preflight_blocks
-from cachescope.scope.live import Block
+from cachescope.scope.live import read_block
 from cachescope.scope.scope import Scope
 
 Against = str | os.PathLike[str]
@@ -99,7 +99,7 @@ class Preflight(Reprs):
         check_against(self._against or ())
         if self._state != "not begun":
             raise CachescopeError("a pre-flight is for one block: call cachescope.preflight() again")
-        self._trace = self._live.enter_context(live_preflight(self._against or ()))
+        self._block = self._live.enter_context(live_preflight(self._against or ()))
         self._state = "under way"
         return self
 
@@ -110,8 +110,8 @@ class Preflight(Reprs):
         self._live.close()
         self._state = "ended"
         reading = Reading()
-        source = f"pre-flight in process {os.getpid()}"
-        Block(source, self._trace.packed, self._trace.failure).read_into(reading)
+        self._block.source = f"pre-flight in process {os.getpid()}"
+        read_block(self._block, reading)
         self._scope = _held_against(reading, self._against)
 
     @property
