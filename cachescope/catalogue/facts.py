@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 _RELEASE: Final = re.compile(r"(\d{1,9})\.(\d{1,9})")
 
 _FILE: Final = "fields.json"
-_OF_INDUCTOR: Final = "inductor_config["
 _OPTION: Final = re.compile(r"(inductor_config|inductor_config_comms)\[(.*)\]")
 
 
@@ -141,13 +140,8 @@ def versions() -> tuple[str, ...]:
 
 def release_of(fields: Iterable[str]) -> str | None:
     """The release whose keys have these fields of Inductor's configuration and no others; None if none that was read has."""
-    own = {name for name in fields if name.startswith(_OF_INDUCTOR)}
-    for version in versions():
-        if own == {
-            one.field for one in fields_of(version) if one.in_key and one.field.startswith(_OF_INDUCTOR)
-        }:
-            return version.rpartition(".")[0]
-    return None
+    version = config_names().get(frozenset(filter(_OPTION.fullmatch, fields)))
+    return None if version is None else version.rpartition(".")[0]
 
 
 def field_facts(field: str, version: str | None = None) -> FieldFacts | None:
@@ -169,15 +163,15 @@ def field_facts(field: str, version: str | None = None) -> FieldFacts | None:
 
 
 @cache
-def config_names() -> frozenset[frozenset[str]]:
-    """For each covered version of torch, the fields of all Inductor options in its keys."""
+def config_names() -> dict[frozenset[str], str]:
+    """The fields of all Inductor options that keys of a covered version of torch have, and the first version that has them."""
     names: dict[str, set[str]] = {version: set() for version in versions()}
     for field, history in _facts().items():
         if _OPTION.fullmatch(field):
             for version, facts in history.items():
                 if facts.in_key:
                     names[version].add(field)
-    return frozenset(map(frozenset, names.values()))
+    return {frozenset(own): version for version, own in reversed(names.items())}
 
 
 def _facts() -> dict[str, dict[str, FieldFacts]]:

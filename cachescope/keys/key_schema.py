@@ -242,9 +242,10 @@ def pattern_fields(pattern: str, fields: Sequence[str], is_tensor: Callable[[str
     >>> set(pattern_fields("cpp.threads", there, lambda field: False).fields)
     {'inductor_config[cpp.threads]'}
     """
-    found = _matching(pattern, fields) or _only(name for name in fields if name.endswith(f"[{pattern}]"))
-    if found:
-        return Removed(frozenset(found))
+    found = _matching(pattern, fields)
+    named = [name for name in fields if name.endswith(f"[{pattern}]")]
+    if found or len(named) == 1:
+        return Removed(frozenset(found or named))
     match = _PART_PATTERN.fullmatch(pattern)
     if match is None:
         raise NotFoundError(f"no field {pattern!r}; {_near(pattern, fields)}")
@@ -264,11 +265,6 @@ def _matching(pattern: str, fields: Sequence[str]) -> list[str]:
         return [pattern] if pattern in fields else []
     expression = re.compile(re.escape(pattern).replace(r"\*", ".*"), re.DOTALL)
     return [f for f in fields if expression.fullmatch(f) or f.partition("[")[0] == pattern]
-
-
-def _only(names: Iterable[str]) -> list[str]:
-    found = list(names)
-    return found if len(found) == 1 else []
 
 
 def _near(pattern: str, fields: Sequence[str], most: int = 5) -> str:

@@ -160,6 +160,4 @@ def preflight(*, against: Against | Iterable[Against] | None = None) -> Prefligh
     >>> cachescope.preflight()
     cachescope.Preflight: not begun
     """
-    if against is None or isinstance(against, (str, os.PathLike)):
-        return Preflight(None if against is None else (against,))
-    return Preflight(against)
+    return Preflight((against,) if isinstance(against, (str, os.PathLike)) else against)
