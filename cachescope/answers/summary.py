@@ -213,16 +213,17 @@ def phases_of(read: Recording, runs: Collection[int]) -> list[PhaseRow]:
     return [row for row in read.phases_read[0].rows if row.run in runs]
 
 
-def about_text(scope: Recording) -> str:
-    """When the sources were recorded, and by what; the same for the same data."""
+def about_text(scope: Recording, said: str) -> str:
+    """How many lookups hit unless that was said, when the sources were recorded, and by what; the same for the same data."""
     facts = scope.facts
     times = [row.start_time for row in facts.runs.values() if row.start_time is not None]
     versions = sorted({row.torch_version for row in facts.runs.values() if row.torch_version})
-    parts = []
+    counts = counts_text(scope)
+    parts = [] if counts == said else [counts]
     if times:
         first, last = file_time(min(times)), file_time(max(times))
         parts.append(f"recorded {first}" + (f" to {last}" if last != first else "") + " UTC")
     if versions:
         parts.append(f"torch {', '.join(versions[:4])}")
     parts.append(f"{plural(len(facts.runs), 'run')}, {plural(len(facts.entries), 'entry', 'entries')}")
-    return " · ".join([counts_text(scope), *parts, f"made by cachescope {__version__}"])
+    return " · ".join([*parts, f"made by cachescope {__version__}"])

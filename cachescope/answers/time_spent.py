@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Self
@@ -177,6 +178,7 @@ def _alike(runs: Sequence[RunTime], facts: Facts) -> Iterator[RunTime]:
         yield replace(
             mine[0],
             name=f"{name} together",
+            phases=dict(sum((Counter(one.phases) for one in mine), Counter[str]())),
             readings=together,
             besides=nothing,
             has_tracing=traced,

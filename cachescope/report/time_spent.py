@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Final
 
-from cachescope.analysis.phases.names import REST, WAITING_FOR_BUILD, WAITING_FOR_TEST
+from cachescope.analysis.phases.names import ONCE_A_FOLDER, REST, WAITING_FOR_BUILD, WAITING_FOR_TEST
 from cachescope.answers.rank_collectives import CollectivesApart
 from cachescope.answers.time_spent import (
     Besides,
@@ -230,8 +230,10 @@ def _reading_lines(one: RunTime) -> Iterator[Line]:
         stays = f"about {duration(readings.stays_ns)} stay even then"
     else:
         could, stays = "no hit could save more", f"{duration(readings.stays_ns)} stay"
+    once = sum(one.phases.get(phase, 0) for phase in ONCE_A_FOLDER)
+    of_folder = f", {duration(once)} of them once a folder" if once and one.could_save_ns is not None else ""
     saved = "" if one.could_save_ns is None else f"; {_saved(one)}"
-    yield Line(f"{one.name}: {could}, {stays}{saved}", hang=3)
+    yield Line(f"{one.name}: {could}, {stays}{of_folder}{saved}", hang=3)
     if besides := besides_text(one.besides, readings.total_ns):
         yield Line(besides, 3, "dim", hang=6)
     if readings.unended:

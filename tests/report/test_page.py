@@ -157,6 +157,9 @@ def test_what_is_missing_is_said_with_what_to_do(tour: Page, nothing: Page) -> N
     assert "Read a cache directory as well" in texts(section(tour, "machines").blocks)
     assert "TORCH_TRACE" in texts(section(nothing, "hits").blocks)
     assert "No lookup was read" in texts(section(nothing, "why").blocks)
+    # Where nothing was looked up, the headline says it alone.
+    assert nothing.headline.startswith("no lookup") and "no lookup" not in nothing.about
+    assert tour.about.startswith("48 lookups in 6 runs: ")
 
 
 def test_a_directory_is_told_with_its_damage(directory: Page) -> None:

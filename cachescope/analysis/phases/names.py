@@ -33,6 +33,8 @@ WAITING_FOR_BUILD: Final = "waiting for another's compile"
 """Loading in which a process waits until another has compiled the same code: torch compiles it under a lock (torch/_inductor/codecache.py)."""
 HEADERS: Final = "precompiled headers"
 """What torch 2.8 and later build before they compile a kernel for the CPU (torch/_inductor/codecache.py, `_precompile_header`)."""
+ONCE_A_FOLDER: Final = (VECTOR_TEST, HEADERS)
+"""The phases of whichever graph comes first in a folder of code: they are not there in the next start."""
 BACKENDS: Final = "importing backends"
 """
 What torch 2.11 and later do once a process, after the first frame is compiled: to see whether its backend is a registered one, all

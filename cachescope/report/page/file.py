@@ -109,7 +109,8 @@ def page_of(scope: Read) -> Page:
         Section(anchor, title, sentence, tuple(blocks(scope)))
         for anchor, title, blocks, sentence in (*_OF_LOOKUPS, *told_of, *_FURTHER)
     )
-    return Page("Compile cache report", headline(Chosen(scope)), about_text(scope), tuple(sections))
+    said = headline(Chosen(scope))
+    return Page("Compile cache report", said, about_text(scope, said), tuple(sections))
 
 
 def page_script() -> tuple[str, str]:

@@ -39,7 +39,8 @@ def markdown(scope: Read, *, redact: bool) -> str:
     """The answer as Markdown."""
     chosen = Chosen(scope)
     blocks: tuple[Block, ...] = (*first_cards(chosen), *trend_blocks(scope))
-    told = headline(chosen), about_text(scope), blocks, rates_table(scope) if scope.facts.lookups else None
+    said = headline(chosen)
+    told = said, about_text(scope, said), blocks, rates_table(scope) if scope.facts.lookups else None
     if redact:
         from cachescope.report.identifying_values import redaction_of
 
