@@ -215,8 +215,9 @@ def place_text(function: str | None, file: str | None, line: int | None) -> str 
 
 
 def plural(count: int, one: str, many: str = "") -> str:
-    """``1 lookup``, ``2,000 lookups``."""
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
+    """``1 lookup``, ``2,000 lookups``, ``2 misses``, ``2 entries``; `many` where it is not formed so."""
+    regular = f"{one[:-1]}ies" if one.endswith("ry") else f"{one}{'es' if one.endswith('s') else 's'}"
+    return f"{count:,} {one if count == 1 else many or regular}"
 
 
 def listed(values: Iterable[object], most: int, between: str = ", ", others: int = 0) -> str:

@@ -196,7 +196,7 @@ def headline(chosen: Chosen) -> str:
     tests = dict(_cpu_tests(chosen.read, costs))
     rest = "; ".join(_others(costs, tests))
     untimed = costs.avoidable_untimed if costs.is_timed else {}
-    took = f"{plural(sum(untimed.values()), 'miss', 'misses')} whose time is not recorded"
+    took = f"{plural(sum(untimed.values()), 'miss')} whose time is not recorded"
     if costs.avoidable:
         text = f"{_avoidable(costs)} avoidable{_by(costs)}"
         text += f"; so {'was' if sum(untimed.values()) == 1 else 'were'} {took}" if untimed else ""
@@ -250,7 +250,7 @@ def _cause(cause: CauseRow) -> str:
 
 
 def _amount(costs: Costs, amount: int) -> str:
-    return duration(amount) if costs.is_timed else plural(amount, "miss", "misses")
+    return duration(amount) if costs.is_timed else plural(amount, "miss")
 
 
 def _others(costs: Costs, tests: Mapping[str, str]) -> Iterator[str]:
@@ -264,7 +264,7 @@ def _others(costs: Costs, tests: Mapping[str, str]) -> Iterator[str]:
         )
         yield f"{how_many} {WORDS[what][1]}{tests.get(what, '')}"
     if costs.untimed:
-        yield f"{plural(costs.untimed, 'miss', 'misses')} without a recorded time"
+        yield f"{plural(costs.untimed, 'miss')} without a recorded time"
 
 
 def _cpu_tests(read: Recording, costs: Costs) -> Iterator[tuple[str, str]]:

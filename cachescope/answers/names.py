@@ -107,7 +107,7 @@ def is_named_by_fields(cause: CauseRow) -> bool:
 def lookups_of_cause(cause: CauseRow) -> str:
     """``3 misses``, ``2 bypassed``: a cause counts in the words of the headline, where a bypass is no miss."""
     count = cause.misses
-    return plural(count, "miss", "misses") if kind_of(cause).is_miss else f"{count:,} {cause.verdict}"
+    return plural(count, "miss") if kind_of(cause).is_miss else f"{count:,} {cause.verdict}"
 
 
 def lookup_in_run(facts: Facts, row: LookupRow) -> str:

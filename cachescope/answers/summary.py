@@ -141,7 +141,7 @@ def _no_lookup(read: Recording) -> str:
         return f"no lookup is recorded in {plural(len(facts.runs), 'run')}: {why_no_lookup(read, facts.runs.keys())}"
     if facts.entries:
         size = sum(entry.size_bytes or 0 for entry in facts.entries.values())
-        return f"no lookups were read; {plural(len(facts.entries), 'entry', 'entries')} of {file_size(size)}"
+        return f"no lookups were read; {plural(len(facts.entries), 'entry')} of {file_size(size)}"
     if facts.contexts:
         return f"no lookups and no entries; {plural(facts.contexts, 'context')}"
     return f"no lookup is recorded, which does not say that there was none: {HOW_TO_RECORD}"
@@ -157,7 +157,7 @@ def footer(read: Recording, causes: Sequence[CauseRow] | None = None) -> str:
             time = "" if cause.time_lost_ns is None else f", {duration(cause.time_lost_ns)}"
             is_of_some = cause.ranks and ranks.difference(cause.ranks)
             where = f" on {numbered('rank', cause.ranks)}" if is_of_some else ""
-            parts.append(f"{cause.summary}: {plural(cause.misses, 'miss', 'misses')}{where}{time}")
+            parts.append(f"{cause.summary}: {plural(cause.misses, 'miss')}{where}{time}")
     unexplained = [cause.misses for cause in counted if kind_of(cause).is_unexplained]
     parts.append(f"not explained: {sum(unexplained):,}")
     unknown = Counter(row.cache == VLLM for row in facts.lookups.values() if row.outcome == "unknown")
@@ -225,5 +225,5 @@ def about_text(scope: Recording, said: str) -> str:
         parts.append(f"recorded {first}" + (f" to {last}" if last != first else "") + " UTC")
     if versions:
         parts.append(f"torch {', '.join(versions[:4])}")
-    parts.append(f"{plural(len(facts.runs), 'run')}, {plural(len(facts.entries), 'entry', 'entries')}")
+    parts.append(f"{plural(len(facts.runs), 'run')}, {plural(len(facts.entries), 'entry')}")
     return " · ".join([*parts, f"made by cachescope {__version__}"])

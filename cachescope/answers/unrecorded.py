@@ -63,7 +63,7 @@ def _came(root: str, new: Collection[str], keys: Collection[str]) -> str | None:
     if not others:
         return None
     return (
-        f"{plural(len(others), 'entry', 'entries')} came into {root} meanwhile that no recorded lookup made: a mega-cache "
+        f"{plural(len(others), 'entry')} came into {root} meanwhile that no recorded lookup made: a mega-cache "
         "was loaded, or lookups missed whose logs did not reach us, in the command or in another program; which of these is "
         f"not known. {_CHILDREN}."
     )

@@ -49,8 +49,8 @@ def first_cards(
     if not found.cards:
         yield Line(nothing_to_fix(chosen), style="dim")
     if found.more:
-        causes = plural(found.more, "more cause", "more causes")
-        misses = plural(found.more_misses, "miss", "misses")
+        causes = plural(found.more, "more cause")
+        misses = plural(found.more_misses, "miss")
         yield Line(f"{causes} with {misses}: {where}.", style="dim")
     yield Line(found.rest.replace("    ", " · "), style="dim")
 

@@ -45,20 +45,20 @@ def coverage_lines(rows: Sequence[CoverageRow]) -> Iterator[Line]:
     """How much of a run, and of its cache directory, the bundle holds; then why it does not hold the rest."""
     lookups = [row for row in rows if row.entry is None]
     entries = [row for row in rows if row.entry is not None]
-    yield from _covered("covers", lookups, "the run", "lookup", "lookups")
-    yield from _covered("holds", entries, "the cache directory", "entry", "entries")
+    yield from _covered("covers", lookups, "the run", "lookup")
+    yield from _covered("holds", entries, "the cache directory", "entry")
 
 
-def _covered(holds: str, rows: Sequence[CoverageRow], whole: str, one: str, several: str) -> Iterator[Line]:
+def _covered(holds: str, rows: Sequence[CoverageRow], whole: str, one: str) -> Iterator[Line]:
     """How many there are in the bundle, then each reason with the first of its keys."""
     if not rows:
         return
     unknown = f"; of {number} it is not known" if (number := _number(rows, "unknown")) else ""
-    total = f"{plural(_number(rows), one, several)} of {whole}{unknown}"
+    total = f"{plural(_number(rows), one)} of {whole}{unknown}"
     yield Line(f"the bundle {holds} {_number(rows, 'yes')} of {total}", style="bold")
     groups = by_key(((row.held, row.reason), row) for row in rows if row.held in _WORST_FIRST)
     for (held, reason), members in sorted(groups.items(), key=lambda group: _WORST_FIRST.index(group[0][0])):
-        yield from _reason(held, reason, plural(_number(members), one, several), map(_named, members))
+        yield from _reason(held, reason, plural(_number(members), one), map(_named, members))
 
 
 def _reason(answer: str, reason: str, count: str, names: Iterable[str]) -> Iterator[Line]:
@@ -226,10 +226,10 @@ def prediction_lines(rows: Sequence[PredictionRow]) -> Iterator[Line]:
     """What a process would find: what is unsafe, how many entries, then each reason with the first of its entries."""
     unsafe = [row for row in rows if row.is_unsafe]
     if unsafe:
-        what = plural(len(unsafe), "entry", "entries")
+        what = plural(len(unsafe), "entry")
         yield Line(f"{what} unsafe: torch would load code that was built for another CPU", style="bold")
         yield from _folded("unsafe", ((row.unsafe_reason or "", row) for row in unsafe))
-    entries, counts = plural(len(rows), "entry", "entries"), Counter(row.will_hit for row in rows)
+    entries, counts = plural(len(rows), "entry"), Counter(row.will_hit for row in rows)
     said = f"{counts['yes']:,} would be found, {counts['no']:,} not, {counts['unknown']:,} unknown"
     yield Line(f"{entries}: {said}", style="bold")
     yield Line("by a process that compiles the graphs and inputs that they were made for", 3, "dim")
@@ -245,7 +245,7 @@ def _folded(answer: str, rows: Iterable[tuple[str, PredictionRow]]) -> Iterator[
     """Each reason with the first of its entries, the most frequent first."""
     for reason, alike in sorted(by_key(rows).items(), key=lambda item: -len(item[1])):
         names = (f"{row.cache} {short_key(row.cache_key)}" for row in alike)
-        yield from _reason(answer, reason, plural(len(alike), "entry", "entries"), names)
+        yield from _reason(answer, reason, plural(len(alike), "entry"), names)
 
 
 def _safety(row: PredictionRow) -> str | None:

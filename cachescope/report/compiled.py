@@ -34,10 +34,10 @@ _KINDS: Final = {
     "backward": ("backward", "backward"),
 }
 _OUTCOMES: Final = {
-    "hits": ("hit", "hits"),
-    "full_misses": ("full miss", "full misses"),
-    "guard_misses": ("guard miss", "guard misses"),
-    "bypasses": ("bypass", "bypasses"),
+    "hits": "hit",
+    "full_misses": "full miss",
+    "guard_misses": "guard miss",
+    "bypasses": "bypass",
 }
 
 
@@ -133,7 +133,7 @@ def _looked_up(compiles: Sequence[CompileRow], files: Files) -> Iterator[Line]:
     of_function = by_key((place_of(row), row) for row in compiles if row.lookups).values()
     for rows in sorted(of_function, key=lambda rows: -sum(map(_misses, rows))):
         counts = {name: sum(getattr(row, name) or 0 for row in rows) for name in _OUTCOMES}
-        outcomes = ", ".join(plural(count, *_OUTCOMES[name]) for name, count in counts.items() if count)
+        outcomes = ", ".join(plural(count, _OUTCOMES[name]) for name, count in counts.items() if count)
         missed_in = dict.fromkeys(row.compile_id for row in rows if _misses(row))
         missed = f"; missed in compile {listed(missed_in, _ROWS)}" if missed_in else ""
         text = f"{_place(rows[0], files, *rows)}: {outcomes or 'no outcome is known'}{missed}"

@@ -242,8 +242,8 @@ def found_pictures(read: Recording) -> Iterator[Block]:
 
 def _title(entries: Sequence[EntryRow]) -> Line:
     roots = sorted({shown(row.root) for row in entries})
-    where = roots[0] if len(roots) == 1 else plural(len(roots), "directory", "directories")
-    title = f"{plural(len(entries), 'entry', 'entries')} of {file_size(size_of(entries))} in {where}"
+    where = roots[0] if len(roots) == 1 else plural(len(roots), "directory")
+    title = f"{plural(len(entries), 'entry')} of {file_size(size_of(entries))} in {where}"
     return Line(title, style="bold", whole=True)
 
 

@@ -56,7 +56,7 @@ def preflight_object(answer: PreflightAnswer) -> JsonObject:
 
 def _headline(answer: PreflightAnswer) -> str:
     counts = answer.counts
-    processes = f" in {plural(answer.processes, 'process', 'processes')}" if answer.processes > 1 else ""
+    processes = f" in {plural(answer.processes, 'process')}" if answer.processes > 1 else ""
     parts = [f"{counts['would_hit']} would hit", f"{counts['would_miss']} would miss"]
     parts += [f"{counts['would_bypass']} would bypass"] if counts["would_bypass"] else []
     parts += [f"{counts['disabled']} with the caches off"] if counts["disabled"] else []
@@ -100,7 +100,7 @@ def fix_lines(found: Fix) -> Iterator[Line]:
         yield Line()
         yield Line("not fixed; what is advised was not tried", style="bold")
     for one in found.remaining[:_REMAINING]:
-        yield Line(one.summary, 3, right=plural(one.misses, "miss", "misses"))
+        yield Line(one.summary, 3, right=plural(one.misses, "miss"))
         if one.is_final:
             yield Line(
                 "nothing that can be set helps: the entries are of another installation or machine", 6, "dim"

@@ -105,7 +105,7 @@ def apart_texts(apart: Sequence[CollectivesApart]) -> Iterator[str]:
         what = f"{one.place}, {'backward of ' if one.is_backward else ''}compile {one.compile_id}"
         yield f"{what}, was compiled with different collectives: {listed(sides, _RANKS, '; ')}"
     if len(apart) > _APART:
-        yield and_more(len(apart) - _APART, "compile with different collectives", "--json lists all")
+        yield and_more(len(apart) - _APART, "such compile", "--json lists all")
     if apart:
         yield "ranks may differ there for a reason, as the stages of a pipeline do"
 

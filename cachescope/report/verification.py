@@ -75,13 +75,13 @@ def verification_lines(found: verifying.Verification) -> list[Line]:
             lines.append(Line(f"{fact.reason}{_cost(fact)}", 2 + _WIDTH_OF_A_NAME))
     if found.lost:
         amount = _amount(len(found.lost), compile_time_ns(found.lost))
-        of = plural(found.entries, "entry", "entries")
+        of = plural(found.entries, "entry")
         lines += [Line(), Line(f"cannot be found here, of {of}: {amount}", style="yellow")]
     lines += _keys(found.missing_keys, "expected, and without an entry")
     lines += _keys(found.lost_keys, "expected, and with no entry that can be found here")
     unexpected = [(file.path, file_size(file.size)) for file in found.unexpected or ()]
     size = file_size(sum(file.size for file in found.unexpected or ()))
-    what = plural(len(unexpected), "entry", "entries")
+    what = plural(len(unexpected), "entry")
     return lines + _listed(unexpected, f"nothing expects {what}, {size}: they can be pruned")
 
 
@@ -102,7 +102,7 @@ def _headline(found: verifying.Verification) -> str:
     if found.passed:
         unknown = [fact.name for fact in found.not_known]
         but = f"; not known: {listed(unknown, _NAMED)}" if unknown else ""
-        return f"as locked: {what}, {plural(found.entries, 'entry', 'entries')}{but}"
+        return f"as locked: {what}, {plural(found.entries, 'entry')}{but}"
     wrong = []
     extra = sum(one.kind == verifying.EXTRA for one in found.findings)
     if changed := len(found.findings) - extra:
@@ -135,7 +135,7 @@ def _cost(fact: Fact) -> str:
 
 def _amount(entries: int, time_ns: int | None) -> str:
     took = "" if time_ns is None else f", which took {duration(time_ns)} to compile"
-    return f"{plural(entries, 'entry', 'entries')}{took}"
+    return f"{plural(entries, 'entry')}{took}"
 
 
 def _listed(rows: Sequence[tuple[str, str]], title: str, style: str = "bold") -> list[Line]:
@@ -182,7 +182,7 @@ def locked_lines(lock: CacheLock, directory: str, output: str) -> list[Line]:
     """What was locked, for the terminal."""
     keys = sum(1 for _ in lock.entries())
     size = file_size(sum(file.size for file in lock.files.values()))
-    what = f"{plural(len(lock.files), 'file')} ({size}), {plural(keys, 'entry', 'entries')}"
+    what = f"{plural(len(lock.files), 'file')} ({size}), {plural(keys, 'entry')}"
     lines = [Line(f"locked {directory} in {output}: {what}", style="bold")]
     made = made_by(lock)
     by = f"torch {made}" if made else "a torch whose version nothing says"
@@ -203,9 +203,7 @@ def notes(lock: CacheLock) -> list[str]:
         found.append(f"{plural(len(missing), 'expected key')} without a whole entry here: verify will say so")
     damaged = sum(1 for file in lock.files.values() if file.kind in CACHES and file.key is None)
     if damaged:
-        found.append(
-            f"{plural(damaged, 'entry', 'entries')} damaged or unfinished: locked as files, under no key"
-        )
+        found.append(f"{plural(damaged, 'entry')} damaged or unfinished: locked as files, under no key")
     if lock.contexts and lock.machine.torch_version not in (None, *torch_versions(lock)):
         found.append(
             f"torch {lock.machine.torch_version}, which is installed here, made none of the keys; the variables "

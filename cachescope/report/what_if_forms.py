@@ -120,7 +120,7 @@ def _run_lines(found: answer.WhatIf) -> Iterator[Line]:
 
 
 def _turned(row: WhatIfCause | CauseSaving) -> str:
-    parts = [f"{row.hits_after:,} of {plural(row.misses, 'miss', 'misses')} would hit"]
+    parts = [f"{row.hits_after:,} of {plural(row.misses, 'miss')} would hit"]
     if row.time_won_ns is not None:
         parts.append(f"{duration(row.time_won_ns)} saved")
     if row.unknown:
@@ -159,7 +159,7 @@ def sensitivity_lines(rows: Sequence[SensitivityRow], most: int = 12) -> list[Li
         lines.append(Line(SAFETY[safety]))
         for row in shown:
             time = duration(row.time_alone_ns) if row.misses_alone else "nothing"
-            right = f"{plural(row.misses_alone, 'miss', 'misses'):>8}  {time:>6}"
+            right = f"{plural(row.misses_alone, 'miss'):>8}  {time:>6}"
             lines.append(Line(fields_text(row.fields, _FIELDS_NAMED, names), 2, right=right, hang=2))
             lines.append(Line(field_note(row), 4, "dim"))
     return [*lines, *rest(len(rows) - most, where="--json and scope.sensitivity() have all", indent=2)]

@@ -93,7 +93,7 @@ def _past_lines(read: Recording, number: int, rows: Sequence[PastMiss], is_elsew
         title = f"{changes[0].field}   {changes[0].summary}"
     else:
         title = f"{len(changes)} fields changed"
-    right = f"{plural(len(rows), 'miss', 'misses'):>8}  {duration(_lost(rows) or None):>6}"
+    right = f"{plural(len(rows), 'miss'):>8}  {duration(_lost(rows) or None):>6}"
     yield Line(f"{number}  {title}", style="bold", right=right)
     if len(changes) > 1:
         for change in changes:
@@ -209,7 +209,7 @@ def rank_lines(rows: Sequence[RankDifference]) -> Iterator[Line]:
     )
     for row, *others in islice(told.values(), _RANKS_SHOWN):
         more = f" and {plural(len(others), 'more input')}" if others else ""
-        where = f"{plural(row.graphs, 'graph')}, {plural(row.misses, 'miss', 'misses')}{more and ' or more'}"
+        where = f"{plural(row.graphs, 'graph')}, {plural(row.misses, 'miss')}{more and ' or more'}"
         yield Line(f"{names[row.field]}{more}   {_difference(row)}", 3, right=where)
     yield from rest(len(told) - _RANKS_SHOWN, "field", "scope.rank_differences")
 
