@@ -191,21 +191,15 @@ class Replayable(NamedTuple):
 
 
 class Group(NamedTuple):
-    """A part of a section under a heading of its own."""
+    """Blocks under a heading of their own."""
 
     anchor: str
     title: str
     blocks: tuple[Block, ...]
+    is_folded: bool = False  # whether they open on demand
 
 
-class Fold(NamedTuple):
-    """Blocks that open on demand."""
-
-    title: str
-    blocks: tuple[Block, ...]
-
-
-Block = Line | Numbers | Diff | Table | Drawing | WorkItems | Replayable | Group | Fold
+Block = Line | Numbers | Diff | Table | Drawing | WorkItems | Replayable | Group
 
 
 class Section(NamedTuple):

@@ -10,7 +10,7 @@ from cachescope.answers.cards import MOST, Card, Cards, nothing_to_fix
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.costs import WORDS
 from cachescope.answers.names import lookups_of_cause, short_fields
-from cachescope.report.blocks import Block, CardText, Diff, Fold, WorkItems, diff_lines
+from cachescope.report.blocks import Block, CardText, Diff, Group, WorkItems, diff_lines
 from cachescope.report.layout import Line
 from cachescope.verdict_kinds import kind_of
 from cachescope.wording import duration, plural, short
@@ -42,7 +42,8 @@ def first_cards(
     if later:
         time = known_sum(card.row.time_lost_ns for card in later)
         together = "" if time is None else f", {duration(time)} together"
-        yield Fold(f"{len(later)} more{together}", (items("What to fix besides", later, _FIRST + 1),))
+        besides = items("What to fix besides", later, _FIRST + 1)
+        yield Group("", f"{len(later)} more{together}", (besides,), is_folded=True)
     if found.apart:
         yield Line(f"{_NEVER_ASKED}:")
         yield items(_NEVER_ASKED, found.apart, len(found.works) + 1)

@@ -17,7 +17,6 @@ from cachescope.report.blocks import (
     CardText,
     Cell,
     Diff,
-    Fold,
     Group,
     Head,
     Numbers,
@@ -85,11 +84,11 @@ def blocks_html(blocks: Iterable[Block], longest: int = LONGEST, other: Callable
             continue
         for block in group:
             match block:
+                case Group(is_folded=True):
+                    made.append(_fold(block.title, blocks_html(block.blocks, longest, other)))
                 case Group():
                     head = heading_html(3, block.title, block.anchor)
                     made.append(f"<div class='group'>{head}{blocks_html(block.blocks, longest, other)}</div>")
-                case Fold():
-                    made.append(_fold(block.title, blocks_html(block.blocks, longest, other)))
                 case WorkItems():
                     cards = "".join(
                         _card(one, blocks_html(one.evidence or (), longest, other)) for one in block.cards

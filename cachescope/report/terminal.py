@@ -11,7 +11,6 @@ from cachescope.report.blocks import (
     CardText,
     Cell,
     Diff,
-    Fold,
     Group,
     Head,
     Numbers,
@@ -38,7 +37,7 @@ def terminal_lines(blocks: Iterable[Block], width: int = _WIDTH) -> list[Line]:
     lines = list[Line]()
     above: Block | None = None
     for block in blocks:
-        if isinstance(above, WorkItems | Group | Fold) and isinstance(block, Line) and block.text:
+        if isinstance(above, WorkItems | Group) and isinstance(block, Line) and block.text:
             lines.append(Line())
         lines += _lines(block, width)
         above = block
@@ -49,7 +48,7 @@ def _lines(block: Block, width: int) -> Iterator[Line]:
     match block:
         case Line():
             yield block
-        case Group() | Fold():
+        case Group():
             if lines := terminal_lines(block.blocks, width):
                 yield from (Line(), Line(block.title, style="bold"), *lines)
         case Numbers():

@@ -11,7 +11,7 @@ from cachescope.answers.chosen import Chosen
 from cachescope.answers.summary import footer
 from cachescope.columns import rows_of
 from cachescope.frames.replay_rows import SensitivityRow
-from cachescope.report.blocks import Fold, WorkItems
+from cachescope.report.blocks import Group, WorkItems
 from cachescope.report.cards import card_text, first_cards
 from cachescope.report.layout import Line
 from cachescope.verdict_kinds import kind_of
@@ -118,7 +118,10 @@ def test_what_is_beyond_the_most_is_counted() -> None:
     ]
     first, folded, more, _ = first_cards(Chosen(scope_of(run(fx("f", details=every)), *map(run, changed))))
     assert (
-        isinstance(first, WorkItems) and isinstance(folded, Fold) and isinstance(folded.blocks[0], WorkItems)
+        isinstance(first, WorkItems)
+        and isinstance(folded, Group)
+        and folded.is_folded
+        and isinstance(folded.blocks[0], WorkItems)
     )
     assert len(first.cards) + len(folded.blocks[0].cards) == MOST and folded.title == f"{MOST - 3} more"
     assert isinstance(more, Line) and more.text == "2 more causes with 2 misses: see scope.causes."

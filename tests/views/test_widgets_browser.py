@@ -11,7 +11,7 @@ import pytest
 from jupyter_lab import notebook
 
 from cachescope.figures.palette import DARK, LIGHT
-from cachescope.report.blocks import CardText, Fold, WorkItems
+from cachescope.report.blocks import CardText, Group, WorkItems
 from cachescope.report.html import blocks_html
 from cachescope.views.overview import Opens
 from cachescope.views.widget_base import STYLE, script
@@ -47,7 +47,7 @@ def work(number: int) -> CardText:
 
 def test_further_cards_are_folded_away(page: Any) -> None:
     works = [work(i) for i in range(9)]
-    later = Fold("5 more", (WorkItems("Later", tuple(works[3:8]), 4),))
+    later = Group("", "5 more", (WorkItems("Later", tuple(works[3:8]), 4),), is_folded=True)
     cards = blocks_html([WorkItems("First", tuple(works[:3])), later, WorkItems("Apart", tuple(works[8:]))])
     page.set_content(f"<body><div class='cs-opening'>{cards}<div id=place></div></div></body>")
     page.evaluate(MODEL, [Opens._esm, {}])

@@ -13,7 +13,6 @@ from cachescope.answers.summary import about_text
 from cachescope.report.blocks import (
     Block,
     CardText,
-    Fold,
     Group,
     Hiding,
     Table,
@@ -67,7 +66,7 @@ def _blocks(blocks: Iterable[Block]) -> Iterator[str]:
                     yield from _card(number, card)
                 if len(block.cards) > _ITEMS:
                     yield from (f"- {and_more(len(block.cards) - _ITEMS)}", "")
-            case Fold() | Group():
+            case Group():
                 yield from _folded(block.title, _blocks(block.blocks))
             case Table():
                 yield from (f"**{_safe(block.name, _CELL)}**", "", *_table(block), "")
