@@ -131,7 +131,7 @@ def _why_compiled_without(
         )
     events = {(row.run, row.event) for row in phases_of(read, runs)}
     if all((row.run, BACKEND) in events and (row.run, INDUCTOR) not in events for row in graphs):
-        return f"a backend compiled {frames} that asks no cache, as eager and aot_eager: the trace has no event of Inductor"
+        return f"a backend that asks none of torch's caches compiled {frames}, as eager or aot_eager would: the trace has no event of Inductor"
     return None
 
 

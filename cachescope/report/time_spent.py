@@ -159,7 +159,7 @@ def _where(phases: Mapping[str, int]) -> str:
 def time_blocks(spent: TimeSpent) -> list[Block]:
     """The tables, and below them what could be saved."""
     if not spent.runs:
-        text = "no trace with events was read: they are in the files that torch writes to the folder TORCH_TRACE names"
+        text = "no trace with events was read: torch 2.5 and later write them to the folder that TORCH_TRACE names"
         parts = (start_lines(spent.starts), [Line(text, style="bold")])
         return [*list(parted(parts))[1:], *problem_lines(spent.problems)]
     shown = told = tuple(member.time for member in spent.members)

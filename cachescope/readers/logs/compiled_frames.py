@@ -304,6 +304,9 @@ class CompiledFrames(TracePass):
             # At the limit nothing is compiled. Else its beginning is not in the log, and ids may have begun again since.
             place = self._place_of_frame.get(frame_of(compile_id), NOWHERE) if is_limit else NOWHERE
             one = self._add(CompiledFrame(compile_id, self._segments[compile_id], place))
+        if one.place is NOWHERE:
+            code = metrics.text("co_name"), metrics.text("co_filename")
+            one.place = Place(*code, metrics.whole("co_firstlineno"))
         one.has_ended, one.error = True, error
         one.start_ns = metrics.moment_of_us("start_time_us")
         one.time_taken_ns = metrics.duration_ns("duration_us", 1000)

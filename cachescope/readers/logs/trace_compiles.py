@@ -28,6 +28,8 @@ NO_COMPILE: Final = "None"
 # torch/_logging/structured.py, `intern_string`: texts that many stacks contain are written once.
 _STRING: Final = re.compile(rb'\{"str": \[("(?:[^"\\]|\\.)*"), (\d+)\]')
 _WRAPPERS: Final = re.compile(r"[\\/]torch[\\/](?:_dynamo[\\/]|nn[\\/]modules[\\/]module\.py$)")
+# Where a stack of torch 2.4 ends: above the code that is compiled.
+_ABOVE_CODE: Final = re.compile(r"[\\/]torch[\\/]_dynamo[\\/]convert_frame\.py$")
 # `wrap_inline`, through which Dynamo compiles what its rules skip.
 WRAP_INLINE: Final = re.compile(r"[\\/]torch[\\/]_dynamo[\\/]external_utils\.py$")
 OF_TORCH: Final = re.compile(r"[\\/](?:site|dist)-packages[\\/]torch[\\/]")
@@ -62,10 +64,11 @@ class Stacks:
         """The code that is compiled: the last frame of a stack; where a module calls it through a wrapper of torch, who calls the module.
 
         Of a wrapper that no module calls, as of a function under ``torch.no_grad()``, the stack leaves out the caller since torch 2.9.
+        In torch 2.4 no stack has the code: the callers alone are in it.
         """
-        if not stack:
+        *before, last = ["", *(self.file_of(frame) or "" for frame in stack[-2:])]
+        if not stack or _ABOVE_CODE.search(last):
             return NOWHERE
-        *before, last = (self.file_of(frame) or "" for frame in stack[-2:])
         is_of_function = WRAP_INLINE.search(last) and not any(map(_WRAPPERS.search, before))
         frame = Record(stack[-1] if is_of_function else self._users(stack), wrong)
         return Place(frame.text("name"), self.file_of(frame.values), frame.whole("line"))
@@ -149,9 +152,9 @@ class TraceCompiles:
         self._add(one)
 
     def note_function(self, compile_id: str | None, *place: Any) -> None:
-        """Note the function that a wrapper calls, from the graph: it is written before its lookups."""
+        """Note the function that no stack has, or that a wrapper calls, from the graph: it is written before its lookups."""
         one = self._current.get(first_attempt(compile_id or ""))
-        if one is not None and WRAP_INLINE.search(one.file or ""):
+        if one is not None and (one.file is None or WRAP_INLINE.search(one.file)):
             one.function, one.file, one.line = place
 
     def note_class(self, compile_id: str | None, name: str) -> None:

@@ -42,6 +42,7 @@ def frame(name: object = "f", file: object = "/mine.py", line: object = 7) -> di
 
 WRAPPER = frame("inner", "/lib/torch/_dynamo/external_utils.py")
 MODULE = frame("_call_impl", "/lib/torch/nn/modules/module.py")
+IN_2_4 = frame("__call__", "/lib/torch/_dynamo/convert_frame.py")
 
 
 @pytest.mark.parametrize(("stack", "wanted"), [
@@ -60,6 +61,8 @@ MODULE = frame("_call_impl", "/lib/torch/nn/modules/module.py")
     ([frame(file=4)], ("f", None, 7)),
     ([frame(), frame("w", 5)], ("f", "/mine.py", 7)),
     ([], (None, None, None)),
+    # torch 2.4 leaves out the code itself: its caller is not what is compiled.
+    ([frame("main"), MODULE, IN_2_4], (None, None, None)),
 ])  # fmt: skip
 def test_the_code_of_a_compile(stack: list[dict[str, Any]], wanted: tuple[object, ...]) -> None:
     compiles = TraceCompiles()
@@ -86,12 +89,14 @@ def graph(*lines: str) -> bytes:
     # Which of them calls the other is not known.
     ([WRAPPER], ("/mine.py:8 in g", "/mine.py:2 in h"), ("inner", WRAPPER["filename"], 7)),
     ([WRAPPER], (), ("inner", WRAPPER["filename"], 7)),
+    ([frame("main"), IN_2_4], ("/mine.py:8 in g",), ("g", "/mine.py", 8)),
+    ([frame("main"), IN_2_4], ("/mine.py:8 in g", "/mine.py:2 in h"), (None, None, None)),
     # What is the user's own, or a module of torch that the user calls, has its place.
     ([frame()], ("/mine.py:8 in g",), ("f", "/mine.py", 7)),
     ([frame(), MODULE, WRAPPER], ("/mine.py:8 in g",), ("f", "/mine.py", 7)),
 ])  # fmt: skip
 def test_the_function_under_a_wrapper(
-    stack: list[dict[str, Any]], lines: tuple[str, ...], function: tuple[str, str, int]
+    stack: list[dict[str, Any]], lines: tuple[str, ...], function: tuple[object, ...]
 ) -> None:
     compiles, lookup = TraceCompiles(), fx("0/0_1")
     compiles.begin("0/0", 5, stack, [])
