@@ -29,6 +29,7 @@ from cachescope.readers.logs.trace_compiles import (
     frame_of,
     function_in,
     interned_string,
+    place_in,
     recompile_reasons,
 )
 from cachescope.readers.logs.trace_records import TracePass
@@ -305,8 +306,7 @@ class CompiledFrames(TracePass):
             place = self._place_of_frame.get(frame_of(compile_id), NOWHERE) if is_limit else NOWHERE
             one = self._add(CompiledFrame(compile_id, self._segments[compile_id], place))
         if one.place is NOWHERE:
-            code = metrics.text("co_name"), metrics.text("co_filename")
-            one.place = Place(*code, metrics.whole("co_firstlineno"))
+            one.place = place_in(metrics)
         one.has_ended, one.error = True, error
         one.start_ns = metrics.moment_of_us("start_time_us")
         one.time_taken_ns = metrics.duration_ns("duration_us", 1000)

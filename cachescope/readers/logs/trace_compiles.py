@@ -131,6 +131,8 @@ class TraceCompiles:
         self._aot: dict[str, LookupRow] = {}
         self._open: dict[str, list[LookupRow]] = {}
         """Lookups whose compile has no recorded end so far."""
+        self._nowhere: dict[tuple[str, int], list[LookupRow]] = {}
+        """By compile id and segment, lookups of which no beginning says what is compiled: it is lost, or of torch 2.4."""
         self._passed: set[str] = set()
         """The open compiles after which another one ended: it is not known whether they ended without a record."""
         self._reasons: dict[str, str] = {}
@@ -169,6 +171,8 @@ class TraceCompiles:
         lookup.segment = self.segments[first_attempt(compile_id)]
         if (one := self._current.get(first_attempt(compile_id))) is not None:
             one.tell(lookup)
+        if lookup.file is None:
+            self._nowhere.setdefault((first_attempt(compile_id), lookup.segment), []).append(lookup)
         if lookup.cache == AOTAUTOGRAD:
             self._aot[compile_id] = lookup
         if is_over:
@@ -176,16 +180,22 @@ class TraceCompiles:
         elif lookup.compile_id is not None:
             self._open.setdefault(compile_id, []).append(lookup)
 
-    def end(self, found: str | None, at_us: int | None, error: str | None) -> None:
-        """Note that the compile with this id ended, with or without an error."""
+    def end(
+        self, found: str | None, at_us: int | None, error: str | None, function: Any, file: Any, line: Any
+    ) -> None:
+        """Note that the compile with this id ended, with or without an error, and the code that its metrics name."""
         if found is None:
             return
-        one = self._current.get(first_attempt(found))
+        name = first_attempt(found)
+        one = self._current.get(name)
         if one is None:
             # It began before the log; or torch records no beginning, at its recompile limit.
-            name = first_attempt(found)
             one = Compile(name, None, *self._place_of_frame.get(frame_of(name), NOWHERE))
             self._add(one)
+        if one.file is None and file is not None:
+            one.function, one.file, one.line = function, file, line
+            for lookup in self._nowhere.pop((name, self.segments[name]), ()):
+                one.tell(lookup)
         one.ended_us, one.error = at_us, error
         for lookup in self._open.pop(found, []):
             lookup.compile_ended, lookup.compile_error = True, error
@@ -325,6 +335,11 @@ def interned_string(line: bytes) -> tuple[str, str] | None:
     """The number of a text that stacks refer to, and the text; None if the line contains none."""
     match = _STRING.match(line)
     return None if match is None else (match[2].decode(), _text(match[1]))
+
+
+def place_in(metrics: Record) -> Place:
+    """The code that metrics name; of a backward graph they name none."""
+    return Place(metrics.text("co_name"), metrics.text("co_filename"), metrics.whole("co_firstlineno"))
 
 
 def error_in(metrics: Record) -> str | None:

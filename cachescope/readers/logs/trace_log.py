@@ -38,6 +38,7 @@ from cachescope.readers.logs.trace_compiles import (
     error_in,
     function_in,
     interned_string,
+    place_in,
     recompile_reasons,
 )
 from cachescope.readers.logs.trace_process import TraceProcess, wrong_values
@@ -358,7 +359,9 @@ class TraceReader:
         except ValueError:  # it is cut: which compile ended is not known
             envelope = Record({})
         metrics = envelope.record(span.kind) or Record({})
-        self._emit("compile_ended", compile_id_of(envelope), error_in(metrics), *span.same)
+        self._emit(
+            "compile_ended", compile_id_of(envelope), error_in(metrics), *place_in(metrics), *span.same
+        )
         python = metrics.version("python_version")
         self._tell("python_version", python and python.partition(" ")[0])
         self._tell("torch_version", metrics.version("pytorch_version"))

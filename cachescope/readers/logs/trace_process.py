@@ -167,13 +167,13 @@ class TraceProcess(Fold):
         if message := wrong_values(wrong, self._now_us):
             self._on_problem(at, "bad_value", message)
 
-    def _on_compile_ended(self, compile_id: str | None, error: str | None) -> None:
+    def _on_compile_ended(self, compile_id: str | None, error: str | None, *place: Any) -> None:
         # A failed compile does not show whether the caches were on; nor does one whose beginning is lost, and its lookups with it.
         began = (
             self._has_begun if compile_id is None else self._compiles.segments[first_attempt(compile_id)] > 0
         )
         self._compiled |= error is None and began
-        self._compiles.end(compile_id, self._now_us, error)
+        self._compiles.end(compile_id, self._now_us, error, *place)
 
     def _on_lookup(self, lookup: LookupRow, is_over: bool) -> None:
         """A lookup; `is_over` if torch writes its record only after it has compiled and stored what was missed."""

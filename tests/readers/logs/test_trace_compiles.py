@@ -9,6 +9,7 @@ import cachescope
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.readers.json_record import Record
 from cachescope.readers.logs.trace_compiles import (
+    NOWHERE,
     TraceCompiles,
     compile_id_of,
     compiles_of,
@@ -107,8 +108,22 @@ def test_the_function_under_a_wrapper(
     compiles.note(lookup, is_over=False)
     assert (lookup.function, lookup.file, lookup.line) == function
     # At the limit nothing is known of the function: torch records no beginning.
-    compiles.end("0/1", 9, "E: why")
+    compiles.end("0/1", 9, "E: why", *NOWHERE)
     assert compiles.rows[-1].function != "g"
+
+
+@pytest.mark.parametrize("stack", [None, [], [frame("main"), IN_2_4], [frame()]])
+def test_the_metrics_name_what_no_beginning_names(stack: list[dict[str, Any]] | None) -> None:
+    compiles, lookups = TraceCompiles(), [fx("0/0"), aot("0/0_1"), fx("0/1")]
+    if stack is not None:
+        compiles.begin("0/0", 5, stack, [])
+    for lookup in lookups:
+        compiles.note(lookup, is_over=True)
+    compiles.end("0/0", 9, None, "g", "/other.py", 3)
+    wanted = ("f", "/mine.py", 7) if stack == [frame()] else ("g", "/other.py", 3)
+    told = [(one.function, one.file, one.line) for one in lookups]
+    assert told == [wanted, wanted, (None, None, None)]
+    assert [(one.compile_id, one.function, one.file, one.line) for one in compiles.rows] == [("0/0", *wanted)]
 
 
 def test_a_graph_costs_no_more_than_its_length() -> None:
@@ -131,7 +146,7 @@ def ended(*steps: tuple[Any, ...]) -> list[LookupRow]:
         if what == "begin":
             compiles.begin(rest[0], 1, [frame(rest[0])], [])
         elif what == "end":
-            compiles.end(rest[0], 2, rest[1] if len(rest) > 1 else None)
+            compiles.end(rest[0], 2, rest[1] if len(rest) > 1 else None, *NOWHERE)
         else:
             lookups.append(rest[0])
             compiles.note(rest[0], is_over=what == "over")
@@ -186,7 +201,7 @@ def test_a_later_attempt_is_of_the_compile_that_began() -> None:
 def test_the_end_of_a_later_attempt_ends_its_compile() -> None:
     compiles = TraceCompiles()
     compiles.begin("0/0", 1, [frame("f")], [])
-    compiles.end("0/0_1", 2, None)
+    compiles.end("0/0_1", 2, None, *NOWHERE)
     assert [(one.compile_id, one.function, one.ended_us) for one in compiles.rows] == [("0/0", "f", 2)]
 
 
