@@ -103,6 +103,33 @@ def test_lookups_behind_a_damaged_head_are_all_read(
     assert scope.runs["looked_up"].all()
 
 
+@pytest.mark.parametrize("source", [*SOURCES, ("2.13.0", "recompiles")], ids="/".join)
+def test_what_was_compiled_has_its_own_name_or_none(
+    source: tuple[str, str], recording: Recording, tmp_path: Path
+) -> None:
+    """Wherever the log begins: the metrics at the end of a compile name it."""
+    trace = min((recording(*source) / "trace").iterdir())
+    data, cut = trace.read_bytes(), tmp_path / "dedicated_log_torch_trace.log"
+
+    def told(path: Path) -> dict[tuple[str, str], set[tuple[str, str, int]]]:
+        found: dict[tuple[str, str], set[tuple[str, str, int]]] = {}
+        for row in cachescope.read(path).lookups.itertuples():
+            place = (row.function, row.file, row.line)
+            found.setdefault((row.cache_key, row.compile_id), set()).add(place)
+        return found
+
+    whole, named = told(trace), 0
+    starts = [match.start() for match in _RECORD.finditer(data)]
+    for at in starts[1 :: len(starts) // 6]:
+        cut.write_bytes(data[at:])
+        for lookup, places in told(cut).items():
+            known = {place for place in places if isinstance(place[0], str)}
+            assert known <= whole[lookup]
+            named += len(known)
+    # Where torch compiles a wrapper, the metrics name no more than that.
+    assert named or source[1] == "training"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("damage", sorted(DAMAGES))
 def test_a_rank_with_a_damaged_head_is_not_lost(damage: str, recording: Recording, tmp_path: Path) -> None:

@@ -154,9 +154,9 @@ class TraceCompiles:
         self._add(one)
 
     def note_function(self, compile_id: str | None, *place: Any) -> None:
-        """Note the function that no stack has, or that a wrapper calls, from the graph: it is written before its lookups."""
+        """Note the function that a wrapper calls, from the graph: it is written before its lookups."""
         one = self._current.get(first_attempt(compile_id or ""))
-        if one is not None and (one.file is None or WRAP_INLINE.search(one.file)):
+        if one is not None and WRAP_INLINE.search(one.file or ""):
             one.function, one.file, one.line = place
 
     def note_class(self, compile_id: str | None, name: str) -> None:
@@ -338,8 +338,11 @@ def interned_string(line: bytes) -> tuple[str, str] | None:
 
 
 def place_in(metrics: Record) -> Place:
-    """The code that metrics name; of a backward graph they name none."""
-    return Place(metrics.text("co_name"), metrics.text("co_filename"), metrics.whole("co_firstlineno"))
+    """The code that metrics name: none of a backward graph, and a wrapper of torch does not say what it wraps."""
+    file = metrics.text("co_filename")
+    if _WRAPPERS.search(file or ""):
+        return NOWHERE
+    return Place(metrics.text("co_name"), file, metrics.whole("co_firstlineno"))
 
 
 def error_in(metrics: Record) -> str | None:
