@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
 
     if os.name != "posix":
         raise CachescopeError(
-            f'this system has no terminals of Unix; record with TORCH_TRACE=DIR TORCH_LOGS="{LOGGERS}"'
+            f'this system is not a Unix; record with TORCH_TRACE=DIR TORCH_LOGS="{LOGGERS}"'
         )
     redaction = redaction_of(args)
     command = command_after(args, args.command)

@@ -18,6 +18,7 @@ from cachescope.answers.names import run_name
 from cachescope.answers.summary import footer
 from cachescope.figures.texts import run_labels
 from cachescope.report.cards import cost_text
+from cachescope.wording import duration
 from tests.conftest import Recording
 from tests.made import CODE, aot, fx, run, scope_of
 from tests.readings import read_once
@@ -227,8 +228,8 @@ def test_the_test_of_the_cpu_takes_as_long_as_torch_takes_for_it(
     phase = scope.phases[scope.phases["phase"] == VECTOR_TEST]
     assert phase["count"].sum() == len(tests) > 0
     assert phase["self_time_ns"].sum() == pytest.approx(sum(tests), rel=0.05)
-    seconds = f"{phase['self_time_ns'].sum() / 1e9:.1f} s of them"
-    assert f"{of}, {seconds} torch's test of the CPU's vector instructions" in headline(Chosen(scope))
+    took = duration(int(phase["self_time_ns"].sum()))
+    assert f"{of}, {took} of them torch's test of the CPU's vector instructions" in headline(Chosen(scope))
 
 
 _WAITS = """
