@@ -113,9 +113,12 @@ def test_what_was_compiled_has_its_own_name_or_none(
 
     def told(path: Path) -> dict[tuple[str, str], set[tuple[str, str, int]]]:
         found: dict[tuple[str, str], set[tuple[str, str, int]]] = {}
-        for row in cachescope.read(path).lookups.itertuples():
+        scope = cachescope.read(path)
+        for row in scope.lookups.itertuples():
             place = (row.function, row.file, row.line)
             found.setdefault((row.cache_key, row.compile_id), set()).add(place)
+        for row in scope.compiles.itertuples():
+            found.setdefault(("", row.compile_id), set()).add((row.function, row.file, row.line))
         return found
 
     whole, named = told(trace), 0

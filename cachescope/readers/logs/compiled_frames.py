@@ -305,8 +305,8 @@ class CompiledFrames(TracePass):
             # At the limit nothing is compiled. Else its beginning is not in the log, and ids may have begun again since.
             place = self._place_of_frame.get(frame_of(compile_id), NOWHERE) if is_limit else NOWHERE
             one = self._add(CompiledFrame(compile_id, self._segments[compile_id], place))
-        if one.place is NOWHERE:
-            one.place = place_in(metrics)
+        if one.place.file is None and (named := place_in(metrics)).file is not None:
+            one.place = named
         one.has_ended, one.error = True, error
         one.start_ns = metrics.moment_of_us("start_time_us")
         one.time_taken_ns = metrics.duration_ns("duration_us", 1000)
