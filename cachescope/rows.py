@@ -58,11 +58,12 @@ _COLUMN: Final = "column"
 def row(name: str, *, frozen: bool = True) -> Callable[[type[SomeRow]], type[SomeRow]]:
     """Make a class the row of a frame.
 
-    The first sentence of its docstring says what one row is. Fields that are made without `col` are no columns.
+    The first sentence of its docstring says what one row is. Fields that are made without `col` are no columns. Whether it is
+    frozen is for type checkers: where Python checks it too, each class, and each row, takes twice as long to make.
     """
 
     def made(kind: type[SomeRow]) -> type[SomeRow]:
-        kind = dataclass(frozen=frozen, slots=True, eq=False, repr=False)(kind)
+        kind = dataclass(slots=True, eq=False, repr=False)(kind)
         kind.__eq__, kind.__repr__, kind.__hash__ = _is_equal, _said, None  # type: ignore[assignment, method-assign]
         kind.frame_name = name  # type: ignore[attr-defined]
         return kind

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from typing import Final
-from urllib.parse import parse_qs
 
 _REDIS: Final = re.compile(r"(?:rediss?|unix)://")
+# The first is meant without it.
+_DATABASE: Final = re.compile(r"(?:^|&)db=(0*[1-9]\d*)(?=&|$)")
 _ANYWHERE: Final = re.compile(rf"{_REDIS.pattern}\S*")
 
 
@@ -26,8 +27,8 @@ class RedisAddress(str):
         # A "?" within a password may have cut it.
         is_unclear = "@" in options and "@" not in place
         shown = "…" if is_unclear else place.rpartition("@")[2].partition("#")[0].rstrip("/")
-        database = parse_qs(options).get("db", ["0"])[0]
-        address = cls(f"{scheme}://{shown}" + (f"?db={database}" if database.strip("0").isdecimal() else ""))
+        database = _DATABASE.search(options)
+        address = cls(f"{scheme}://{shown}" + (f"?db={database[1]}" if database else ""))
         address.url = url
         return address
 
