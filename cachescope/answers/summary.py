@@ -27,7 +27,7 @@ MOST_BYTES_READ_AGAIN: Final = 100_000_000
 """Of traces that are read once more for an answer, where they are not asked for by name: some tenths of a second."""
 # Why an outcome is unknown: of torch's caches, and of vLLM's own.
 WHY_UNKNOWN: Final = (
-    "the log ends before its outcome, or has lost the line of it",
+    "the log ends before its outcome, has lost the line of it, or is a trace of torch 2.4, which has none",
     "vLLM's log does not say whether it loaded or compiled: it ends before, lines are missing, or the release says so of its first rank alone",
 )
 

@@ -105,7 +105,7 @@ def test_unknown_outcomes_stand_beside_the_rate_with_their_reason() -> None:
     lookups = [fx("f1", "hit", at=0), fx("f2", at=1), fx("f3", "unknown", at=2)]
     scope = scope_of(run(*lookups))
     assert "1 hit, 1 missed, 1 of unknown outcome (50 % of the 2 known by count" in counts_text(scope)
-    assert "unknown: 1, for the log ends before its outcome, or has lost the line of it" in footer(scope)
+    assert "unknown: 1, for the log ends before its outcome, has lost the line of it, or is" in footer(scope)
     assert "known" not in counts_text(scope_of(run(*lookups[:2]))) and "unknown" not in footer(
         scope_of(run(*lookups[:2]))
     )

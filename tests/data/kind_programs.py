@@ -88,6 +88,20 @@ alone(x)
 dist.barrier()
 dist.destroy_process_group()
 """
+OUTCOMES = """
+import sys
+import torch
+
+torch.set_num_threads(1)
+torch._inductor.config.epilogue_fusion = sys.argv[1] != "option"
+layer = torch.nn.Linear(8, 8)
+step = torch.compile(lambda x: layer(x).relu().sum())
+for rows in (2, 3):
+    step(torch.ones(rows, 8)).backward()
+with torch.no_grad():
+    torch.compile(lambda x: x.sin() * 2)(torch.ones(8))
+"""
+
 ERRORS = """
 import json, sys
 import torch

@@ -144,6 +144,21 @@ def errors(folder: Path, python: str) -> None:
             )
 
 
+def outcomes(folder: Path, python: str) -> None:
+    """Traces and text logs of three processes with a cache: torch 2.4 says in its text log alone whether a lookup hit."""
+    program = placed("outcomes", kind_programs.OUTCOMES)
+    for step in ("cold", "warm", "option"):
+        (folder / step).mkdir()
+        run(
+            python, program, step,
+            cache=folder / "cache",
+            log=folder / step / "torch.log",
+            TORCH_TRACE=folder / step / "trace",
+            TORCH_LOGS="+torch._inductor.codecache",
+            TORCHINDUCTOR_FX_GRAPH_CACHE="1",
+        )  # fmt: skip
+
+
 def guards(
     folder: Path, python: str = sys.executable, steps: tuple[str, ...] = ("first", "second", "both")
 ) -> Path:
@@ -290,6 +305,7 @@ KINDS = {
         Kind(covered, LIBRARIES),
         Kind(errors),
         Kind(guards, ("cache", "log")),
+        Kind(outcomes, ("cache",)),
         Kind(places, ("cache", "my model: v2.py")),
         Kind(precompile),
         Kind(preflights, ("*.so", "*.gch", "torch.log", "train.py", *BUILDING), is_below_version=False),

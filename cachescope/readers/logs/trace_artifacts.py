@@ -52,8 +52,10 @@ def lookup_from_artifact(name: str, payload: Record) -> LookupRow:
         cache=cache,
         time=payload.moment_ns("cache_event_time"),
         cache_key=payload.text("key"),
-        # In 2.5 an FX miss below AOTAutograd left the state null.
-        outcome=_outcome(state or named_state or "miss", status),
+        # In 2.5 an FX miss below AOTAutograd left the state null. In 2.4 there is none: what follows in the trace tells.
+        outcome="unknown"
+        if named_state is None and "cache_state" not in payload.values
+        else _outcome(state or named_state or "miss", status),
         cache_state=state or named_state,
         status_detailed=status,
         compile_id=_compile_id(payload),

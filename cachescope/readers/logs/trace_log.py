@@ -359,9 +359,10 @@ class TraceReader:
         except ValueError:  # it is cut: which compile ended is not known
             envelope = Record({})
         metrics = envelope.record(span.kind) or Record({})
-        self._emit(
-            "compile_ended", compile_id_of(envelope), error_in(metrics), *place_in(metrics), *span.same
-        )
+        # torch 2.4 and 2.5 write how long generating code took, and null where no graph of the compile needed any.
+        has_no_code = metrics.values.get("code_gen_time_s", 0) is None
+        ended = compile_id_of(envelope), error_in(metrics), has_no_code
+        self._emit("compile_ended", *ended, *place_in(metrics), *span.same)
         python = metrics.version("python_version")
         self._tell("python_version", python and python.partition(" ")[0])
         self._tell("torch_version", metrics.version("pytorch_version"))

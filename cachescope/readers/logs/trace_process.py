@@ -67,6 +67,8 @@ class TraceProcess(Fold):
         self._asked: dict[str, int] = {}
         # The cache directory of each compile, by its id and segment.
         self._folders: dict[tuple[str, int], str] = {}
+        # By compile id, lookups of torch 2.4, whose records have no outcome.
+        self._undecided: dict[str, list[LookupRow]] = {}
         self._notes = PreflightNotes()
         self._seen_records: set[tuple[int, int]] = set()
         self._latest_us: int | None = None
@@ -157,6 +159,9 @@ class TraceProcess(Fold):
         self._on_told("cache_dir", folder)
         name = first_attempt(compile_id or "")
         self._folders[name, self._compiles.segments[name]] = folder
+        if undecided := self._undecided.get(name):
+            # torch 2.4 writes no code of a graph that hits (torch/_inductor/codecache.py, `FxGraphCache._lookup_graph`).
+            undecided.pop().outcome = "full_miss"
 
     def _on_compile_began(
         self, at: int, compile_id: str | None, stack: list[JsonObject], wrong: list[str]
@@ -167,19 +172,26 @@ class TraceProcess(Fold):
         if message := wrong_values(wrong, self._now_us):
             self._on_problem(at, "bad_value", message)
 
-    def _on_compile_ended(self, compile_id: str | None, error: str | None, *place: Any) -> None:
+    def _on_compile_ended(
+        self, compile_id: str | None, error: str | None, has_no_code: bool, *place: Any
+    ) -> None:
         # A failed compile does not show whether the caches were on; nor does one whose beginning is lost, and its lookups with it.
         began = (
             self._has_begun if compile_id is None else self._compiles.segments[first_attempt(compile_id)] > 0
         )
         self._compiled |= error is None and began
         self._compiles.end(compile_id, self._now_us, error, *place)
+        for lookup in self._undecided.pop(first_attempt(compile_id or ""), ()):
+            if error is None and has_no_code:
+                lookup.outcome = "hit"
 
     def _on_lookup(self, lookup: LookupRow, is_over: bool) -> None:
         """A lookup; `is_over` if torch writes its record only after it has compiled and stored what was missed."""
         self._compiles.note(lookup, is_over=is_over)
         self._notes.tell_of(lookup)
         self._lookups.append((lookup, self._now_us))
+        if lookup.outcome == "unknown":
+            self._undecided.setdefault(first_attempt(lookup.compile_id or ""), []).append(lookup)
 
     def _on_uncached(self, lookup: LookupRow) -> None:
         """A lookup, or a part of one, that only the event at the end of a compile contains."""

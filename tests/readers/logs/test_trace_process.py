@@ -4,6 +4,7 @@ import gzip
 import hashlib
 import json
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from cachescope.readers.kinds import looks_like_trace_log
 from cachescope.readers.logs.trace_artifacts import lookup_from_artifact, lookup_from_event
 from cachescope.readers.logs.trace_log import TRACE
 from cachescope.readers.reading import Process, Reading
+from tests.conftest import Archive
 from tests.made import component
 
 KEY = "f" + "a" * 51
@@ -603,7 +605,9 @@ def lookup(name: str = "fx_graph_cache_miss", **payload: Any) -> LookupRow:
     ("fx_graph_cache_hash", {"cache_state": "bypass"}, ("bypass", "bypass")),
     ("fx_graph_cache_hash", {"cache_state": "disabled"}, ("disabled", "disabled")),
     ("fx_graph_cache_hash", {"cache_state": "other"}, ("full_miss", "other")),
-    ("fx_graph_cache_hash", {}, ("full_miss", None)),
+    ("fx_graph_cache_hash", {"cache_state": None}, ("full_miss", None)),
+    # torch 2.4 writes none.
+    ("fx_graph_cache_hash", {}, ("unknown", None)),
     ("fx_graph_cache_hit", {"cache_state": "miss"}, ("full_miss", "miss")),
 ])  # fmt: skip
 def test_the_outcome_of_an_artifact(
@@ -691,3 +695,25 @@ def test_a_record_at_the_start_of_a_line_makes_a_trace() -> None:
     made = looked_up().encode()
     assert looks_like_trace_log(made) and looks_like_trace_log(b"x\n" + made)
     assert not looks_like_trace_log(b"x" + made) and not looks_like_trace_log(b"")
+
+
+@pytest.mark.parametrize("step", ["cold", "warm", "option"])
+def test_the_outcomes_of_torch_2_4_are_those_of_its_text_log(step: str, archive: Archive) -> None:
+    """Its traces have none: what they do not show otherwise is unknown, as of a backward graph that hits when it is called."""
+    folder = archive("outcomes/2.4.1") / "2.4.1" / step
+    log = (folder / "torch.log").read_text()
+    said = {key: outcome for outcome, key in re.findall(r"fx graph cache (hit|miss) for key (f\w+)", log)}
+    assert len(said) == 5
+
+    def told(source: Path) -> dict[str, str]:
+        rows = cachescope.read(source).lookups
+        return {
+            key: outcome.removeprefix("full_")
+            for key, outcome in zip(rows["cache_key"], rows["outcome"], strict=True)
+        }
+
+    alone = told(folder / "trace")
+    known = {key: outcome for key, outcome in alone.items() if outcome != "unknown"}
+    assert list(alone) == list(said) and known.items() <= said.items()
+    assert len(known) == (4 if step == "warm" else 5)
+    assert told(folder) == said
