@@ -47,7 +47,7 @@ class Read(Recording):
     false_hits = copied(lambda read: read.suspected, "One row per key that seems to stand for more than one thing: a warning with its evidence.")
     devices = copied(lambda read: read.named_devices, "One row per device that any source names, with its datasheet.")
     phases = copied(lambda read: read.phases_read[0], "Where compile time went, from the events of traces. These are read on first access.")
-    compiles = copied(lambda read: read.compiles_read[0], "One row per compile and why it was made, from traces. These are read for it on first access.")
+    compiles = copied(lambda read: read.compiles_read[0], "One row per compile and why it was made, from traces, which are read for it on first access, or from text logs.")
     symbols = copied(lambda read: read.compiles_read[1], "One row per size or number that became a symbol in a compile; read together with ``compiles``.")
     problems = copied(lambda read: read.tables.problems, "One row per thing that could not be read.")
     misses = copied(lambda read: read.missed, "One row per lookup that did not hit, with its verdict.")

@@ -277,11 +277,11 @@ class Recording:
         return self._read_compiles(self.tables.runs.rows, self.settled.rows)
 
     def _read_compiles(
-        self, runs: Iterable[RunRow], lookups: Iterable[LookupRow]
+        self, runs: Collection[RunRow], lookups: Iterable[LookupRow]
     ) -> tuple[Table[CompileRow], Table[SymbolRow], list[ProblemRow]]:
         from cachescope.analysis.compiles.frames import read_compiles
 
-        compiles, symbols, problems = read_compiles(runs, self.tables.stamps, lookups)
+        compiles, symbols, problems = read_compiles(runs, self.tables.stamps, lookups, self.tables.compiled)
         return Table(CompileRow, compiles), Table(SymbolRow, symbols), problems
 
     def has_symbols_of(self, runs: Collection[int], most_bytes: int | None = None) -> bool:

@@ -89,13 +89,17 @@ def seen_text(rate: RateRow) -> str:
 
 
 def why_no_lookup(read: Recording, runs: Collection[int]) -> str:
-    """Why no lookup of some runs is recorded: what their traces show of it, else what it may be."""
+    """Why no lookup of some runs is recorded: what their logs show of it, else what it may be."""
+    in_text = read.tables.compiled.keys() & set(runs)
+    if in_text:
+        others = set(runs) - in_text
+        of_text = f"text logs have lookups only where torch's cache loggers are on: {HOW_TO_RECORD}"
+        return f"{why_no_lookup(read, others)}; {of_text}" if others else of_text
     # Records that are lost may be those of a graph; in what is empty, such as a cache directory, there are none.
     is_damaged = any(row.kind != "empty" for row in read.facts.problems)
     is_whole = not is_damaged and not any(read.facts.runs[run].is_cut for run in runs)
-    is_long = read.size_of_logs(runs) > MOST_BYTES_READ_AGAIN
     # The end of a backward graph is not recorded before torch 2.6; its frame has ended before.
-    every = [] if is_long else [row for row in read.compiles_read[0].rows if row.run in runs]
+    every = [row for row in compiles_of(read, runs) if row.run in runs]
     compiles = [row for row in every if row.kind != "backward"]
     have_ended = all(row.error is None and row.time_taken_ns is not None for row in compiles)
     if is_whole and have_ended and {row.run for row in compiles} == set(runs):
@@ -107,6 +111,11 @@ def why_no_lookup(read: Recording, runs: Collection[int]) -> str:
         f"{failed}caching was off, nothing was compiled (as by torch.export), a backend compiled it that asks no cache (as aot_eager), or what "
         "was compiled came from a package that needs no lookup"
     )
+
+
+def compiles_of(read: Recording, runs: Collection[int]) -> Sequence[CompileRow]:
+    """The compiles that were read, and those of some runs; nothing where their traces would be long to read for it."""
+    return () if read.size_of_logs(runs) > MOST_BYTES_READ_AGAIN else read.compiles_read[0].rows
 
 
 def _why_compiled_without(

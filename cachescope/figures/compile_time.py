@@ -59,7 +59,9 @@ def compiles(compiles: Sequence[CompileRow], runs: Sequence[RunRow]) -> Picture:
         return empty("No compile was read: they are in the files that TORCH_TRACE writes.")
     timed = [row for row in compiles if row.start_time is not None and row.time_taken_ns is not None]
     if not timed:
-        return empty("No compile has an end in its log: the processes ended in them, or still run.")
+        return empty(
+            "No compile has an end in its log: the processes ended in them or still run, or it is a text log."
+        )
     folded = folded_runs(((row.run, (row.compile_id, row.kind)) for row in timed), runs)
     placed, since = _placed(timed, runs, folded.row_of)
     is_shared = len(placed) > _MOST_BARS

@@ -9,7 +9,11 @@ from cachescope.rows import Time, col, row, same_as
 
 @row("compiles")
 class CompileRow:
-    """One compile of one frame, or of its backward graph; only traces have them."""
+    """One compile of one frame, or of its backward graph.
+
+    Traces have them. A text log names those that torch says something of: recompiles (``TORCH_LOGS=recompiles``), those with graph breaks
+    (``graph_breaks``) or at the recompile limit, and all but backward graphs with ``dynamo``; not when they ended, nor symbols.
+    """
 
     run: int = col("the process, an id into runs")
     compile_id: str = col("frame / compile of that frame, without attempts", torch_name="CompileId")
@@ -24,7 +28,7 @@ class CompileRow:
     file: str | None = col("the file of the function", missing="as for function")
     line: int | None = col("the line of the function", missing="as for function")
     start_time: Time | None = col(
-        "when it began", unit="UTC", missing="its end is not in the log, or torch did not log it", torch_name="start_time_us")
+        "when it began", unit="UTC", missing="its end is not in the trace, torch did not log it, or a text log has only its graph breaks", torch_name="start_time_us")
     time_taken_ns: int | None = col(
         "how long it took, including nested compiles; for a backward graph, also the wait while another thread compiled",
         unit="ns", missing="its end is not in the log", torch_name="duration_us")
@@ -53,7 +57,7 @@ class CompileRow:
     full_misses: int | None = col(
         "how many missed because there was no entry, or none could be loaded", missing="as for hits", default=None)
     guard_misses: int | None = col("how many missed because guards did not hold", missing="as for hits", default=None)
-    bypasses: int | None = col("how many were bypassed", missing="as for hits", default=None)
+    bypasses: int | None = col("how many were bypassed, or had caching switched off", missing="as for hits", default=None)
     operators: int | None = col(
         "how many operators the graph has that Dynamo made; one with no operator and no output goes to no compiler, and is not looked up",
         missing="it failed, Dynamo made no graph, it is a backward graph, or its end is not in the log", torch_name="graph_op_count", default=None)
@@ -112,15 +116,15 @@ class SymbolRow:
 
 @row("recompiles")
 class RecompileRow:
-    """One guard whose failure made torch recompile one function, the costliest first; only traces have them."""
+    """One guard whose failure made torch recompile one function, the costliest first."""
 
     function: str | None = same_as(CompileRow, "function")
     file: str | None = same_as(CompileRow, "file")
     line: int | None = same_as(CompileRow, "line")
     class_name: str | None = same_as(CompileRow, "class_name")
-    guard: str | None = col("the failed guard of the latest earlier compile, without its values", missing="torch gave no reason")
+    guard: str | None = col("the failed guard of the latest earlier compile, without its values", missing="no reason is recorded")
     example: str | None = col(
-        "one of the reasons, as torch gave it", missing="torch gave no reason", torch_name="recompile_reasons")
+        "one of the reasons, as torch gave it", missing="no reason is recorded", torch_name="recompile_reasons")
     compiles: int = col("how many recompiles the guard caused, without attempts at the recompile limit")
     limits: int = col("how often the guard failed at the recompile limit, so that torch did not compile")
     time_taken_ns: int | None = col(

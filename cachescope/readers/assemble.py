@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
@@ -48,6 +48,8 @@ class Tables:
     """The entries of the locks that were read."""
     stamps: Stamps = field(default_factory=dict)
     """Size and time of the files of the runs, just after they were read."""
+    compiled: Mapping[int, Sequence[str]] = field(default_factory=dict)
+    """The compiles that text logs tell of, of the runs that have no trace, as JSON of `text_compiles`."""
     phases: Table[PhaseRow] | None = None
     """Those that were saved with a scope; else they are read from the files of the runs."""
     compiles: Table[CompileRow] | None = None
@@ -84,6 +86,9 @@ def assemble(reading: Reading) -> Tables:
         cache_roots=tuple(reading.cache_roots),
         listed=tuple(reading.listed),
         stamps=file_stamps(source for run in runs for source in run.sources),
+        compiled={
+            at: run.compiled for at, run in enumerate(runs) if run.compiled and "trace" not in run.kinds
+        },
     )
 
 

@@ -50,6 +50,8 @@ class Process:
     """Whether the log ends within a record: the process was killed, or the log was cut."""
     compiles: str | None = None
     """The compiles that a trace records, as JSON of `trace_compiles`."""
+    compiled: tuple[str, ...] = ()
+    """The compiles that a text log tells of, each as JSON of `text_compiles`."""
     looked_up: bool = True
     """False if the log shows that torch compiled with its caches switched off."""
     is_preflight: bool = False

@@ -12,6 +12,7 @@ from cachescope.analysis.guards import in_words
 from cachescope.analysis.rates import known_sum
 from cachescope.answers.names import place_name, place_of
 from cachescope.answers.recording import Recording
+from cachescope.answers.summary import compiles_of
 from cachescope.frames.compile_rows import CompileRow, RecompileRow, RecordedText, SymbolRow
 from cachescope.frames.recorded_rows import ProblemRow
 from cachescope.grouping import by_key
@@ -26,6 +27,7 @@ _Placed = CompileRow | SymbolRow | RecompileRow
 Files = Mapping[str, str]
 """What each file of the program is called in a line: its name, and as much of its path as tells it from the others."""
 
+_AGAIN: Final = "compiled again"
 _ROWS: Final = 3
 _KINDS: Final = {
     "first": ("first compile", "first compiles"),
@@ -33,11 +35,12 @@ _KINDS: Final = {
     "resume": ("resumed after a graph break", "resumed after a graph break"),
     "backward": ("backward", "backward"),
 }
+_OF_TEXT: Final = "Text logs have no times, and only what TORCH_LOGS asks for (recompiles, graph_breaks, dynamo); traces have all"
 _OUTCOMES: Final = {
-    "hits": "hit",
-    "full_misses": "full miss",
-    "guard_misses": "guard miss",
-    "bypasses": "bypass",
+    "hits": ("hit",),
+    "full_misses": ("full miss",),
+    "guard_misses": ("guard miss",),
+    "bypasses": ("bypassed or disabled", "bypassed or disabled"),
 }
 
 
@@ -58,18 +61,26 @@ def blocks(read: Recording, most: int = 10, where: str = "--json") -> list[Line]
     compiles, symbols = read.compiles_read[0].rows, read.compiles_read[1].rows
     problems = list(problem_lines([*read.facts.problems, *read.compiles_read[2]]))
     if not compiles:
-        text = "no trace with compiles was read: they are in the files that torch writes to the folder TORCH_TRACE names"
+        text = "no compile is recorded: they are in the files that torch writes to the folder TORCH_TRACE names, some in text logs with TORCH_LOGS=recompiles"
         return [Line(text, style="bold"), *problems]
     placed: list[_Placed] = [*compiles, *symbols]
     files = short_names(row.file for row in placed if row.file is not None)
     sections: dict[str, Iterable[Iterable[Line]]] = {
-        "compiled again": (_recompile(row, files) for row in recompiles(compiles)),
+        _AGAIN: (_recompile(row, files) for row in recompiles(compiles)),
         "looked up in caches": ([line] for line in _looked_up(compiles, files)),
         "graph breaks": ([line] for line in _breaks(compiles, files)),
         "sizes and numbers that became symbols": _symbols(symbols, files),
     }
     lists = (first_items(title, items, most, f"{where} lists all", 2) for title, items in sections.items())
-    return [Line(_headline(compiles), style="bold", hang=3), *parted(lists), *problems]
+    return [Line(_headline(read, compiles), style="bold", hang=3), *parted(lists), *problems]
+
+
+def again_lines(read: Recording, most: int) -> list[Line]:
+    """What was compiled again, the costliest first; no line if nothing is known to have been."""
+    compiles = compiles_of(read, read.facts.runs.keys())
+    files = short_names(row.file for row in compiles if row.file is not None)
+    items = (_recompile(row, files) for row in recompiles(compiles))
+    return first_items(_AGAIN, items, most, "cachescope compiles lists all", 2)
 
 
 def recorded_lines(texts: Sequence[RecordedText], problems: Sequence[ProblemRow]) -> list[Line]:
@@ -89,21 +100,21 @@ def recorded_lines(texts: Sequence[RecordedText], problems: Sequence[ProblemRow]
     return [*lines, Line("--show NAME prints the texts of a name", 3, "dim"), *problem_lines(problems)]
 
 
-def _headline(compiles: Sequence[CompileRow]) -> str:
+def _headline(read: Recording, compiles: Sequence[CompileRow]) -> str:
     """How many compiles there are of each kind, and how long they took."""
     kinds = Counter(row.kind for row in compiles)
     taken = [row.time_taken_ns for row in compiles if row.time_taken_ns is not None]
     limits = kinds["limit"]
     failed = sum(row.error is not None and row.kind != "limit" for row in compiles)
-    text = plural(len(compiles) - limits, "compile")
-    if taken:
-        text += f" in {duration(known_sum(taken))}"
-    text += f": {', '.join(plural(kinds[kind], *words) for kind, words in _KINDS.items() if kinds[kind])}"
-    if failed:
-        text += f"; {failed} failed"
-    if unended := len(compiles) - len(taken):
-        text += f"; {unended} without an end in the log"
-    return f"{text}; {_limits(limits)}, and torch did not compile" if limits else text
+    took = f" in {duration(known_sum(taken))}" if taken else ""
+    of_kind = [plural(kinds[kind], *words) for kind, words in _KINDS.items() if kinds[kind]]
+    parts = [f"{plural(len(compiles) - limits, 'compile')}{took}: {', '.join(of_kind)}"] if of_kind else []
+    parts += [f"{failed} failed"] if failed else []
+    in_text = [row for row in compiles if row.run in read.tables.compiled]
+    if unended := len(compiles) - len(taken) - len(in_text):
+        parts.append(f"{unended} without an end in the log")
+    parts += [f"{_limits(limits)}, and torch did not compile"] if limits else []
+    return "; ".join(parts) + (f". {_OF_TEXT}" if in_text else "")
 
 
 def _limits(count: int) -> str:
@@ -116,12 +127,11 @@ def _place(row: _Placed, files: Files, *others: _Placed) -> str:
 
 
 def _recompile(row: RecompileRow, files: Files) -> Iterator[Line]:
-    text = f"{_place(row, files)}: {plural(row.compiles, 'recompile')}"
-    if row.limits:
-        text += f"; {_limits(row.limits)}"
-    yield Line(text, 1, right=duration(row.time_taken_ns), hang=3)
+    counts = [plural(row.compiles, "recompile")] if row.compiles else []
+    counts += [_limits(row.limits)] if row.limits else []
+    yield Line(f"{_place(row, files)}: {'; '.join(counts)}", 1, right=duration(row.time_taken_ns), hang=3)
     if row.guard is None:
-        yield Line("torch gave no reason", 3, "dim")
+        yield Line("no reason is recorded", 3, "dim")
         return
     yield Line(f"guard: {row.guard}", 3, rows=_ROWS)
     if row.example is not None:
@@ -133,7 +143,7 @@ def _looked_up(compiles: Sequence[CompileRow], files: Files) -> Iterator[Line]:
     of_function = by_key((place_of(row), row) for row in compiles if row.lookups).values()
     for rows in sorted(of_function, key=lambda rows: -sum(map(_misses, rows))):
         counts = {name: sum(getattr(row, name) or 0 for row in rows) for name in _OUTCOMES}
-        outcomes = ", ".join(plural(count, _OUTCOMES[name]) for name, count in counts.items() if count)
+        outcomes = ", ".join(plural(count, *_OUTCOMES[name]) for name, count in counts.items() if count)
         missed_in = dict.fromkeys(row.compile_id for row in rows if _misses(row))
         missed = f"; missed in compile {listed(missed_in, _ROWS)}" if missed_in else ""
         text = f"{_place(rows[0], files, *rows)}: {outcomes or 'no outcome is known'}{missed}"

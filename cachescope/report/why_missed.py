@@ -138,6 +138,10 @@ def answer_blocks(read: Recording, runs: Collection[int] | None = None, most: in
     blocks: list[Block] = [*failed, Line()] if failed else []
     blocks.append(Line(said, style="bold"))
     blocks += [Line(counts, style="dim")] if counts else []
+    if not read.facts.lookups:
+        from cachescope.report.compiled import again_lines
+
+        blocks += [*parted([again_lines(read, most)]), Line()]
     blocks += first_cards(chosen, most=most, where="--causes N shows more")
     if not read.asked_torch:
         blocks += parted([past_lines(read)])

@@ -113,6 +113,16 @@ def compiles(folder: Path, python: str = sys.executable, program: str = "compile
     return folder
 
 
+def breaks(folder: Path, python: str = sys.executable) -> Path:
+    """Graph breaks of each form: a trace, the log of all that Dynamo says at INFO and of breaks, and torch's counters."""
+    program = placed("breaks", HERE / "break_programs.py", "break_programs.py")
+    logged = {"log": folder / "torch.log", "TORCH_LOGS": "dynamo,recompiles,graph_breaks"}
+    run(
+        python, program, folder / "facts.json", cache=folder / "cache", TORCH_TRACE=folder / "trace", **logged
+    )
+    return folder
+
+
 def shapes(folder: Path, python: str = sys.executable) -> Path:
     """The same of symbols and their guards."""
     return compiles(folder, python, "shape_programs.py")
@@ -296,6 +306,7 @@ KINDS = {
     for kind in (
         Kind(ahead_of_time),
         Kind(audited, ("*.so", "*.cpp", "*.h"), is_below_version=False),
+        Kind(breaks),
         Kind(built, BUILDING),
         Kind(candidates),
         Kind(cells),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -19,6 +19,7 @@ from cachescope.readers.file_fingerprints import Stamps
 from cachescope.readers.json_record import well_formed
 from cachescope.readers.logs.compiled_frames import CompiledFrame, CompiledFrames, GraphBreak
 from cachescope.readers.logs.second_pass import read_traces
+from cachescope.readers.logs.text_compiles import compiles_in
 from cachescope.readers.logs.trace_compiles import Place, first_attempt
 from cachescope.rows import like
 from cachescope.wording import class_of
@@ -82,7 +83,7 @@ def _counted(one: CompileRow, rows: Sequence[LookupRow]) -> CompileRow:
         hits=outcomes.count("hit"),
         full_misses=outcomes.count("full_miss"),
         guard_misses=outcomes.count("guard_miss"),
-        bypasses=outcomes.count("bypass"),
+        bypasses=outcomes.count("bypass") + outcomes.count("disabled"),
     )
 
 
@@ -108,11 +109,18 @@ def value_before(source: str | None, value: str | None, reasons: Iterable[str]) 
 
 
 def read_compiles(
-    runs: Iterable[RunRow], stamped: Stamps, lookups: Iterable[LookupRow]
+    runs: Collection[RunRow],
+    stamped: Stamps,
+    lookups: Iterable[LookupRow],
+    in_text: Mapping[int, Sequence[str]],
 ) -> tuple[list[CompileRow], list[SymbolRow], list[ProblemRow]]:
-    """Read the traces of runs once more, for their compiles; the problems are what could not be read for them."""
+    """Read the traces of runs once more, for their compiles; the problems are what could not be read for them.
+
+    `in_text` has the compiles of the runs of which text logs alone were read, as JSON of `text_compiles`.
+    """
     read, problems = read_traces(runs, stamped, "its compiles", _compiled)
-    every = [(run, one) for run, rows in read for one in rows]
+    told = {row.run: compiles_in(in_text.get(row.run, ())) for row in runs} | dict(read)
+    every = [(run, one) for run, rows in sorted(told.items()) for one in rows]
     symbols = [row for run, one in every for row in _symbol_rows(run, one)]
     return with_lookups([_compile_row(run, one) for run, one in every], lookups), symbols, problems
 

@@ -30,7 +30,9 @@ _FIELDS_NAMED: Final = 3
 
 # torch/_dynamo/guards.py, `get_and_maybe_log_recompilation_reasons`: the compile whose guard failed, the guard, the line
 # of code that it is from.
-_REASON: Final = re.compile(r"(?:!?\d+(?:/\d+)*: )?(?P<guard>.*?)(?: # .*| \(HINT: .*)?", re.DOTALL)
+_REASON: Final = re.compile(
+    r"(?:(?P<compile>!?\d+(?:/\d+)*): )?(?P<guard>.*?)(?: # .*| \(HINT: .*)?", re.DOTALL
+)
 # The values in it, which differ each time: not what it compares by name, and not the id of an object.
 _VALUE: Final = re.compile(
     r"(?<= )(?:(==|!=|<=?|>=?) (?![A-Za-z_]\w*[.[(])[^,]+|(expected|actual) [^,]+)|(, )\d{6,}(?=\))"
@@ -107,11 +109,14 @@ def recompile_of(
     reason = next((one for one in reasons if one.startswith(own)), reasons[0])
     if _OTHER_BACKEND in reason:
         return None
-    compile_id, _, guard = reason.partition(": ")
+    match = _REASON.match(reason)
+    # torch 2.4 does not say of which compile.
+    of = f" of compile {match['compile']}" if match and match["compile"] else ""
+    guard = reason.partition(": ")[2] if of else reason
     return Recompile(
         start + failed_guard(reason).partition(". expected ")[0],
         # What torch hints at is not always so.
-        f"a guard of compile {compile_id} failed: {guard.partition(' (HINT: ')[0]}",
+        f"a guard{of} failed: {guard.partition(' (HINT: ')[0]}",
     )
 
 

@@ -39,10 +39,17 @@ _RECORD: Final = re.compile(
     rb'|(?:bwd_)?compilation_metrics)"'
     rb'|artifact": \{"name": "(recompile_reasons|dynamo_graph_break_reason|inductor_collective_schedule)")'
 )
-_BREAK: Final = re.compile(r"Graph break in user code at (?P<file>[^\n]+):(?P<line>\d{1,9})\n")
+_BREAK: Final = re.compile(
+    r"Graph break(?: \([^)\n]*\))? in user code at (?P<file>[^\n]+):(?P<line>\d{1,9})\n"
+)
+# Before 2.6 in text logs alone; since then where torch leaves a whole frame to Python ("skip: ").
+_FRAME: Final = re.compile(r'^ *File "(?P<file>[^"\n]+)", line (?P<line>\d{1,9})', re.MULTILINE)
+_RAISED: Final = re.compile(r"^torch\._dynamo\.exc\.\w+: (?P<reason>[^\n]*)", re.MULTILINE)
 _BREAK_REASON: Final = re.compile(r"(?:Graph Break )?Reason: (?P<reason>[^\n]*)")
 # torch/_dynamo/exc.py: `RecompileLimitExceeded`, before 2.6 `CacheLimitExceeded`; since 2.13 a kind of `Unsupported`.
-_LIMIT: Final = re.compile(r"(?:Recompile|Cache)LimitExceeded|(?i:recompile limit exceeded)")
+_LIMIT: Final = re.compile(
+    r"(?:Recompile|Cache)LimitExceeded|torch\._dynamo hit config\.|(?i:recompile limit exceeded)"
+)
 _RESUMED: Final = "torch_dynamo_resume_in_"
 _NAMES: Final = re.compile(r"\b[a-z]+\d+\b")
 # What runs after Dynamo has traced the program. Its guards are written in the same words where torch suppresses them
@@ -265,13 +272,9 @@ class CompiledFrames(TracePass):
             _SYMBOLS[kind](one.symbols, record, envelope, self._stacks)
 
     def _break(self, envelope: Record, compile_id: str, payload: bytes) -> None:
-        one = self._open(compile_id)
-        if one is None:
-            return
-        text = payload.decode("utf-8", "replace")
-        where, why = _BREAK.match(text), _reason_of_break(text)
-        file, line = (None, None) if where is None else (where["file"], int(where["line"]))
-        one.graph_breaks.append(GraphBreak(file, line, why))
+        # That a whole function is left to Python is written when its compile has ended (2.7 to 2.9).
+        if (one := self._current.get(compile_id)) is not None:
+            one.graph_breaks.append(graph_break(payload.decode("utf-8", "replace")))
 
     def _schedule(self, envelope: Record, compile_id: str, payload: bytes) -> None:
         try:
@@ -316,9 +319,19 @@ class CompiledFrames(TracePass):
         one.restarts = tuple(map(_first_line, metrics.texts("restart_reasons") or ()))
 
 
+def graph_break(text: str) -> GraphBreak:
+    """Read what torch says of a graph break, in a trace or in a text log."""
+    where = _BREAK.match(text)
+    if where is None:
+        # The innermost line of the program's stack.
+        *_, where = [None, *_FRAME.finditer(text.partition("\nTraceback ")[0])]
+    file, line = (None, None) if where is None else (where["file"], int(where["line"]))
+    return GraphBreak(file, line, _reason_of_break(text))
+
+
 def _reason_of_break(text: str) -> str:
     """The first line of the reason; since 2.10 a sentence on what torch was doing precedes it."""
-    match = _BREAK_REASON.search(text)
+    match = _BREAK_REASON.search(text) or _RAISED.search(text)
     if match is None:
         return _first_line(text)
     if match["reason"].endswith(":"):

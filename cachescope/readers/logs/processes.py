@@ -29,7 +29,7 @@ _FILLED: Final = [
 ]
 # What a run has from whichever of its logs tells it first.
 _OF_EITHER: Final = (
-    "rank", "pid", "cache_dir", "gpus", "kernel_lookups", "command", "environment", "commit", "label", "exit_status",
+    "rank", "pid", "cache_dir", "gpus", "kernel_lookups", "command", "environment", "commit", "label", "exit_status", "compiled",
 )  # fmt: skip
 
 
@@ -113,6 +113,8 @@ def _distance_ns(run: Process, other: Process, *, is_sure: bool) -> int | None:
     """
     if other.source in run.sources:
         return None
+    if _is_of_compiles(run) or _is_of_compiles(other):
+        return 0 if run.pid is not None and run.pid == other.pid and _overlap(run, other) else None
     same_keys = _keys(run.lookups) == _keys(other.lookups)
     if other.kind == "trace":
         return 0 if _is_copy(run, other) else None
@@ -123,6 +125,11 @@ def _distance_ns(run: Process, other: Process, *, is_sure: bool) -> int | None:
     if not _overlap(run, other) or not (is_sure or _may_be_compiles_of_one(run.lookups, other.lookups)):
         return None
     return _moments_apart_ns(run, other)
+
+
+def _is_of_compiles(process: Process) -> bool:
+    """Whether a text log tells of compiles alone, as with ``TORCH_LOGS=recompiles``: it has no lookup by which another log of the process is known."""
+    return process.kind == "text" and bool(process.compiled) and not process.lookups
 
 
 def _is_copy(run: Process, trace: Process) -> bool:

@@ -14,22 +14,19 @@ from cachescope.readers.logs.byte_source import modified_s
 from cachescope.readers.logs.log_events import Fold
 from cachescope.readers.logs.log_prefix import LogClock
 from cachescope.readers.logs.lookup_order import put_in_order, run_starts
+from cachescope.readers.logs.text_compiles import TextCompiles
 from cachescope.readers.logs.text_messages import (
     BYPASS,
-    FAILED_GUARD,
     GUARDS,
     NOT_PICKLED,
     NOT_SAVED,
     OUTCOME,
     POST_LOAD_GUARDS,
-    RECOMPILES,
-    STARTS_TRACING,
     STATUS,
     UNABLE,
     WRITING,
     cache_dir_of,
 )
-from cachescope.readers.logs.trace_compiles import first_attempt, squeezed
 from cachescope.readers.reading import Process, Reading
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH, MISSED
 
@@ -68,7 +65,7 @@ class TextProcesses(Fold):
             raise SourceError(self._source, "holds no line of torch's logs")
         modified = modified_s(self._path)
         for stream in sorted(self._streams, key=lambda one: one.first_line):
-            self._reading.processes += [process for process in stream.finish(modified) if process.lookups]
+            self._reading.processes += [one for one in stream.finish(modified) if one.lookups or one.compiled]
 
     def _on_stream(self, number: int, pid: int | None, rank: int | None, first_line: int) -> None:
         """Lines of another process begin; `number` counts the processes."""
@@ -105,10 +102,7 @@ class _TextProcess:
         self._outcome_clocks: dict[int, int | None] = {}
         self._unresolved: list[LookupRow] = []
         self._segments: Counter[str | None] = Counter()
-        self._places: dict[str | None, tuple[str, str, int]] = {}
-        """The function, file and first line of the code of each compile id, where Dynamo's logger is on."""
-        self._reasons: dict[str | None, str | None] = {}
-        """Why each compile is a recompile."""
+        self._compiles = TextCompiles()
         self._guards: dict[str, str] = {}
         # What torch says of a lookup at its default level: these wait for the line of the lookup, which stands there at INFO alone.
         self._load_error: _Message | None = None
@@ -136,13 +130,11 @@ class _TextProcess:
             self._note_save_error(match, message)
         elif match := WRITING.match(text):
             self._note_entry(match["path"], message)
-        elif match := STARTS_TRACING.fullmatch(text):
-            self._places[message.compile_id] = match["function"], match["file"], int(match["line"])
-        elif match := RECOMPILES.match(text):
-            self._places[message.compile_id] = match["function"], match["file"], int(match["line"])
-            self._reasons[message.compile_id] = "\n".join(map(squeezed, FAILED_GUARD.findall(text))) or None
-        elif (match := STATUS.match(text)) and match["is_used"] == "False":
-            self._read_disabled(match["aot_mode"] == "True", message)
+        elif match := STATUS.match(text):
+            if match["is_used"] == "False":
+                self._read_disabled(match["aot_mode"] == "True", message)
+        elif message.compile_id is not None:
+            self._compiles.read(text, message.compile_id, message.clock_us)
 
     def begin(self, lookup: LookupRow, clock_us: int | None, *, is_2_4: bool) -> None:
         """Take a lookup whose outcome is still to come."""
@@ -168,7 +160,7 @@ class _TextProcess:
         self._report_load_error()
         for waiting in self._pickle_errors.values():
             self._report(waiting, "bypassed, the key could not be pickled")
-        first = self.process.clock_first_us
+        first, clock = self.process.clock_first_us, None
         if first is not None:
             clock = LogClock.from_file_time(first, modified_s)
             for lookup, began in zip(self._lookups, self._clocks, strict=True):
@@ -179,6 +171,7 @@ class _TextProcess:
         starts = run_starts(self._lookups, self._clocks, self._reading.details)
         if len(starts) == 1:
             self.process.lookups = put_in_order(self._lookups)
+            self.process.compiled = self._compiles.as_json(clock)
             return [_with_directories(self.process)]
         return [self._part(start, end) for start, end in pairwise([*starts, len(self._lookups)])]
 
@@ -200,11 +193,9 @@ class _TextProcess:
 
     def _add(self, lookup: LookupRow, clock_us: int | None) -> LookupRow:
         lookup.segment = self._segments[lookup.compile_id]
-        # Said once, before anything is attempted.
-        compiled = lookup.compile_id and first_attempt(lookup.compile_id)
-        if compiled is not None and compiled in self._places:
-            lookup.function, lookup.file, lookup.line = self._places[compiled]
-        lookup.recompile_reasons = self._reasons.get(compiled)
+        if (compiled := self._compiles.of(lookup.compile_id)) is not None:
+            lookup.function, lookup.file, lookup.line = compiled.place
+            lookup.recompile_reasons = "\n".join(compiled.recompile_reasons) or None
         self._lookups.append(lookup)
         self._clocks.append(clock_us)
         return lookup

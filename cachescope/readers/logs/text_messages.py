@@ -52,7 +52,18 @@ STARTS_TRACING: Final = re.compile(
 )
 # With TORCH_LOGS=recompiles (torch/_dynamo/guards.py, `get_and_maybe_log_recompilation_reasons`), before the function is compiled.
 RECOMPILES: Final = re.compile(r"Recompiling function (?P<function>\S+) in (?P<file>.+):(?P<line>\d{1,9})\n")
+# At WARNING, so at every level (torch/_dynamo/convert_frame.py, `_compile`); before 2.6 the limit is called cache_size_limit.
+LIMIT: Final = re.compile(
+    r"(?P<error>torch\._dynamo hit config\.\w+ \(\d+\))\n\s*function: '(?P<function>[^'\n]*)' \((?P<file>.+):(?P<line>\d{1,9})\)"
+    r"\n\s*last reason: (?P<reason>[^\n]+)"
+)
+# With TORCH_LOGS=graph_breaks (torch/_dynamo/symbolic_convert.py, `log_graph_break`, and convert_frame.py, `ConvertFrame.__call__`).
+GRAPH_BREAK: Final = re.compile(
+    r"Graph break(?: \([^)\n]*\))?(?: in user code at |: (?:skip: )?from user code at:)"
+)
 FAILED_GUARD: Final = re.compile(r"\n\s*- (!?\d+(?:/\d+)+: .+)")
+# torch 2.4 does not say of which compile.
+FAILED_GUARD_2_4: Final = re.compile(r"\n {4}- (?!User stack trace:)(\S.*)")
 # torch/_inductor/compile_fx.py, `_compile_fx_inner`, at DEBUG; 2.10 and later.
 STATUS: Final = re.compile(
     r"FX cache status: use_cache=(?P<is_used>True|False), .*\baot_mode=(?P<aot_mode>True|False)\b"
@@ -60,7 +71,7 @@ STATUS: Final = re.compile(
 _ENTRY_WITHOUT_GRAPH: Final = re.compile(r"FXGraphCache cache miss for key ")
 _MESSAGES: Final = (
     DETAILS, OUTCOME, BYPASS, GUARDS, POST_LOAD_GUARDS, UNABLE, NOT_PICKLED, NOT_SAVED, WRITING,
-    STARTS_TRACING, RECOMPILES, STATUS, _ENTRY_WITHOUT_GRAPH,
+    STARTS_TRACING, RECOMPILES, LIMIT, GRAPH_BREAK, STATUS, _ENTRY_WITHOUT_GRAPH,
 )  # fmt: skip
 
 
@@ -68,7 +79,7 @@ _MESSAGES: Final = (
 _BEGINNINGS: Final = (
     b"FX graph cache ", b"Autograd graph cache ", b"fx graph cache ", b"fx graph unable to ", b"AOTAutograd cache ", b"Bypassing ",
     b"Failed to pickle cache key", b"Can't pickle", b"Writing AOTAutograd cache ", b"FXGraphCache cache ", b"FX cache status: ",
-    b"Step 1: torchdynamo start tracing ", b"Recompiling function ", b"Failed to load artifact: ",
+    b"Step 1: torchdynamo start tracing ", b"Recompiling function ", b"torch._dynamo hit config.", b"Graph break", b"Failed to load artifact: ",
 )  # fmt: skip
 _ANYWHERE: Final = b" unable to load compiled graph"
 

@@ -92,6 +92,11 @@ PAIRS: dict[str, tuple[dict[str, Any], dict[str, Any], list[tuple[str, ...]]]] =
     "without a pid, in another order": (TWO_KEYS, {"pid": None, "lookups": [lookup(at=None), lookup("f0", None)]}, TWO),
     "without a pid and without a lookup": ({}, {"pid": None, "lookups": []}, TWO),
     "without a pid, and neither has a lookup": ({"lookups": []}, {"pid": None, "lookups": []}, ONE),
+    # With TORCH_LOGS=recompiles a text log has no lookup.
+    "a log of compiles alone": ({}, {"lookups": [], "compiled": ("{}",)}, ONE),
+    "a log of compiles alone, of another pid": ({}, {"pid": 8, "lookups": [], "compiled": ("{}",)}, TWO),
+    "a log of compiles alone, without a pid": ({}, {"pid": None, "lookups": [], "compiled": ("{}",)}, TWO),
+    "a log of compiles alone, of another day": ({}, {"first": 86_400, "last": 86_410, "lookups": [], "compiled": ("{}",)}, TWO),
     "a trace without a lookup": ({"lookups": []}, {}, ONE),
     # A trace whose time is not known does not show which lookups it would have recorded.
     "another key, and the moments of the trace are not known": ({"start_time_ns": None}, {"lookups": [lookup("f2", 5)]}, TWO),

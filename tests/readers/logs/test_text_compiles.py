@@ -1,0 +1,191 @@
+"""The compiles that text logs tell of, beside the traces of the same processes."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cachescope
+from cachescope.readers.logs.compiled_frames import GraphBreak, graph_break
+from cachescope.readers.logs.text_compiles import compiles_in
+from cachescope.report.terminal import terminal_lines
+from cachescope.report.why_missed import answer_blocks
+from tests import conftest
+
+DATA = Path(__file__).parents[2] / "data"
+RECORDED = sorted((DATA / "compiles").glob("*.tar.xz"))
+PLACE = ["compile_id", "segment", "kind", "function", "file", "line"]
+SAID = [*PLACE, "recompile_reasons", "graph_breaks"]
+
+
+@pytest.fixture(scope="module", params=RECORDED, ids=lambda path: path.name.removesuffix(".tar.xz"))
+def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A trace and a log with TORCH_LOGS=recompiles of one process."""
+    return conftest.unpacked(request.param, tmp_path_factory.mktemp("compiles"))
+
+
+def rows(compiles: pd.DataFrame, columns: list[str], *kinds: str) -> list[tuple[Any, ...]]:
+    some = compiles[compiles["kind"].isin(kinds)] if kinds else compiles[compiles["kind"] != "backward"]
+    return list(some[columns].itertuples(index=False, name=None))
+
+
+def test_recompiles_are_those_of_the_trace(folder: Path) -> None:
+    in_trace, in_log = (cachescope.read(folder / name).compiles for name in ("trace", "torch.log"))
+    wanted = rows(in_trace, PLACE, "recompile")
+    assert len(wanted) >= 13
+    assert rows(in_log, PLACE, "recompile") == wanted
+    # Neither first compiles nor graph breaks are logged by it.
+    assert set(in_log["kind"]) == {"recompile", "limit"}
+    assert in_log["start_time"].notna().all() and in_log["time_taken_ns"].isna().all()
+    limits = in_log[in_log["kind"] == "limit"]
+    assert (
+        limits["function"].tolist() == ["limited"]
+        and limits["error"].str.contains("_limit (8)", regex=False).all()
+    )
+    if (
+        folder.name == "2.4.1"
+    ):  # its trace has neither reasons nor the limit, its log no compile before a guard
+        assert [one[0] for one in in_log["recompile_reasons"]][:2] == [
+            "tensor 'L['x']' size mismatch at index 0. expected 3, actual 5",
+            "L['n'] == 2",
+        ]
+    else:
+        columns = [*PLACE, "recompile_reasons"]
+        assert rows(in_log, columns, "recompile", "limit") == rows(in_trace, columns, "recompile", "limit")
+
+
+def test_the_limit_stands_in_a_log_of_the_default_level(folder: Path, tmp_path: Path) -> None:
+    log = tmp_path / "stderr.txt"
+    lines = (folder / "torch.log").read_text().splitlines(keepends=True)
+    log.write_text("step 1\n" + "".join(line for line in lines if line.startswith("W")))
+    scope = cachescope.read(log)
+    whole = cachescope.read(folder / "torch.log").compiles
+    columns = [name for name in PLACE if name != "segment"]
+    assert rows(scope.compiles, columns) == rows(whole, columns, "limit")
+    # It gives one of the reasons: the latest, or before 2.6 the first.
+    (reason,), (reasons,) = (
+        scope.compiles["recompile_reasons"].tolist(),
+        whole.query("kind == 'limit'")["recompile_reasons"],
+    )
+    assert len(reasons) == len({*reasons}) and set(reason) < set(reasons)
+    said = " ".join(line.text for line in terminal_lines(answer_blocks(scope)))
+    assert "the recompile limit was reached once" in said and "TORCH_TRACE" in said
+
+
+def test_a_trace_of_the_process_tells_more(folder: Path) -> None:
+    both, trace = cachescope.read(folder / "trace", folder / "torch.log"), cachescope.read(folder / "trace")
+    assert len(both.runs) == 1
+    pd.testing.assert_frame_equal(both.compiles, trace.compiles)
+
+
+def test_logs_of_one_process_are_one_run(folder: Path, tmp_path: Path) -> None:
+    """Recompiles went to one file, the lookups of the same process to another."""
+    places = conftest.unpacked(DATA / "places" / "2.13.0.tar.xz", tmp_path / "places") / "torch.log"
+    lines = places.read_text().splitlines(keepends=True)
+    for name, some in (
+        ("a", [x for x in lines if "Step 1" in x]),
+        ("b", [x for x in lines if "Step 1" not in x]),
+    ):
+        (tmp_path / name).write_text("".join(some))
+    together = cachescope.read(tmp_path / "a", tmp_path / "b")
+    assert len(together.runs) == 1 and len(together.runs["sources"][0]) == 2
+    assert rows(together.compiles, PLACE) == rows(cachescope.read(places).compiles, PLACE)
+    assert len(together.lookups) == len(cachescope.read(places).lookups) > 5
+
+
+def test_the_index_keeps_them(own_index: Path, parsed: list[str], folder: Path) -> None:
+    log = folder / "torch.log"
+    first, again = cachescope.read(log).compiles, cachescope.read(log).compiles
+    assert parsed == [str(log)] and len(again) >= 14
+    pd.testing.assert_frame_equal(first, again)
+
+
+BREAKS = sorted((DATA / "breaks").glob("*.tar.xz"))
+# Where the graph of each function breaks, by hand: the text of the line.
+BREAK_AT = {
+    "calls": 'print("a break")',
+    "loops": 'print("in a loop"',
+    "opens": "with open(",
+    "raises": "except* ValueError:",
+    "torch_dynamo_resume_in_opens_at_34": "with open(",
+}
+
+
+@pytest.mark.parametrize("archive", BREAKS, ids=lambda path: path.name.removesuffix(".tar.xz"))
+def test_graph_breaks_have_their_place_in_every_release(archive: Path, tmp_path: Path) -> None:
+    folder = conftest.unpacked(archive, tmp_path)
+    in_trace, in_log = (cachescope.read(folder / name).compiles for name in ("trace", "torch.log"))
+    assert rows(in_log, PLACE) == rows(in_trace, PLACE)
+    program = (DATA / "break_programs.py").read_text().split("\n")
+    lines = {
+        name: next(n for n, line in enumerate(program, 1) if text in line) for name, text in BREAK_AT.items()
+    }
+    sides = [in_log]
+    if archive.name != "2.5.1.tar.xz":  # before 2.6 traces have none
+        assert rows(in_log, SAID) == rows(in_trace, SAID)
+        sides.append(in_trace)
+    for compiles in sides:
+        of_function = compiles.explode("graph_breaks").dropna(subset="graph_breaks")
+        found = {
+            row.function: row.graph_breaks.removeprefix(f"{row.file}:").partition(": ")
+            for row in of_function.itertuples()
+        }
+        # In a function that is inlined, the second break at a line is told in short; before 2.6 at DEBUG alone.
+        found.pop("printed", None)
+        assert {name: int(line) for name, (line, _, _) in found.items()} == lines
+        assert all(reason.strip() and not reason.startswith("Graph") for _, _, reason in found.values())
+    counted = json.loads((folder / "facts.json").read_text())["counters"]["graph_break"]
+    reasons = {text.partition("\n")[0].removeprefix("Unsupported: ") for text in counted}
+    assert reasons and all(
+        any(reason in text for text in in_log["graph_breaks"].explode().dropna()) for reason in reasons
+    )
+
+
+@given(
+    st.text(),
+    st.sampled_from(
+        [
+            "Graph break: from user code at:\n",
+            "Graph break in user code at ",
+            "Graph break (a) in user code at a.py:3\n",
+        ]
+    ),
+)
+def test_any_text_may_follow(text: str, beginning: str) -> None:
+    found = graph_break(beginning + text)
+    assert isinstance(found, GraphBreak) and "\n" not in found.reason
+
+
+@given(
+    st.lists(
+        st.one_of(st.text(), st.recursive(st.none() | st.integers() | st.text(), st.lists).map(json.dumps))
+    )
+)
+def test_texts_that_are_no_compiles_are_left_out(texts: list[str]) -> None:
+    assert compiles_in(texts) == []
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+def test_all_loggers_tell_what_the_trace_does(tmp_path: Path) -> None:
+    """First compiles, resumed functions, attempts after a graph break, ids that begin again."""
+    log = tmp_path / "torch.log"
+    logged = {
+        "TORCH_TRACE": str(tmp_path / "trace"),
+        "TORCH_LOGS": "dynamo,recompiles,graph_breaks",
+        "TORCH_LOGS_OUT": str(log),
+    }
+    program = [sys.executable, str(DATA / "compile_programs.py"), str(tmp_path / "facts.json")]
+    subprocess.run(program, env=os.environ | logged, check=True, timeout=300)
+    in_trace, in_log = cachescope.read(tmp_path / "trace").compiles, cachescope.read(log).compiles
+    assert rows(in_log, SAID) == rows(in_trace, SAID)
+    counters = json.loads((tmp_path / "facts.json").read_text())["counters"]
+    assert len(in_log) == counters["frames"]["total"]
+    assert in_log["graph_breaks"].map(len).sum() == sum(counters["graph_break"].values()) > 0
