@@ -19,8 +19,8 @@ from cachescope.answers.time_spent import (
 )
 from cachescope.report.blocks import Block, Cell, Head, Sorted, Table, shared, shortened, timed
 from cachescope.report.layout import Line, parted, rest
+from cachescope.report.problems import problem_lines
 from cachescope.report.vllm import start_lines
-from cachescope.report.why_missed import problem_lines
 from cachescope.wording import and_more, duration, listed, numbered, plural
 
 _GUARDS: Final = "guards"

@@ -22,6 +22,7 @@ from cachescope.report.cards import first_cards
 from cachescope.report.explanation import explanation_blocks
 from cachescope.report.html import answer_html, lines_html, safe
 from cachescope.report.layout import Line, parted, rest, titled
+from cachescope.report.problems import problem_lines
 from cachescope.report.terminal import terminal_lines
 from cachescope.report.vllm import vllm_lines
 from cachescope.terms import UNREADABLE
@@ -32,12 +33,10 @@ if TYPE_CHECKING:
     from cachescope.frames.answer_rows import RankDifference
     from cachescope.frames.checks import FalseHit
     from cachescope.frames.linked_rows import PastMiss
-    from cachescope.frames.recorded_rows import ProblemRow
 
 _GROUPS_SHOWN: Final = 10
 _KEYS_SHOWN: Final = 2
 
-_PROBLEMS_SHOWN: Final = 3
 _FALSE_HITS_SHOWN: Final = 2
 _FAILED_SHOWN: Final = 4
 _LONGEST_ERROR: Final = 300
@@ -244,16 +243,6 @@ def _value(text: str | None) -> str:
         return "no such field"
     tensor = _TENSOR.match(text)
     return short(text if tensor is None else f"{tensor['dtype']}, shape {tensor['shape']}", _VALUE)
-
-
-def problem_lines(problems: Sequence[ProblemRow]) -> Iterator[Line]:
-    """The first problems with reading."""
-    for row in problems[:_PROBLEMS_SHOWN]:
-        where = f" ({row.where})" if row.where else ""
-        more = f"; and {row.count - 1:,} like it" if row.count > 1 else ""
-        # The message is cut alone: a long path would leave nothing of it.
-        yield Line(f"{row.source}{where}: {row.kind}: {short(row.message)}{more}", 2, "dim")
-    yield from rest(len(problems) - _PROBLEMS_SHOWN, where="--json lists all", indent=2)
 
 
 def false_hit_lines(found: Sequence[FalseHit]) -> Iterator[Line]:
