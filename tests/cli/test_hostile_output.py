@@ -77,14 +77,6 @@ def copied(recording: Recording, tmp_path: Path) -> Path:
     return Path(shutil.copytree(recording("2.13.0", "config_flip"), tmp_path / "copied"))
 
 
-def test_texts_of_a_trace_act_on_nothing(run: Run, copied: Path) -> None:
-    for path in files_of(copied, "trace/*"):
-        plant_in_trace(path, taking_turns(0, turns=3))
-    explained, *_ = all_of(run, copied / "trace", COMMANDS[::3])
-    # They arrived, and are shown.
-    assert "2 hit, 4 missed" in explained.out and "\\x" in explained.out
-
-
 @pytest.mark.sweep
 @pytest.mark.usefixtures("commands_read_once")
 @pytest.mark.parametrize(

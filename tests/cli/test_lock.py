@@ -10,7 +10,7 @@ import pytest
 
 import cachescope
 from cachescope.locking.lock import KeyField
-from cachescope.locking.lock_text import lock_text, read_lock, write_lock
+from cachescope.locking.lock_text import lock_text, read_lock
 from tests.cli.conftest import Run, in_pipe
 from tests.conftest import Recording
 from tests.hostile_texts import TEXTS
@@ -246,28 +246,6 @@ def test_python_gives_what_the_command_says(made: Path, cache: Path, tmp_path: P
     assert repr(lock) == "<8 files, 6 entries, 2 contexts>"
     (cache / "more").write_bytes(b"")
     assert [one.path for one in cachescope.verify(lock, cache).findings] == ["more"]
-
-
-@pytest.mark.sweep
-def test_a_lock_of_ten_thousand_files_is_read_whole(made: Path, run: Run, tmp_path: Path) -> None:
-    """By hand: many small files of one kind."""
-    root = tmp_path / "big"
-    for at in range(0, 10_000):
-        folder = root / "fxgraph" / f"{at % 100:02}"
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / f"{at}").write_text(str(at))
-    from cachescope.locking.tree import contents, walk
-
-    found = walk(str(root))
-    held = contents(found)
-    one = next(file for file in read_lock(made).files.values() if file.kind == "fxgraph")
-    sums = {each.name: (held[each.name].size, held[each.name].sha256 or "") for each in found}
-    files = {name: replace(one, path=name, size=size, sha256=sha256) for name, (size, sha256) in sums.items()}
-    write_lock(replace(read_lock(made), files=files, expected=None), tmp_path / "big.lock")
-    done = run("verify", tmp_path / "big.lock", root)
-    assert (done.status, done.out.splitlines()[0][:38]) == (0, "as locked: 10,000 files, 38.9 kB, 10,0")
-    (root / "fxgraph" / "57" / "4557").write_text("4558")
-    assert run("verify", tmp_path / "big.lock", root).status == 3
 
 
 NO_COMMAND = "cachescope verify: error: give the command to run after --preflight --"

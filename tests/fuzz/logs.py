@@ -176,6 +176,8 @@ class TracesInParts(Logs):
         assert together.processes == whole.processes, "other processes than in one"
         assert together.problems == whole.problems, "other problems than in one"
         assert together.details.components == whole.details.components, "other hash details than in one"
+        sets = [[codes.tobytes() for codes in one.details.sets] for one in (together, whole)]
+        assert sets[0] == sets[1], "other sets of hash details than in one"
 
 
 def _docker(data: bytes) -> bytes:

@@ -189,3 +189,13 @@ def test_a_changed_byte_of_a_page_is_not_believed(
     file.write_bytes(data.replace(value, (0x1234566).to_bytes(4, "little")))
     with pytest.raises(OSError, match=r"checksum|CRC"):
         read(file, ["number"])
+
+
+@pytest.mark.slow
+def test_one_value_in_a_million_rows_is_refused(tmp_path: Path) -> None:
+    cachescope.read(cachescope.sample("entry_truncated")).save(tmp_path / "scope")
+    file = tmp_path / "scope" / "problems.parquet"
+    one = parquet.read_table(file).slice(0, 1)
+    parquet.write_table(pa.concat_tables([one] * 1_000_000).combine_chunks(), file)
+    with pytest.raises(SourceError, match="unpacks to more than 200 times its size"):
+        cachescope.read(tmp_path / "scope")

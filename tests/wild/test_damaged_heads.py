@@ -169,11 +169,3 @@ def test_a_text_log_is_no_trace_whatever_it_quotes(recording: Recording, tmp_pat
     record = max((folder / "trace").iterdir()).read_bytes().split(b"\n", 1)[0]
     assert not looks_like_trace_log(text + b"\n" + record)
     assert looks_like_trace_log(b"nothing of torch's\n\n" + record)
-
-
-@pytest.mark.parametrize("data", [b"", b"\n", b"hello\n", MARK, b"V1120 nonsense\n", b"\t\t\n"])
-def test_what_holds_no_record_is_still_nothing(data: bytes, tmp_path: Path) -> None:
-    path = tmp_path / "log"
-    path.write_bytes(data)
-    with pytest.raises(cachescope.SourceError):
-        cachescope.read(path)

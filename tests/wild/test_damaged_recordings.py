@@ -46,7 +46,7 @@ import re
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -199,12 +199,53 @@ def check_verdicts_stay_or_become_not_known(recorded: Recorded) -> None:
     # What a text log does not say may have been in the lines that it lost.
     ("2.13.0", "aot_entry_truncated", "all", "text: 1 % of lines lost", 0),
     ("2.13.0", "fxgraph_full", "all", "text: half of lines lost", 2),
+    # A trace and the text log beside it stay one run, whatever the log lost.
+    ("2.13.0", "config_flip", "all", "text: a line lost", 0),
+    ("2.13.0", "config_flip", "all", "text: 10 % of lines lost", 0),
+    ("2.13.0", "config_flip", "all", "text: half of lines lost", 0),
+    ("2.13.0", "config_flip", "all", "text: stretches lost", 0),
+    ("2.13.0", "config_flip", "all", "text: tail of each cut", 0),
+    ("2.13.0", "config_flip", "all", "text: head of each cut", 0),
 ])  # fmt: skip
 def test_lost_lines_blame_nothing_else(
     recording: Recording, version: str, name: str, way: str, damage: str, number: int
 ) -> None:
     one = next(one for one in DAMAGES if one.name == damage)
     assert not tried(Whole(recording(version, name)), Case(version, name, way, one, number)).wrong
+
+
+def _with_short_lines(folder: Path, rng: Random) -> None:
+    for path in logs(folder, TEXT):
+        lines = path.read_bytes().split(b"\n")
+        short = [line[: rng.randrange(60, 400)] if rng.random() < 0.01 else line for line in lines]
+        path.write_bytes(b"\n".join(short))
+
+
+def _without_the_key_behind_a_hit(folder: Path, rng: Random) -> None:
+    """Three AOTAutograd lookups of one compile id: a miss, a hit, and a miss whose graph missed too."""
+    log = min((folder / TEXT).iterdir())
+    lines = log.read_bytes().split(b"\n")
+    keys = [at for at, line in enumerate(lines) if b" hash details for key " in line]
+    is_outcome = re.compile(rb" cache (?:hit|miss) for key ").search
+    outcomes = [at for at, line in enumerate(lines) if is_outcome(line)]
+    hit, behind, graph = keys[-3:]
+    lost = {outcomes[-3], behind, outcomes[-2]}
+    assert hit < outcomes[-3] < behind < outcomes[-2] < graph
+    assert b"AOTAutograd cache hit" in lines[outcomes[-3]]
+    log.write_bytes(b"\n".join(line for at, line in enumerate(lines) if at not in lost))
+
+
+@pytest.mark.parametrize(("name", "way", "harm"), [
+    ("config_flip", "all", _with_short_lines),
+    # A hit is no miss where the next lookup lost its key.
+    ("in_process", "text", _without_the_key_behind_a_hit),
+], ids=["short lines", "a key"])  # fmt: skip
+def test_what_else_is_lost_of_lines_invents_nothing(
+    name: str, way: str, harm: Callable[[Path, Random], None], recording: Recording
+) -> None:
+    of_text = frozenset({TEXT})
+    case = Case("2.13.0", name, way, Damage(harm.__name__, harm, of_text, of_text))
+    assert not tried(Whole(recording("2.13.0", name)), case).wrong
 
 
 def test_every_damage_is_tried() -> None:

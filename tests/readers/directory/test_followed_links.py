@@ -310,21 +310,6 @@ def test_a_folder_that_may_not_be_listed(cache: Path, monkeypatch: pytest.Monkey
         assert [one.damage for one in entries(cache) if one.status == "unreadable"] == [why]
 
 
-def test_a_link_that_fails_says_why(cache: Path, disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    link(cache / "ab" / PY, disk / "absent")
-    stat = os.stat
-
-    def failing(path: object, **told: object) -> os.stat_result:
-        if str(path).endswith(PY):
-            raise OSError("odd")
-        return stat(path, **told)  # type: ignore[arg-type]
-
-    monkeypatch.setattr("cachescope.readers.directory.cache_dir.os.stat", failing)
-    assert [one.damage for one in entries(cache) if one.status == "unreadable"] == [
-        f"a link to {disk / 'absent'}: odd"
-    ]
-
-
 @pytest.mark.parametrize(("path", "wanted"), [
     (f"fxgraph/aa/{FX}", True),
     (f"fxgraph/aa/{FX}/absent", False),

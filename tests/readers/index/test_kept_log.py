@@ -258,28 +258,6 @@ def left(index: Index) -> set[str]:
     return {path.name for path in index.folder.iterdir()} - {"lock"}
 
 
-@pytest.mark.parametrize(
-    ("limit", "wanted"),
-    [
-        (60, {"old", "mid", "new"}),
-        (59, {"mid", "new"}),
-        (50, {"mid", "new"}),
-        (49, {"new"}),
-        (30, {"new"}),
-        (29, set()),
-        (0, set()),
-    ],
-)
-def test_the_index_is_kept_within_its_limit(limit: int, wanted: set[str], tmp_path: Path) -> None:
-    """By when each was used last, not by name or size."""
-    for at, (name, size) in enumerate((("old", 10), ("mid", 20), ("new", 30))):
-        (tmp_path / f"{name}.log_index").write_bytes(b"x" * size)
-        os.utime(tmp_path / f"{name}.log_index", (10**9 + at, 10**9 + at))
-    (tmp_path / "other").write_bytes(b"x" * 1000)
-    Index(tmp_path).trim(limit)
-    assert left(Index(tmp_path)) == {f"{name}.log_index" for name in wanted} | {"other"}
-
-
 def test_what_a_process_left_unfinished_goes_after_an_hour(tmp_path: Path) -> None:
     now = time.time()
     for name, age in (("old", 3_700), ("young", 3_500), ("ahead", -3_700)):

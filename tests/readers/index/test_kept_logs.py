@@ -43,18 +43,6 @@ def truth(*paths: Path) -> Scope:
     return cachescope.read(*paths, index=False)
 
 
-def test_the_second_reading_parses_nothing_and_gives_the_same(
-    own_index: Path, log: Path, parsed: list[str]
-) -> None:
-    first = cachescope.read(log)
-    assert parsed == [str(log)]
-    assert len(kept(own_index)) == 1
-    second = cachescope.read(log)
-    assert parsed == [str(log)]
-    assert_same_scopes(first, truth(log))
-    assert_same_scopes(second, truth(log))
-
-
 def replace(log: Path) -> None:
     os.replace(trace(log.with_name("other"), 1), log)
 

@@ -1,9 +1,10 @@
-"""The events of a trace: read from a real one, damaged, with values that no torch writes, packed."""
+"""The events of a trace: read from a real one, damaged, with values that no torch writes, packed; how long a bypassed compile took."""
 
 import errno
 import gzip
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import cachescope
 from cachescope.errors import SourceError
 from cachescope.readers.kinds import first_record
 from cachescope.readers.logs import second_pass, trace_records
 from cachescope.readers.logs.log_prefix import pid_of
 from cachescope.readers.logs.second_pass import TraceEvent, TraceEvents
-from tests.conftest import Recording
+from tests.conftest import RECORDINGS, Recording
 from tests.readers.logs.test_byte_source import Failing
 from tests.readers.logs.test_trace_process import looked_up, prefix, record
 
@@ -233,3 +235,38 @@ def test_a_file_that_is_lost_half_way_is_a_problem_at_its_end(monkeypatch: pytes
     assert problem(event(PLAIN)) == (1, f"byte {len(event(PLAIN))}", "lost")
     assert problem(looked_up()) == (0, f"byte {len(looked_up())}", "lost")
     assert problem("") == (0, "byte 0", "lost")
+
+
+RECORDED = [
+    (version, name)
+    for version in ("2.6.0", "2.10.0", "2.13.0", "2.15.0")
+    for name in ("bypass_custom_pass", "bypass_custom_pass_fx", "bypass_freezing")
+    if (RECORDINGS / version / f"{name}.tar.xz").exists()
+]
+
+
+def events(trace: Path) -> Iterator[dict[str, object]]:
+    """The payload of every chromium event, read as plainly as can be."""
+    for log in trace.iterdir():
+        lines = log.read_text(errors="replace").split("\n")
+        for at, line in enumerate(lines):
+            if '] {"chromium_event"' in line:
+                end = next(n for n in range(at + 1, len(lines)) if not lines[n].startswith("\t"))
+                yield json.loads("\n".join(text[1:] for text in lines[at + 1 : end]))
+
+
+@pytest.mark.parametrize(("version", "name"), RECORDED)
+def test_a_bypassed_compile_took_as_long_as_its_event_says(
+    version: str, name: str, recording: Recording
+) -> None:
+    trace = recording(version, name) / "trace"
+    said = []
+    for one in events(trace):
+        args = one.get("args") or {}
+        assert isinstance(args, dict)
+        if (one["name"], one["ph"], args.get("cache_state")) == ("inductor_compile", "E", "bypass"):
+            said.append(round(float(str(one["ts"])) * 1000) - args["cache_event_time"])
+    lookups = cachescope.read(trace).lookups
+    found = lookups[(lookups["cache"] == "fxgraph") & (lookups["outcome"] == "bypass")]
+    assert sorted(found["time_taken_ns"].tolist()) == pytest.approx(sorted(said), abs=1000)
+    assert len(said) == len(found) > 0

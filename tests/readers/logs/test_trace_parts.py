@@ -2,7 +2,7 @@
 
 import random
 import re
-from itertools import chain, pairwise
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -12,7 +12,7 @@ from cachescope.readers.logs import trace_records
 from cachescope.readers.logs.trace_log import TRACE, _record_behind, parts_of_trace
 from cachescope.readers.reading import Reading
 from tests.conftest import Recording
-from tests.readers.logs.growing import TRACES, assert_same, in_parts, one_trace, read_anew, written
+from tests.readers.logs.growing import assert_same, in_parts, one_trace, read_anew, written
 
 pytestmark = pytest.mark.slow  # megabytes, read again and again
 
@@ -50,53 +50,10 @@ def assert_parts_tell_the_same(data: bytes, path: Path, *sizes: int) -> Reading:
     return whole
 
 
-@pytest.mark.parametrize(("version", "name"), TRACES)
-def test_parts_of_recordings_tell_what_the_whole_tells(
-    version: str, name: str, recording: Recording, tmp_path: Path
-) -> None:
-    whole = assert_parts_tell_the_same(
-        one_trace(recording(version, name)), tmp_path / "t.log", 20_000, 150_000
-    )
-    assert whole.processes[0].lookups
-
-
-def test_processes_whose_records_alternate(tour: bytes, tmp_path: Path) -> None:
-    records = records_of(tour)
-    half = len(records) // 2
-    mixed = b"".join(chain(*zip(records[:half], records[half : 2 * half], strict=True)))
-    assert_parts_tell_the_same(mixed, tmp_path / "t.log", 100_000, 400_000)
-
-
 def test_lines_some_of_which_end_as_on_windows(tour: bytes, tmp_path: Path) -> None:
     half = tour.index(b"\n", len(tour) // 2) + 1
     data = tour[:half] + tour[half:].replace(b"\n", b"\r\n")
     assert_parts_tell_the_same(data, tmp_path / "t.log", 300_000)
-
-
-@pytest.mark.parametrize("cut", [1, 2, 100, 5_000, 90_000])
-def test_a_log_that_is_cut(cut: int, tour: bytes, tmp_path: Path) -> None:
-    whole = assert_parts_tell_the_same(tour[:-cut], tmp_path / "t.log", 300_000)
-    assert whole.processes[0].is_cut
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_damaged_records(seed: int, tour: bytes, tmp_path: Path) -> None:
-    chance = random.Random(seed)
-    data = bytearray(tour)
-    for _ in range(60):
-        at = chance.randrange(500, len(data))
-        match chance.randrange(4):
-            case 0:
-                data[at] = chance.randrange(256)
-            case 1:
-                data[at:at] = b"\nwritten by something else\n\n"
-            case 2:
-                del data[at : at + chance.randrange(300)]
-            case _:
-                line = data.rfind(b"\n", 0, at) + 1
-                data[line + 1 : line + 9] = b"9999 99:"
-    whole = assert_parts_tell_the_same(bytes(data), tmp_path / "t.log", 250_000)
-    assert len(whole.problems) > 5
 
 
 def test_wrong_values_of_every_kind_are_told_in_their_order(tour: bytes, tmp_path: Path) -> None:
