@@ -23,13 +23,12 @@ from cachescope.keys.isolation import (
     select_context,
 )
 from cachescope.keys.json_values import UnsupportedValueError
-from cachescope.keys.paths import aotautograd_folder, code_folder, fxgraph_folder, get_path
+from cachescope.keys.paths import get_path
 from cachescope.terms import COMPILE_FORMS, RUNTIME_FORMS
 
 __all__ = [
     "COMPILE_FORMS", "CONTEXT_FORMS", "RUNTIME_FORMS", "CutlassRequest", "IsolationSchema",
-    "UnsupportedValueError", "all_schemas", "aotautograd_folder", "best_config_name", "code_folder",
-    "code_hash", "cutlass_request_key", "cutlass_requests", "detail_hash", "entry_name", "fxgraph_folder",
-    "get_hash", "get_path", "isolation_key", "select_context", "sha256_hash", "stored_code_hash",
-    "system_hash",
+    "UnsupportedValueError", "all_schemas", "best_config_name", "code_hash", "cutlass_request_key",
+    "cutlass_requests", "detail_hash", "entry_name", "get_hash", "get_path", "isolation_key",
+    "select_context", "sha256_hash", "stored_code_hash", "system_hash",
 ]  # fmt: skip

@@ -35,77 +35,8 @@ def get_path(
     >>> get_path("cev5uo2", "py", cache_root="/tmp/torchinductor_me")[2]
     '/tmp/torchinductor_me/ev/cev5uo2.py'
     """
-    subdir = os.path.join(cache_root, specified_dir) if specified_dir else code_folder(basename, cache_root)
+    subdir = os.path.join(cache_root, specified_dir or basename[1:3])
     return basename, subdir, os.path.join(subdir, f"{basename}.{extension}")
-
-
-def code_folder(key: str, cache_root: str) -> str:
-    """Return the folder of a generated-code key: ``<root>/<key[1:3]>``.
-
-    Parameters
-    ----------
-    key : str
-        ``c`` and 51 characters.
-    cache_root : str
-        What torch's ``cache_dir()`` returns.
-
-    Notes
-    -----
-    Mirrors ``torch/_inductor/codecache.py`` ``get_path`` (2.6 to 2.15).
-
-    Examples
-    --------
-    >>> code_folder("cev5uo2", "/root")
-    '/root/ev'
-    """
-    return os.path.join(cache_root, key[1:3])
-
-
-def fxgraph_folder(key: str, cache_root: str) -> str:
-    """Return the folder of an FX graph key: ``<root>/fxgraph/<key[1:3]>/<key>``.
-
-    Parameters
-    ----------
-    key : str
-        ``f`` and 51 characters.
-    cache_root : str
-        What torch's ``cache_dir()`` returns.
-
-    Notes
-    -----
-    Mirrors ``torch/_inductor/codecache.py`` ``FxGraphCache._get_tmp_dir_for_key`` (2.6 to
-    2.15).
-
-    Examples
-    --------
-    >>> fxgraph_folder("fuyebj4", "/root")
-    '/root/fxgraph/uy/fuyebj4'
-    """
-    return os.path.join(cache_root, "fxgraph", key[1:3], key)
-
-
-def aotautograd_folder(key: str, cache_root: str) -> str:
-    """Return the folder of an AOTAutograd key: ``<root>/aotautograd/<key>``.
-
-    Parameters
-    ----------
-    key : str
-        ``a`` and 51 characters, or the nonce if no key could be computed (2.10+).
-    cache_root : str
-        What torch's ``cache_dir()`` returns.
-
-    Notes
-    -----
-    Mirrors ``torch/_functorch/_aot_autograd/autograd_cache.py``
-    ``AOTAutogradCache._get_tmp_dir_for_key`` (2.6 to 2.15): unlike the FX graph cache it
-    has no level of two characters.
-
-    Examples
-    --------
-    >>> aotautograd_folder("asmdh4b", "/root")
-    '/root/aotautograd/asmdh4b'
-    """
-    return os.path.join(cache_root, "aotautograd", key)
 
 
 def is_in_remote_cache(path: str) -> bool:

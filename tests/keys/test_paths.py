@@ -1,6 +1,5 @@
 """Folders and paths equal torch's on random input, and none is made; where a file of vLLM is follows from its path."""
 
-import importlib
 from pathlib import Path
 from types import ModuleType
 
@@ -8,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cachescope.keys import aotautograd_folder, code_folder, fxgraph_folder, get_path
+from cachescope.keys import get_path
 from cachescope.keys.paths import is_in_remote_cache
 from cachescope.keys.vllm import PlaceInTree, place_in_tree
 
@@ -27,21 +26,10 @@ def test_get_path_is_torchs(
     assert get_path(basename, extension, folder, cache_root=str(cache_root)) == expected
 
 
-@given(key=NAME)
-def test_entry_folders_are_torchs(codecache: ModuleType, cache_root: Path, key: str) -> None:
-    autograd_cache = importlib.import_module("torch._functorch._aot_autograd.autograd_cache")
-    root = str(cache_root)
-    assert fxgraph_folder(key, root) == codecache.FxGraphCache._get_tmp_dir_for_key(key)
-    assert aotautograd_folder(key, root) == (autograd_cache.AOTAutogradCache._get_tmp_dir_for_key(key))
-    assert code_folder(key, root) == codecache.get_path(key, "py")[1]
-
-
 def test_asking_for_a_path_makes_no_directory(tmp_path: Path) -> None:
     root = tmp_path / "not there"
     key = "c" + "a" * 51
     get_path(key, "py", cache_root=str(root))
-    fxgraph_folder(key, str(root))
-    aotautograd_folder(key, str(root))
     assert list(tmp_path.iterdir()) == []
 
 
