@@ -111,8 +111,8 @@ def scope_of(*runs: Run, entries: Sequence[Stored] = (), **told: Any) -> Scope:
     for number, one in enumerate(runs):
         moments = [made.at for made in one.lookups if made.at is not None]
         start = ns(min(moments)) if moments else None
-        usual = {"pid": 1000 + number, "start_time_ns": start}
-        process = Process(f"/logs/{number}.log", "trace", **(usual | one.told))
+        usual = {"pid": 1000 + number, "start_time": start}
+        process = Process(source=f"/logs/{number}.log", kind="trace", **(usual | one.told))
         process.lookups = [_lookup(reading, made) for made in one.lookups]
         reading.processes.append(process)
     for made_entry, details in entries:

@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from cachescope.analysis.aot_config import OF_A_MODULE
-from cachescope.analysis.compiles.ranges import ANY, Bounds, bounds_of, guarded_bounds
+from cachescope.analysis.compiles.ranges import ANY, Bounds, bounds_of, guarded_bounds, guards_of
 from cachescope.errors import CachescopeError
 from cachescope.frames.compile_rows import SymbolRow
 from cachescope.keys.printed_values import parsed_expression
@@ -281,8 +281,7 @@ def failed_in(compiles: Sequence[Sequence[SymbolRow]], own: Sequence[SymbolRow])
     for rows in compiles:
         # The graphs are equal; what its sizes are called in the program may differ.
         same = {row.symbol: values[row.symbol] for row in rows if is_same(row, named.get(row.symbol))}
-        exprs = {text.rpartition(": ")[2] for row in rows for text in row.guards}
-        broken = sorted(expr for expr in exprs if fails(expr, same))
+        broken = sorted(expr for expr in guards_of(rows) if fails(expr, same))
         names = [name for expr in broken for name in _NAME.findall(expr) if name in named]
         if not names:
             return None

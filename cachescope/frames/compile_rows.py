@@ -7,7 +7,7 @@ from cachescope.rows import Time, col, row, same_as
 # fmt: off
 
 
-@row("compiles")
+@row("compiles", frozen=False)
 class CompileRow:
     """One compile of one frame, or of its backward graph.
 
@@ -15,33 +15,33 @@ class CompileRow:
     (``graph_breaks``) or at the recompile limit, and all but backward graphs with ``dynamo``; not when they ended, nor symbols.
     """
 
-    run: int = col("the process, an id into runs")
-    compile_id: str = col("frame / compile of that frame, without attempts", torch_name="CompileId")
+    run: int = col("the process, an id into runs", default=0)
+    compile_id: str = col("frame / compile of that frame, without attempts", torch_name="CompileId", default="")
     segment: int = col(
-        "distinguishes compiles of a run with the same compile id, as in lookups; 0 if the log does not show its beginning")
+        "distinguishes compiles of a run with the same compile id, as in lookups; 0 if the log does not show its beginning", default=0)
     kind: str = col(
         "first; recompile: guards of earlier compiles of the frame failed; resume: the rest of a function after a graph break; "
-        "backward; limit: torch reached its recompile limit and did not compile, the row is the attempt")
+        "backward; limit: torch reached its recompile limit and did not compile, the row is the attempt", default="first")
     function: str | None = col(
         "the user's function that was compiled; its caller, if torch compiles it through a wrapper",
-        missing="the log does not show where the compile began", torch_name="dynamo_start")
-    file: str | None = col("the file of the function", missing="as for function")
-    line: int | None = col("the line of the function", missing="as for function")
+        missing="the log does not show where the compile began", torch_name="dynamo_start", default=None)
+    file: str | None = col("the file of the function", missing="as for function", default=None)
+    line: int | None = col("the line of the function", missing="as for function", default=None)
     start_time: Time | None = col(
-        "when it began", unit="UTC", missing="its end is not in the trace, torch did not log it, or a text log has only its graph breaks", torch_name="start_time_us")
+        "when it began", unit="UTC", missing="its end is not in the trace, torch did not log it, or a text log has only its graph breaks", torch_name="start_time_us", default=None)
     time_taken_ns: int | None = col(
         "how long it took, including nested compiles; for a backward graph, also the wait while another thread compiled",
-        unit="ns", missing="its end is not in the log", torch_name="duration_us")
+        unit="ns", missing="its end is not in the log", torch_name="duration_us", default=None)
     recompile_reasons: tuple[str, ...] = col(
         "why earlier compiles of the frame did not fit, the latest first, each as text: ``0/0: n == 2``, the compile and the "
         "guard that failed",
-        torch_name="recompile_reasons")
-    symbols: tuple[str, ...] = col("the symbols in it: see the frame symbols", torch_name="create_symbol")
+        torch_name="recompile_reasons", default=())
+    symbols: tuple[str, ...] = col("the symbols in it: see the frame symbols", torch_name="create_symbol", default=())
     graph_breaks: tuple[str, ...] = col(
-        "where its graph breaks, and why: ``file:line: reason``", torch_name="dynamo_graph_break_reason")
-    restarts: tuple[str, ...] = col("why torch restarted the analysis within it", torch_name="restart_reasons")
+        "where its graph breaks, and why: ``file:line: reason``", torch_name="dynamo_graph_break_reason", default=())
+    restarts: tuple[str, ...] = col("why torch restarted the analysis within it", torch_name="restart_reasons", default=())
     error: str | None = col(
-        "why it failed", missing="it did not fail, or its end is not in the log", torch_name="fail_type, fail_reason")
+        "why it failed", missing="it did not fail, or its end is not in the log", torch_name="fail_type, fail_reason", default=None)
     collectives: tuple[str, ...] = col(
         "the collectives of the graphs that Inductor compiled in it, in order, and the waits for them; empty if there are none, "
         "if the graphs came from a cache, or if torch does not record them (2.6; 2.10 and later do)",
@@ -63,6 +63,13 @@ class CompileRow:
         missing="it failed, Dynamo made no graph, it is a backward graph, or its end is not in the log", torch_name="graph_op_count", default=None)
 
 
+IN_NO_TEXT_LOG = (
+    "run", "time_taken_ns", "symbols", "restarts", "collectives", "lookups", "class_name", "hits", "full_misses", "guard_misses",
+    "bypasses", "operators",
+)
+"""What no text log tells of a compile."""
+
+
 @row("recorded")
 class RecordedText:
     """One text that torch recorded of one compile: a graph, guards, generated code; only traces have them."""
@@ -75,43 +82,43 @@ class RecordedText:
     is_whole: bool = col("whether it has the hash that torch wrote beside it; where the log was cut or changed it has not", torch_name="has_payload")
 
 
-@row("symbols")
+@row("symbols", frozen=False)
 class SymbolRow:
     """One size or number that became a symbol in the last attempt of one compile; only traces have them."""
 
-    run: int = col("the process, an id into runs")
-    compile_id: str = col("the compile, as in compiles")
-    segment: int = same_as(CompileRow, "segment")
-    symbol: str = col("its name in graphs and guards", torch_name="create_symbol.symbol")
+    run: int = col("the process, an id into runs", default=0)
+    compile_id: str = col("the compile, as in compiles", default="")
+    segment: int = same_as(CompileRow, "segment", default=0)
+    symbol: str = col("its name in graphs and guards", torch_name="create_symbol.symbol", default="")
     value: str | None = col(
         "its value when it was compiled", missing="not recorded, or the program computes it from data (``item()``, u0)",
-        torch_name="create_symbol.val")
+        torch_name="create_symbol.val", default=None)
     source: str | None = col(
         "what it is in the program: ``L['x'].size()[0]``; if inputs share a symbol, the first of them",
-        missing="not recorded, or the program computes it from data", torch_name="create_symbol.source")
-    range: str | None = col("the values that it may take, without guards", missing="not recorded", torch_name="create_symbol.vr")
+        missing="not recorded, or the program computes it from data", torch_name="create_symbol.source", default=None)
+    range: str | None = col("the values that it may take, without guards", missing="not recorded", torch_name="create_symbol.vr", default=None)
     function: str | None = col(
-        "the function in which it became a symbol", missing="not recorded", torch_name="create_symbol.user_stack")
-    file: str | None = col("the file of that function", missing="not recorded")
-    line: int | None = col("the line at which it became a symbol", missing="not recorded")
+        "the function in which it became a symbol", missing="not recorded", torch_name="create_symbol.user_stack", default=None)
+    file: str | None = col("the file of that function", missing="not recorded", default=None)
+    line: int | None = col("the line at which it became a symbol", missing="not recorded", default=None)
     changed_from: str | None = col(
         "its value in an earlier compile, if its change caused a recompile; since then it is a symbol",
         missing="torch's recompile reasons do not name it: it was a symbol from the start, or marked as dynamic",
-        torch_name="recompile_reasons")
+        torch_name="recompile_reasons", default=None)
     range_after: str | None = col(
         "the values that its guards leave: range, narrowed by guards that bound it, or bound what equals it, by whole numbers; a "
         "remainder (``Mod``) or a comparison with another symbol does not narrow it",
-        missing="its range is not recorded, or it is not a whole number")
+        missing="its range is not recorded, or it is not a whole number", default=None)
     guards: tuple[str, ...] = col(
         "the guards on it that lines of the program added, as ``file:line: s0 > 10``; guards that Inductor or AOTAutograd added "
         "are left out",
-        torch_name="guard_added_fast")
-    guard_code: tuple[str, ...] = col("the source line of each guard; empty if not recorded (before 2.10)")
+        torch_name="guard_added_fast", default=())
+    guard_code: tuple[str, ...] = col("the source line of each guard; empty if not recorded (before 2.10)", default=())
     specialized: str | None = col(
         "the single value that torch specialized it to", missing="it stayed a symbol, or this is not recorded",
-        torch_name="symbolic_shape_specialization")
+        torch_name="symbolic_shape_specialization", default=None)
     specialized_at: str | None = col(
-        "the line that caused this, as ``file:line``", missing="it stayed a symbol, or no line of the program caused it")
+        "the line that caused this, as ``file:line``", missing="it stayed a symbol, or no line of the program caused it", default=None)
 
 
 @row("recompiles")

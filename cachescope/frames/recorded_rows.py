@@ -7,34 +7,34 @@ from cachescope.rows import Time, col, row
 # fmt: off
 
 
-@row("runs")
+@row("runs", frozen=False)
 class RunRow:
     """One process."""
 
-    run: int = col("number of the process, in the order of the start times")
-    source: str = col("the first file that has records of it, as given")
-    sources: tuple[str, ...] = col("every file that has records of it")
-    pid: int | None = col("process id", missing="the log has none (TORCH_LOGS_FORMAT=short)")
-    rank: int | None = col("rank in a distributed job", missing="not distributed, or not recorded")
+    run: int = col("number of the process, in the order of the start times", default=0)
+    source: str = col("the first file that has records of it, as given", default="")
+    sources: tuple[str, ...] = col("every file that has records of it", default=())
+    pid: int | None = col("process id", missing="the log has none (TORCH_LOGS_FORMAT=short)", default=None)
+    rank: int | None = col("rank in a distributed job", missing="not distributed, or not recorded", default=None)
     torch_version: str | None = col(
-        "version of torch", missing="not in the log (before 2.11)", torch_name="trace artifact torch_version")
+        "version of torch", missing="not in the log (before 2.11)", torch_name="trace artifact torch_version", default=None)
     python_version: str | None = col(
-        "version of Python", missing="not in the log", torch_name="compilation_metrics.python_version")
-    start_time: Time | None = col("first record", unit="UTC", missing="the log has no times")
-    end_time: Time | None = col("last record", unit="UTC", missing="the log has no times")
-    cache_dir: str | None = col("the cache directory", missing="not in the log", torch_name="TORCHINDUCTOR_CACHE_DIR")
-    command: str | None = col("the program that was run", missing="not recorded with cachescope record")
+        "version of Python", missing="not in the log", torch_name="compilation_metrics.python_version", default=None)
+    start_time: Time | None = col("first record", unit="UTC", missing="the log has no times", default=None)
+    end_time: Time | None = col("last record", unit="UTC", missing="the log has no times", default=None)
+    cache_dir: str | None = col("the cache directory", missing="not in the log", torch_name="TORCHINDUCTOR_CACHE_DIR", default=None)
+    command: str | None = col("the program that was run", missing="not recorded with cachescope record", default=None)
     exit_status: int | None = col(
-        "exit status of the command; 128 + n if signal n ended it", missing="not recorded with cachescope record")
+        "exit status of the command; 128 + n if signal n ended it", missing="not recorded with cachescope record", default=None)
     command_start_time: Time | None = col(
         "when the command began; its imports come before the first record", unit="UTC",
-        missing="not recorded with cachescope record")
+        missing="not recorded with cachescope record", default=None)
     command_end_time: Time | None = col(
-        "when the command ended", unit="UTC", missing="not recorded with cachescope record, or still running")
-    is_cut: bool = col("whether its log ends in the middle of a record: the process was killed, or the log was cut")
+        "when the command ended", unit="UTC", missing="not recorded with cachescope record, or still running", default=None)
+    is_cut: bool = col("whether its log ends in the middle of a record: the process was killed, or the log was cut", default=False)
     looked_up: bool = col(
         "False if it compiled and no lookup of it is recorded: its caches were off, its backend asks none, no graph has an operator, or it "
-        "loaded a package")
+        "loaded a package", default=True)
     is_preflight: bool = col("whether it was a pre-flight: it compiled nothing, and its lookups are predicted", default=False)
     failed_compiles: tuple[str, ...] = col(
         "the compiles that failed, each as text, once, the first 100: ``forward (model.py:88): `` and torch's error; torch runs the "
@@ -174,6 +174,8 @@ class LookupRow:
     """Whether lines of its hash details are missing; none are kept then."""
 
 
+OF_A_RUN = ("run", "sources", "end_time", "failed_compiles", "unrecorded_compiles", "has_lost_lines")
+"""What is worked out of a process once its logs are joined."""
 OF_ALL_LOGS = ("lookup", "run", "order", "direction", "aot_lookup", "details", "prediction", "predicted_entry")
 """What no single log tells of a lookup."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,7 +20,7 @@ from cachescope.readers.logs.processes import end_time_ns, join_processes
 from cachescope.readers.logs.run_notes import labels_of
 from cachescope.readers.logs.trace_compiles import failed_compiles, unrecorded_compiles
 from cachescope.readers.reading import ListedEntry, Process, Reading
-from cachescope.rows import TEXT, TIME, TUPLE, columns_of
+from cachescope.rows import TEXT, TIME, TUPLE, columns_of, like
 from cachescope.table import Table
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH, VLLM
 
@@ -48,8 +48,8 @@ class Tables:
     """The entries of the locks that were read."""
     stamps: Stamps = field(default_factory=dict)
     """Size and time of the files of the runs, just after they were read."""
-    compiled: Mapping[int, Sequence[str]] = field(default_factory=dict)
-    """The compiles that text logs tell of, of the runs that have no trace, as JSON of `text_compiles`."""
+    compiled: Mapping[int, Sequence[CompileRow]] = field(default_factory=dict)
+    """The compiles that text logs tell of, of the runs that have no trace."""
     phases: Table[PhaseRow] | None = None
     """Those that were saved with a scope; else they are read from the files of the runs."""
     compiles: Table[CompileRow] | None = None
@@ -95,26 +95,17 @@ def assemble(reading: Reading) -> Tables:
 # A snapshot is often taken last, when logging has ended.
 _AFTERWARDS_NS: Final = 60 * 10**9
 
-# What a row of `runs` has by the name that it has in the process.
-_ALIKE: Final = {column.name for column in columns_of(RunRow)} & {each.name for each in fields(Process)} - {
-    "sources",
-    "label",
-}
-
 
 def _run_row(number: int, run: Process, label: str | None) -> RunRow:
-    return RunRow(
+    return like(
+        RunRow,
+        run,
         run=number,
-        sources=tuple(run.sources),
-        start_time=run.start_time_ns,
         end_time=end_time_ns(run),
-        command_start_time=run.command_start_ns,
-        command_end_time=run.command_end_ns,
         failed_compiles=failed_compiles(run),
         unrecorded_compiles=unrecorded_compiles(run),
         label=label,
         has_lost_lines=any(lookup.is_details_cut for lookup in run.lookups),
-        **{name: getattr(run, name) for name in _ALIKE},
     )
 
 
@@ -239,10 +230,10 @@ def _context_rows(contexts: Sequence[ContextRow], runs: list[Process]) -> list[C
 
 def _took(run: Process, snapshot: ContextRow) -> bool:
     """Whether a snapshot was taken while a process ran: before its command ended, or soon after its last record."""
-    start, time = run.start_time_ns, snapshot.time
+    start, time = run.start_time, snapshot.time
     if start is None or time is None:
         return False
-    return start <= time <= max(run.command_end_ns or 0, (end_time_ns(run) or start) + _AFTERWARDS_NS)
+    return start <= time <= max(run.command_end_time or 0, (end_time_ns(run) or start) + _AFTERWARDS_NS)
 
 
 def _kernel_rows(entries: list[EntryRow]) -> Iterator[KernelRow]:

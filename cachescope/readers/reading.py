@@ -9,70 +9,44 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from cachescope.details import HashDetails
 from cachescope.errors import RecordError, SourceError
 from cachescope.frames.context_rows import ContextRow
 from cachescope.frames.directory_rows import EntryRow, TimingRow
-from cachescope.frames.recorded_rows import LookupRow, ProblemRow
+from cachescope.frames.recorded_rows import LookupRow, ProblemRow, RunRow
 from cachescope.frames.vllm import FactorsRow, StartRow
 
+if TYPE_CHECKING:
+    from cachescope.frames.compile_rows import CompileRow
 
-@dataclass(slots=True)
-class Process:
+
+@dataclass(slots=True, eq=False)
+class Process(RunRow):
     """One process as one source records it. `join_processes` adds to it what other logs of the process record."""
 
-    source: str
-    kind: str
-    pid: int | None
-    rank: int | None = None
-    torch_version: str | None = None
-    python_version: str | None = None
+    kind: str = ""
+    """What the source is; with others, the kinds of the logs in `sources`, which are known once logs are joined."""
+    kinds: set[str] = field(default_factory=set)
     clock_first_us: int | None = None
     """First and last log prefix as microseconds of the local year: both logs of a process share that clock."""
     clock_last_us: int | None = None
-    start_time_ns: int | None = None
-    cache_dir: str | None = None
     lookups: list[LookupRow] = field(default_factory=list)
-    command: str | None = None
-    """The command that was run, as `cachescope record` notes it."""
-    environment: tuple[str, ...] = ()
-    """The variables that `cachescope record` notes, ``NAME=value``, the commit of the working directory, and the label it was given."""
-    commit: str | None = None
-    label: str | None = None
-    exit_status: int | None = None
-    """The command's exit status, as `cachescope record` notes it: 128 + n if signal n ended it."""
-    command_start_ns: int | None = None
-    """When the command began, and when it ended, as `cachescope record` notes it."""
-    command_end_ns: int | None = None
-    is_cut: bool = False
-    """Whether the log ends within a record: the process was killed, or the log was cut."""
     compiles: str | None = None
     """The compiles that a trace records, as JSON of `trace_compiles`."""
-    compiled: tuple[str, ...] = ()
-    """The compiles that a text log tells of, each as JSON of `text_compiles`."""
-    looked_up: bool = True
-    """False if the log shows that torch compiled with its caches switched off."""
-    is_preflight: bool = False
-    """Whether it was a pre-flight, which asks no cache and stores nothing; only traces record it."""
-    gpus: tuple[str, ...] = ()
-    """The models of its GPUs."""
-    kernel_lookups: tuple[str, ...] = ()
-    """What autotuning found stored, as in the frame `runs`."""
+    compiled: list[CompileRow] = field(default_factory=list)
+    """The compiles that a text log tells of."""
     events: str | None = None
     """The events of a log, or of a part of one, of which no processes were made yet: see `log_events`."""
     end_state: str | None = None
     """Where a later reading of the events continues once the log has grown; None if it cannot."""
-    sources: list[str] = field(default_factory=list)
-    """Every file that has records of it, and the kinds of these logs: known once logs are joined."""
-    kinds: set[str] = field(default_factory=set)
 
     def clock_us(self, time_ns: int | None) -> int | None:
         """A moment on the clock of its log prefixes; None if that is not known."""
-        if time_ns is None or self.start_time_ns is None or self.clock_first_us is None:
+        if time_ns is None or self.start_time is None or self.clock_first_us is None:
             return None
-        return self.clock_first_us + (time_ns - self.start_time_ns) // 1000
+        return self.clock_first_us + (time_ns - self.start_time) // 1000
 
 
 Snapshot = dict[str, Any]

@@ -19,7 +19,7 @@ OF_LOG, OF_ENTRY, OF_AUTOGRAD, OTHER = "1", "2", "3", "4"
 def made(
     *lookups: LookupRow, entries: tuple[EntryRow, ...] = (), of_key: dict[str, str] | None = None
 ) -> tuple[Reading, Process]:
-    reading, process = Reading(), Process("/logs/a.log", "trace", 7)
+    reading, process = Reading(), Process(source="/logs/a.log", kind="trace", pid=7)
     process.lookups = list(lookups)
     reading.processes.append(process)
     for lookup in lookups:
@@ -93,7 +93,7 @@ def test_a_graph_is_under_the_latest_autograd_lookup_of_its_compile() -> None:
         fx("f3", compile_id="0/0"),
         fx("f4", compile_id="2/0"),
     )
-    second = Process("/logs/b.log", "trace", 8)
+    second = Process(source="/logs/b.log", kind="trace", pid=8)
     second.lookups = [fx("f5", compile_id="0/0")]
     reading.processes.append(second)
     lookups = assemble(reading).lookups.frame

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -16,11 +16,9 @@ from cachescope.frames.recorded_rows import LookupRow, ProblemRow, RunRow
 from cachescope.grouping import by_key
 from cachescope.notebook_cells import code_file
 from cachescope.readers.file_fingerprints import Stamps
-from cachescope.readers.json_record import well_formed
-from cachescope.readers.logs.compiled_frames import CompiledFrame, CompiledFrames, GraphBreak
+from cachescope.readers.logs.compiled_frames import CompiledFrame, CompiledFrames
 from cachescope.readers.logs.second_pass import read_traces
-from cachescope.readers.logs.text_compiles import compiles_in
-from cachescope.readers.logs.trace_compiles import Place, first_attempt
+from cachescope.readers.logs.trace_compiles import first_attempt
 from cachescope.rows import like
 from cachescope.wording import class_of
 
@@ -112,66 +110,28 @@ def read_compiles(
     runs: Collection[RunRow],
     stamped: Stamps,
     lookups: Iterable[LookupRow],
-    in_text: Mapping[int, Sequence[str]],
+    in_text: Mapping[int, Sequence[CompileRow]],
 ) -> tuple[list[CompileRow], list[SymbolRow], list[ProblemRow]]:
     """Read the traces of runs once more, for their compiles; the problems are what could not be read for them.
 
-    `in_text` has the compiles of the runs of which text logs alone were read, as JSON of `text_compiles`.
+    `in_text` has the compiles of the runs of which text logs alone were read.
     """
     read, problems = read_traces(runs, stamped, "its compiles", _compiled)
-    told = {row.run: compiles_in(in_text.get(row.run, ())) for row in runs} | dict(read)
-    every = [(run, one) for run, rows in sorted(told.items()) for one in rows]
-    symbols = [row for run, one in every for row in _symbol_rows(run, one)]
-    return with_lookups([_compile_row(run, one) for run, one in every], lookups), symbols, problems
+    told = {row.run: [*map(CompiledFrame, in_text.get(row.run, ()))] for row in runs} | dict(read)
+    every = [(run, one) for run, found in sorted(told.items()) for one in found]
+    for run, one in every:
+        one.row.run = run
+        remaining = {name: str(bounds) for name, bounds in remaining_ranges(one.symbols).items()}
+        for symbol in one.symbols:
+            symbol.run, symbol.range_after = run, remaining.get(symbol.symbol)
+            symbol.changed_from = value_before(symbol.source, symbol.value, one.row.recompile_reasons)
+    symbols = [symbol for _, one in every for symbol in one.symbols]
+    return with_lookups([one.row for _, one in every], lookups), symbols, problems
 
 
 def _compiled(path: str, size: int | None) -> tuple[list[CompiledFrame], Sequence[ProblemRow]]:
     found = CompiledFrames(path, size)
     return found.rows, found.problems
-
-
-def _compile_row(run: int, one: CompiledFrame) -> CompileRow:
-    return like(
-        CompileRow,
-        one,
-        run=run,
-        **one.place._asdict(),
-        start_time=one.start_ns,
-        recompile_reasons=tuple(map(well_formed, one.recompile_reasons)),
-        symbols=tuple(symbol.name for symbol in one.symbols.rows),
-        graph_breaks=tuple(map(_graph_break_text, one.graph_breaks)),
-    )
-
-
-def _graph_break_text(one: GraphBreak) -> str:
-    where = "" if one.file is None else f"{one.file}:{one.line}: "
-    return well_formed(f"{where}{one.reason}")
-
-
-def _symbol_rows(run: int, one: CompiledFrame) -> Iterator[SymbolRow]:
-    remaining = remaining_ranges(one.symbols.rows)
-    for symbol in one.symbols.rows:
-        fixed = symbol.specialization
-        after = remaining.get(symbol.name)
-        yield like(
-            SymbolRow,
-            symbol,
-            run=run,
-            compile_id=one.compile_id,
-            segment=one.segment,
-            symbol=symbol.name,
-            **symbol.place._asdict(),
-            changed_from=value_before(symbol.source, symbol.value, one.recompile_reasons),
-            range_after=None if after is None else str(after),
-            guards=tuple(f"{_at(guard.place)}: {guard.expr}" for guard in symbol.guards),
-            guard_code=tuple(guard.code or "" for guard in symbol.guards),
-            specialized=None if fixed is None else fixed.value,
-            specialized_at=None if fixed is None or fixed.place.file is None else _at(fixed.place),
-        )
-
-
-def _at(place: Place) -> str:
-    return f"{place.file or '?'}:{place.line or '?'}"
 
 
 def recompiles(compiles: Iterable[CompileRow]) -> list[RecompileRow]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from cachescope.frames.compile_rows import SymbolRow
 from cachescope.keys.printed_values import parsed_expression
-from cachescope.readers.logs.compiled_frames import Symbol
 
 # torch/fx/experimental/symbolic_shapes.py, `create_symbol`: a range as text. Sizes and ints are s…, unbacked ones u….
 _RANGE: Final = re.compile(r"\[(-?\d{1,40}|-int_oo), (-?\d{1,40}|int_oo)\]")
@@ -109,36 +109,40 @@ def guarded_bounds(expr: str, names: Mapping[str, str] | None = None) -> dict[st
     return found
 
 
-def remaining_ranges(symbols: Sequence[Symbol]) -> dict[str, Bounds]:
+def guards_of(symbols: Iterable[SymbolRow]) -> set[str]:
+    """The guards on some symbols, without the lines that added them."""
+    return {text.rpartition(": ")[2] for row in symbols for text in row.guards}
+
+
+def remaining_ranges(symbols: Sequence[SymbolRow]) -> dict[str, Bounds]:
     """The bounds of each symbol whose range is recorded: its range, narrowed by its guards and by those of its equals."""
-    whole = [symbol for symbol in symbols if _WHOLE.fullmatch(symbol.name)]
-    first = _equals(whole)
+    whole = [row for row in symbols if _WHOLE.fullmatch(row.symbol)]
+    guards = guards_of(whole)
+    first = _equals([row.symbol for row in whole], guards)
     found: dict[str, Bounds] = {}
-    for symbol in whole:
-        if (bounds := bounds_of(symbol.range)) is not None:
-            name = first[symbol.name]
+    for row in whole:
+        if (bounds := bounds_of(row.range)) is not None:
+            name = first[row.symbol]
             found[name] = found.get(name, ANY).narrowed(bounds)
-    for expr in {guard.expr for symbol in whole for guard in symbol.guards}:
+    for expr in guards:
         for name, bounds in guarded_bounds(expr, first).items():
             if name in found:
                 found[name] = found[name].narrowed(bounds)
-    for symbol in whole:
-        value = None if symbol.specialization is None else symbol.specialization.value
-        name = first[symbol.name]
+    for row in whole:
+        value, name = row.specialized, first[row.symbol]
         if value is not None and re.fullmatch(r"-?\d{1,40}", value) and name in found:
             found[name] = found[name].narrowed(Bounds(int(value), int(value)))
-    return {symbol.name: found[first[symbol.name]] for symbol in whole if first[symbol.name] in found}
+    return {row.symbol: found[first[row.symbol]] for row in whole if first[row.symbol] in found}
 
 
-def _equals(symbols: Sequence[Symbol]) -> dict[str, str]:
+def _equals(symbols: Sequence[str], guards: Iterable[str]) -> dict[str, str]:
     """For each symbol the first one that a guard says it is equal to, or itself."""
-    first = {symbol.name: symbol.name for symbol in symbols}
-    for symbol in symbols:
-        for guard in symbol.guards:
-            for left, operator, right in _comparisons(guard.expr):
-                match left, operator, right:
-                    case ast.Name(id=one), ast.Eq(), ast.Name(id=other):
-                        _join(first, one, other)
+    first = dict(zip(symbols, symbols, strict=True))
+    for expr in guards:
+        for left, operator, right in _comparisons(expr):
+            match left, operator, right:
+                case ast.Name(id=one), ast.Eq(), ast.Name(id=other):
+                    _join(first, one, other)
     return first
 
 

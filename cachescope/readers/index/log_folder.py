@@ -17,7 +17,7 @@ from typing import Any, Final
 import orjson
 
 from cachescope.errors import SourceError
-from cachescope.readers.index.log_tables import COLUMNS, MAY_BE_MISSING, LogTables, codes_of
+from cachescope.readers.index.log_tables import COLUMNS, MAY_BE_MISSING, OF_A_PROCESS, LogTables, codes_of
 from cachescope.readers.json_record import MOST_NS, MOST_NS_OF_A_DURATION, MOST_OF_A_COLUMN
 from cachescope.readers.kinds import LOGS_SUFFIX
 from cachescope.readers.logs.byte_source import FAILURES, open_bytes, zstd
@@ -28,8 +28,8 @@ _YEAR_US: Final = 400 * 86_400_000_000
 _DURATION: Final = -MOST_NS_OF_A_DURATION, MOST_NS_OF_A_DURATION
 # What a number of a column is at least and at most, if not 0 and the most that a column holds.
 _RANGES: Final = {
-    **dict.fromkeys(("time", "end_time", "logged_time", "start_time_ns"), (0, MOST_NS)),
-    **dict.fromkeys(("command_start_ns", "command_end_ns"), (0, MOST_NS)),
+    **dict.fromkeys(("time", "end_time", "logged_time", "start_time"), (0, MOST_NS)),
+    **dict.fromkeys(("command_start_time", "command_end_time"), (0, MOST_NS)),
     **dict.fromkeys(("time_taken_ns", "time_saved_ns"), _DURATION),
     **dict.fromkeys(("clock_first_us", "clock_last_us"), (0, _YEAR_US)),
     "exit_status": (-MOST_OF_A_COLUMN, MOST_OF_A_COLUMN),
@@ -38,6 +38,7 @@ _WORDS: Final = {
     ("processes", "kind"): ("trace", "text"),
     ("lookups", "cache"): ("aotautograd", "fxgraph"),
     ("lookups", "outcome"): tuple(OUTCOMES),
+    ("compiled", "kind"): ("first", "recompile", "resume", "backward", "limit"),
 }
 _OTHERS: Final = {"source": str, "components": list, "set_sizes": list, "set_codes": str}
 _OF_ANOTHER_VERSION: Final = "was written by another version of cachescope: collect the logs again"
@@ -58,8 +59,8 @@ def check_log(held: dict[str, Any]) -> None:
         _need(name, f"is no {kind.__name__}", type(held[name]) is kind)
     for name in COLUMNS:
         _check_columns(name, held[name])
-    counts = held["processes"]["lookups"]
-    _need("lookups", "are not as many as said", sum(counts) == len(held["lookups"]["cache"]))
+    for name, column in zip(OF_A_PROCESS, ("cache", "compile_id"), strict=True):
+        _need(name, "are not as many as said", sum(held["processes"][name]) == len(held[name][column]))
     sizes, components = held["set_sizes"], held["components"]
     _need("set_sizes", "has what is no size", set(map(type, sizes)) <= {int} and min(sizes, default=0) >= 0)
     _need("components", "has what is no text", set(map(type, components)) <= {str})

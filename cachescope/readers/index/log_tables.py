@@ -9,7 +9,7 @@ from __future__ import annotations
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass, fields
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Final
 
 import numpy as np
@@ -18,7 +18,8 @@ import orjson
 
 from cachescope.component_sets import Codes
 from cachescope.details import HashDetails
-from cachescope.frames.recorded_rows import OF_ALL_LOGS, LookupRow, ProblemRow
+from cachescope.frames.compile_rows import IN_NO_TEXT_LOG, CompileRow
+from cachescope.frames.recorded_rows import OF_A_RUN, OF_ALL_LOGS, LookupRow, ProblemRow
 from cachescope.readers.reading import Process, Reading
 
 _TYPES: Final[dict[str, type]] = {"str": str, "int": int, "bool": bool, "Time": int, "tuple[str,": list}
@@ -30,17 +31,21 @@ def _columns(row: type, without: Sequence[str]) -> dict[str, type]:
     return {f.name: _TYPES[str(f.type).split()[0]] for f in fields(row) if f.name not in without}
 
 
-# Every row of a log has the source of the log; of the lookups of a process, its row says how many there are.
+OF_A_PROCESS: Final = ("lookups", "compiled")
+"""Lists of rows: of those of a process, its row says how many there are."""
+# Every row of a log has the source of the log.
 COLUMNS: Final = {
-    "processes": _columns(Process, ["source", "lookups", "sources", "kinds"]) | {"lookups": int},
+    "processes": _columns(Process, ("source", "kinds", *OF_A_RUN, *OF_A_PROCESS))
+    | dict.fromkeys(OF_A_PROCESS, int),
     "lookups": _columns(LookupRow, OF_ALL_LOGS),
+    "compiled": _columns(CompileRow, IN_NO_TEXT_LOG),
     "problems": _columns(ProblemRow, ["source"]),
 }
 
 
 MAY_BE_MISSING: Final = {
     name: {f.name for f in fields(row) if "None" in str(f.type)}
-    for name, row in (("processes", Process), ("lookups", LookupRow), ("problems", ProblemRow))
+    for name, row in zip(COLUMNS, (Process, LookupRow, CompileRow, ProblemRow), strict=True)
 }
 
 
@@ -81,13 +86,13 @@ class LogTables:
 
     def to_json(self) -> bytes | None:
         """The log as one line, without its end; None if it has a value that fits no column, such as a huge pid."""
-        lookups = [lookup for process in self.processes for lookup in process.lookups]
-        processes = _by_column(self.processes, COLUMNS["processes"])
+        rows = {name: [getattr(process, name) for process in self.processes] for name in OF_A_PROCESS}
+        counts = {name: list(map(len, of_each)) for name, of_each in rows.items()}
         codes = b"".join(np.asarray(own, _STORED_CODES).tobytes() for own in self.sets)
         held = {
             "source": self.source,
-            "processes": processes | {"lookups": [len(process.lookups) for process in self.processes]},
-            "lookups": _by_column(lookups, COLUMNS["lookups"]),
+            "processes": _by_column(self.processes, COLUMNS["processes"]) | counts,
+            **{name: _by_column([*chain(*of_each)], COLUMNS[name]) for name, of_each in rows.items()},
             "problems": _by_column(self.problems, COLUMNS["problems"]),
             "components": self.components,
             "set_sizes": [len(own) for own in self.sets],
@@ -102,12 +107,18 @@ class LogTables:
     def from_json(cls, held: dict[str, Any], source: str | None = None) -> LogTables:
         """The log in what a line holds, with the source that it is read from now."""
         own = held["source"] if source is None else source
-        lookups = (LookupRow(**told) for told in _rows(held["lookups"]))
+        lookups = (LookupRow(**told) for told in _rows(held, "lookups"))
+        compiled = (CompileRow(**told) for told in _rows(held, "compiled"))
         processes = [
-            Process(own, lookups=list(islice(lookups, told.pop("lookups"))), **told)
-            for told in _rows(held["processes"])
+            Process(
+                source=own,
+                lookups=list(islice(lookups, told.pop("lookups"))),
+                compiled=list(islice(compiled, told.pop("compiled"))),
+                **told,
+            )
+            for told in _rows(held, "processes")
         ]
-        problems = [ProblemRow(own, **told) for told in _rows(held["problems"])]
+        problems = [ProblemRow(own, **told) for told in _rows(held, "problems")]
         ends = np.cumsum(held["set_sizes"], dtype=np.int64)
         sets = np.split(codes_of(held), ends[:-1]) if held["set_sizes"] else []
         return cls(own, processes, problems, held["components"], sets)
@@ -122,5 +133,8 @@ def _by_column(rows: Sequence[object], names: Iterable[str]) -> dict[str, list[A
     return {name: [getattr(row, name) for row in rows] for name in names}
 
 
-def _rows(columns: dict[str, list[Any]]) -> Iterable[dict[str, Any]]:
+def _rows(held: dict[str, Any], name: str) -> Iterable[dict[str, Any]]:
+    columns = held[name] | {
+        column: list(map(tuple, held[name][column])) for column, kind in COLUMNS[name].items() if kind is list
+    }
     return (dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True))

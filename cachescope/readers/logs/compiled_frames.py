@@ -9,12 +9,13 @@ torch/_dynamo/convert_frame.py writes ``dynamo_start``, torch/_dynamo/guards.py 
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final
 
+from cachescope.frames.compile_rows import CompileRow, SymbolRow
 from cachescope.json_types import JsonObject
 from cachescope.readers.json_record import Record, load_json
 from cachescope.readers.logs.trace_compiles import (
@@ -59,42 +60,30 @@ _AFTER_TRACING: Final = re.compile(
 )
 
 
-class ShapeGuard(NamedTuple):
-    """A guard on symbols that a line of the program added, and that line."""
-
-    expr: str
-    place: Place
-    code: str | None
-
-
-class Specialization(NamedTuple):
-    """The one value that torch fixed a symbol to, and the line that made it."""
-
-    value: str
-    place: Place
-
-
 @dataclass(slots=True)
-class Symbol:
-    """A size or a number of the program that became a symbol."""
+class CompiledFrame:
+    """One compile, from its start to its end, or the compile of its backward graph, while it is read."""
 
-    name: str
-    value: str | None
-    source: str | None
-    range: str | None
-    place: Place
-    guards: list[ShapeGuard] = field(default_factory=list)
-    specialization: Specialization | None = None
-
-
-@dataclass(slots=True)
-class Symbols:
-    """The symbols of one compile, of its last attempt: each attempt begins with none."""
-
-    rows: list[Symbol] = field(default_factory=list)
+    row: CompileRow
+    has_ended: bool = False
+    symbols: list[SymbolRow] = field(default_factory=list)
+    """Those of its last attempt: each attempt begins with none."""
     attempt: int = 0
+    guards: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
+    """By the name of a symbol, the guards on it that lines of the program added, each with its code."""
+    graph_breaks: list[str] = field(default_factory=list)
+    collectives: list[str] = field(default_factory=list)
 
-    def create(self, record: Record, envelope: Record, stacks: Stacks) -> None:
+    @property
+    def place(self) -> Place:
+        """The code that is compiled."""
+        return Place(self.row.function, self.row.file, self.row.line)
+
+    @place.setter
+    def place(self, place: Place) -> None:
+        self.row.function, self.row.file, self.row.line = place
+
+    def create_symbol(self, record: Record, envelope: Record, stacks: Stacks) -> None:
         """Read ``create_symbol``, or ``create_unbacked_symbol``: of a number that the program computes, which has no source."""
         name = record.text("symbol")
         if name is None:
@@ -104,8 +93,16 @@ class Symbols:
         if "create_unbacked_symbol" in envelope.values and not of_program:
             return
         self._begin(envelope)
-        values = (record.text("val"), record.text("source"), record.text("vr"))
-        self.rows.append(Symbol(name, *values, stacks.place_of(of_program or stack, envelope.wrong)))
+        made = SymbolRow(
+            compile_id=self.row.compile_id,
+            segment=self.row.segment,
+            symbol=name,
+            value=record.text("val"),
+            source=record.text("source"),
+            range=record.text("vr"),
+            **stacks.place_of(of_program or stack, envelope.wrong)._asdict(),
+        )
+        self.symbols.append(made)
 
     def guard(self, record: Record, envelope: Record, stacks: Stacks) -> None:
         """Read ``guard_added_fast``: torch evaluated a condition on symbols, and relies on its outcome."""
@@ -114,26 +111,47 @@ class Symbols:
             return
         self._begin(envelope)
         place, code = stacks.place_of(stack, envelope.wrong), stacks.code_of(stack, envelope.wrong)
-        names = set(_NAMES.findall(expr))
-        for symbol in self.rows:
-            if symbol.name in names:
-                symbol.guards.append(ShapeGuard(expr, place, code))
+        for name in {row.symbol for row in self.symbols}.intersection(_NAMES.findall(expr)):
+            self.guards.setdefault(name, []).append((f"{_at(place)}: {expr}", code or ""))
 
     def specialize(self, record: Record, envelope: Record, stacks: Stacks) -> None:
-        """Read ``symbolic_shape_specialization``."""
+        """Read ``symbolic_shape_specialization``: the one value that torch fixed a symbol to, and the line that made it."""
         if (value := record.text("value")) is None:
             return
         place = stacks.place_of(_of_program(record.objects("user_stack"), stacks), envelope.wrong)
         self._begin(envelope)
-        for symbol in self.rows:
-            if symbol.name == record.text("symbol"):
-                symbol.specialization = Specialization(value, place)
+        for row in self.symbols:
+            if row.symbol == record.text("symbol"):
+                row.specialized, row.specialized_at = value, None if place.file is None else _at(place)
 
     def _begin(self, envelope: Record) -> None:
         attempt = envelope.whole("attempt") or 0
         if attempt != self.attempt:
             self.attempt = attempt
-            self.rows.clear()
+            self.symbols.clear()
+            self.guards.clear()
+
+    def finish(self) -> None:
+        """Put into the rows what is known once all of the trace is read."""
+        row = self.row
+        row.graph_breaks, row.collectives = tuple(self.graph_breaks), tuple(self.collectives)
+        row.symbols = tuple(one.symbol for one in self.symbols)
+        for symbol in self.symbols:
+            guards = self.guards.get(symbol.symbol, ())
+            symbol.guards = tuple(text for text, _ in guards)
+            symbol.guard_code = tuple(code for _, code in guards)
+        if row.kind == "backward":
+            return
+        if row.error is not None and _LIMIT.search(row.error):
+            row.kind = "limit"
+        elif not row.compile_id.endswith("/0"):
+            row.kind = "recompile"
+        elif (row.function or "").startswith(_RESUMED):
+            row.kind = "resume"
+
+
+def _at(place: Place) -> str:
+    return f"{place.file or '?'}:{place.line or '?'}"
 
 
 def _of_program(stack: list[JsonObject], stacks: Stacks) -> list[JsonObject]:
@@ -145,52 +163,13 @@ def _of_program(stack: list[JsonObject], stacks: Stacks) -> list[JsonObject]:
     return stack[: own[-1] + 1] if own else stack
 
 
-_ReadSymbol = Callable[[Symbols, Record, Record, Stacks], None]
+_ReadSymbol = Callable[[CompiledFrame, Record, Record, Stacks], None]
 _SYMBOLS: Final[dict[str, _ReadSymbol]] = {
-    "create_symbol": Symbols.create,
-    "create_unbacked_symbol": Symbols.create,
-    "guard_added_fast": Symbols.guard,
-    "symbolic_shape_specialization": Symbols.specialize,
+    "create_symbol": CompiledFrame.create_symbol,
+    "create_unbacked_symbol": CompiledFrame.create_symbol,
+    "guard_added_fast": CompiledFrame.guard,
+    "symbolic_shape_specialization": CompiledFrame.specialize,
 }
-
-
-class GraphBreak(NamedTuple):
-    """Where a graph ends, and why."""
-
-    file: str | None
-    line: int | None
-    reason: str
-
-
-@dataclass(slots=True)
-class CompiledFrame:
-    """One compile, from its start to its end, or the compile of its backward graph."""
-
-    compile_id: str
-    segment: int
-    place: Place = NOWHERE
-    is_backward: bool = False
-    has_ended: bool = False
-    start_ns: int | None = None
-    time_taken_ns: int | None = None
-    recompile_reasons: tuple[str, ...] = ()
-    symbols: Symbols = field(default_factory=Symbols)
-    graph_breaks: list[GraphBreak] = field(default_factory=list)
-    restarts: tuple[str, ...] = ()
-    error: str | None = None
-    collectives: tuple[str, ...] = ()
-    operators: int | None = None
-
-    @property
-    def kind(self) -> str:
-        """Why it was compiled: ``first``, ``recompile``, ``resume``, ``backward``; or that it was not: ``limit``."""
-        if self.is_backward:
-            return "backward"
-        if self.error is not None and _LIMIT.search(self.error):
-            return "limit"
-        if not self.compile_id.endswith("/0"):
-            return "recompile"
-        return "resume" if (self.place.function or "").startswith(_RESUMED) else "first"
 
 
 class CompiledFrames(TracePass):
@@ -205,7 +184,7 @@ class CompiledFrames(TracePass):
         self._place_of_frame: dict[str, Place] = {}
         self._reasons: dict[str, tuple[str, ...]] = {}
         # Of a backward graph that is compiled later: its row begins with its metrics.
-        self._collectives_since: dict[str, tuple[str, ...]] = {}
+        self._collectives_since: dict[str, list[str]] = defaultdict(list)
         self._read: dict[bytes, Callable[[Record, str, bytes], None]] = {
             b"dynamo_start": self._start,
             b"dynamo_output_graph": self._graph,
@@ -233,6 +212,8 @@ class CompiledFrames(TracePass):
                 self._read[kind](envelope, first_attempt(compile_id), found.text)
             if envelope.wrong:
                 self._problem(found.at, "bad_value", f"{kind.decode()}: " + "; ".join(envelope.wrong))
+        for one in self.rows:
+            one.finish()
 
     def _start(self, envelope: Record, compile_id: str, _: bytes) -> None:
         start = envelope.record("dynamo_start")
@@ -242,7 +223,7 @@ class CompiledFrames(TracePass):
             # Ids may begin again: what was written for compiles whose beginning was lost is about other code.
             self._reasons = {name: why for name, why in self._reasons.items() if frame_of(name) != frame}
         self._segments[compile_id] += 1
-        one = self._add(CompiledFrame(compile_id, self._segments[compile_id]))
+        one = self._add(compile_id)
         one.place = self._stacks.place_of([] if start is None else start.objects("stack"), envelope.wrong)
         self._place_of_frame[frame] = one.place
 
@@ -251,11 +232,15 @@ class CompiledFrames(TracePass):
         if one is not None and WRAP_INLINE.search(one.place.file or ""):
             one.place = function_in(payload, 0, len(payload)) or one.place
 
-    def _add(self, one: CompiledFrame) -> CompiledFrame:
-        one.recompile_reasons = self._reasons.pop(one.compile_id, ())
-        self.rows.append(one)
-        self._current[one.compile_id] = one
+    def _add(self, compile_id: str, place: Place = NOWHERE) -> CompiledFrame:
+        one = self._current[compile_id] = self._append(compile_id, place)
+        one.row.recompile_reasons = self._reasons.pop(compile_id, ())
         return one
+
+    def _append(self, compile_id: str, place: Place) -> CompiledFrame:
+        row = CompileRow(compile_id=compile_id, segment=self._segments[compile_id], **place._asdict())
+        self.rows.append(CompiledFrame(row))
+        return self.rows[-1]
 
     def _open(self, compile_id: str) -> CompiledFrame | None:
         """The compile with an id that has begun and not ended."""
@@ -269,7 +254,7 @@ class CompiledFrames(TracePass):
     def _symbol(self, kind: str, envelope: Record, compile_id: str, _: bytes) -> None:
         one = self._open(compile_id)
         if one is not None and (record := envelope.record(kind)) is not None:
-            _SYMBOLS[kind](one.symbols, record, envelope, self._stacks)
+            _SYMBOLS[kind](one, record, envelope, self._stacks)
 
     def _break(self, envelope: Record, compile_id: str, payload: bytes) -> None:
         # That a whole function is left to Python is written when its compile has ended (2.7 to 2.9).
@@ -282,12 +267,9 @@ class CompiledFrames(TracePass):
         except ValueError as error:
             envelope.wrong.append(f"its schedule is not JSON: {error}")
             return
-        names = tuple(one for one in loaded if isinstance(one, str)) if isinstance(loaded, list) else ()
-        if (one := self._open(compile_id)) is not None:
-            one.collectives += names
-        else:
-            before = self._collectives_since.get(compile_id, ())
-            self._collectives_since[compile_id] = before + names
+        names = [one for one in loaded if isinstance(one, str)] if isinstance(loaded, list) else []
+        one = self._open(compile_id)
+        (self._collectives_since[compile_id] if one is None else one.collectives).extend(names)
 
     def _metrics(self, envelope: Record, compile_id: str, _: bytes) -> None:
         metrics = envelope.record("compilation_metrics") or envelope.record("bwd_compilation_metrics")
@@ -301,32 +283,31 @@ class CompiledFrames(TracePass):
         if metrics.flag("is_forward") is False or is_in_other:
             forward = self._current.get(compile_id)
             place = NOWHERE if forward is None else forward.place
-            one = CompiledFrame(compile_id, self._segments[compile_id], place, is_backward=True)
-            one.collectives = self._collectives_since.pop(compile_id, ())
-            self.rows.append(one)
+            one = self._append(compile_id, place)
+            one.row.kind = "backward"
+            one.collectives = self._collectives_since.pop(compile_id, [])
         elif one is None:
             # At the limit nothing is compiled. Else its beginning is not in the log, and ids may have begun again since.
             place = self._place_of_frame.get(frame_of(compile_id), NOWHERE) if is_limit else NOWHERE
-            one = self._add(CompiledFrame(compile_id, self._segments[compile_id], place))
+            one = self._add(compile_id, place)
         if one.place.file is None and (named := place_in(metrics)).file is not None:
             one.place = named
-        one.has_ended, one.error = True, error
-        one.start_ns = metrics.moment_of_us("start_time_us")
-        one.time_taken_ns = metrics.duration_ns("duration_us", 1000)
-        if one.time_taken_ns is None:  # torch 2.4 and 2.5 write seconds alone
-            one.time_taken_ns = metrics.duration_ns("entire_frame_compile_time_s", 10**9)
-        one.operators = metrics.whole("graph_op_count")
-        one.restarts = tuple(map(_first_line, metrics.texts("restart_reasons") or ()))
+        one.has_ended, row = True, one.row
+        row.error, row.start_time = error, metrics.moment_of_us("start_time_us")
+        row.time_taken_ns = metrics.duration_ns("duration_us", 1000)
+        if row.time_taken_ns is None:  # torch 2.4 and 2.5 write seconds alone
+            row.time_taken_ns = metrics.duration_ns("entire_frame_compile_time_s", 10**9)
+        row.operators = metrics.whole("graph_op_count")
+        row.restarts = tuple(map(_first_line, metrics.texts("restart_reasons") or ()))
 
 
-def graph_break(text: str) -> GraphBreak:
-    """Read what torch says of a graph break, in a trace or in a text log."""
+def graph_break(text: str) -> str:
+    """Where a graph breaks, and why, of what torch says of it in a trace or in a text log."""
     where = _BREAK.match(text)
     if where is None:
         # The innermost line of the program's stack.
         *_, where = [None, *_FRAME.finditer(text.partition("\nTraceback ")[0])]
-    file, line = (None, None) if where is None else (where["file"], int(where["line"]))
-    return GraphBreak(file, line, _reason_of_break(text))
+    return ("" if where is None else f"{where['file']}:{int(where['line'])}: ") + _reason_of_break(text)
 
 
 def _reason_of_break(text: str) -> str:

@@ -114,7 +114,7 @@ class EventList:
     def as_process(self, path: str, kind: str, end_state: str | None) -> Process:
         """A row that holds them."""
         events = json.dumps(self._events)
-        return Process(path, kind, pid=None, lookups=self._lookups, events=events, end_state=end_state)
+        return Process(source=path, kind=kind, lookups=self._lookups, events=events, end_state=end_state)
 
 
 def fold_events(fold: Fold, reading: Reading, parts: Iterable[LogTables]) -> None:

@@ -161,5 +161,5 @@ def _part(process: Process, lookups: list[LookupRow]) -> Process:
         lookups=lookups,
         clock_first_us=min(clocks, default=process.clock_first_us),
         clock_last_us=max(clocks, default=process.clock_last_us),
-        start_time_ns=min(times, default=process.start_time_ns),
+        start_time=min(times, default=process.start_time),
     )

@@ -35,7 +35,7 @@ _OF_EITHER: Final = (
 
 def end_time_ns(process: Process) -> int | None:
     """Last record, nanoseconds since the epoch."""
-    first, last, start = process.clock_first_us, process.clock_last_us, process.start_time_ns
+    first, last, start = process.clock_first_us, process.clock_last_us, process.start_time
     return None if start is None or first is None or last is None else moment_ns(last, first, start)
 
 
@@ -65,7 +65,7 @@ def join_processes(processes: list[Process]) -> list[Process]:
             known.add(process)
         else:
             known.join(run, process)
-    return sorted(known.runs, key=lambda r: (r.start_time_ns is None, r.start_time_ns or 0, r.rank or 0))
+    return sorted(known.runs, key=lambda r: (r.start_time is None, r.start_time or 0, r.rank or 0))
 
 
 class _Known:
@@ -76,7 +76,7 @@ class _Known:
         self._places: dict[int | None, dict[int | None, list[int]]] = defaultdict(lambda: defaultdict(list))
 
     def add(self, run: Process) -> None:
-        run.sources, run.kinds = [run.source], {run.kind}
+        run.sources, run.kinds = (run.source,), {run.kind}
         self._places[run.pid][run.rank].append(len(self.runs))
         self.runs.append(run)
 
@@ -134,9 +134,9 @@ def _is_of_compiles(process: Process) -> bool:
 
 def _is_copy(run: Process, trace: Process) -> bool:
     """Whether two traces are of one process: it writes one, but a copy may be older, or cut."""
-    if (run.clock_first_us, run.start_time_ns) != (trace.clock_first_us, trace.start_time_ns):
+    if (run.clock_first_us, run.start_time) != (trace.clock_first_us, trace.start_time):
         return False
-    if run.start_time_ns is None:
+    if run.start_time is None:
         return _keys(run.lookups) == _keys(trace.lookups)
     some, others = (
         {(one.cache, one.cache_key, one.outcome, one.logged_time) for one in lookups}
@@ -185,11 +185,11 @@ def _overlap(a: Process, b: Process) -> bool:
 
 def _shift_ns(to: Process, of: Process) -> int:
     """What to add to the times of one log to match the other: both print the same clock."""
-    if to.start_time_ns is None or to.clock_first_us is None:
+    if to.start_time is None or to.clock_first_us is None:
         return 0
-    if of.start_time_ns is None or of.clock_first_us is None:
+    if of.start_time is None or of.clock_first_us is None:
         return 0
-    return moment_ns(of.clock_first_us, to.clock_first_us, to.start_time_ns) - of.start_time_ns
+    return moment_ns(of.clock_first_us, to.clock_first_us, to.start_time) - of.start_time
 
 
 def _moments_apart_ns(run: Process, other: Process) -> int | None:
@@ -259,7 +259,7 @@ def _may_tell_of_other_moments(run: Process, other: Process, shift: int) -> bool
 
 def _began_in(run: Process, lookups: list[LookupRow], shift: int) -> bool:
     """Whether one of these lookups of another log falls into the time that the run's trace covers."""
-    start, end = run.start_time_ns, end_time_ns(run)
+    start, end = run.start_time, end_time_ns(run)
     if run.kind != "trace" or start is None or end is None:
         return False
     return any(lookup.time is not None and start <= lookup.time + shift <= end for lookup in lookups)
@@ -269,10 +269,10 @@ def _longer_copy(run: Process, copy: Process) -> Process:
     """The longer of two traces of one process: it has all that is in the other. Its source comes first."""
     rank = run.rank if run.rank is not None else copy.rank
     if _size(copy) > _size(run):
-        copy.sources, copy.kinds = [copy.source, *run.sources], run.kinds
+        copy.sources, copy.kinds = (copy.source, *run.sources), run.kinds
         run = copy
     else:
-        run.sources.append(copy.source)
+        run.sources += (copy.source,)
     run.rank = rank
     return run
 
@@ -286,13 +286,13 @@ def _size(trace: Process) -> tuple[int, int, bool]:
 
 def _join(run: Process, other: Process) -> None:
     if other.source not in run.sources:
-        run.sources.append(other.source)
+        run.sources += (other.source,)
     run.kinds.add(other.kind)
     for name in _OF_EITHER:
-        if getattr(run, name) in (None, "", ()):
+        if getattr(run, name) in (None, "", (), []):
             setattr(run, name, getattr(other, name))
-    if run.command_start_ns is None:
-        run.command_start_ns, run.command_end_ns = other.command_start_ns, other.command_end_ns
+    if run.command_start_time is None:
+        run.command_start_time, run.command_end_time = other.command_start_time, other.command_end_time
     run.is_cut |= other.is_cut
     shift = _shift_ns(run, other)
     for lookup in other.lookups:

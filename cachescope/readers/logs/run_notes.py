@@ -78,8 +78,8 @@ def _note(reading: Reading, path: str) -> JsonObject:
         "label": note.text("label"),
         "exit_status": status,
         "is_preflight": is_preflight,
-        "command_start_ns": start,
-        "command_end_ns": None if start is None or (end or 0) < start else end,
+        "command_start_time": start,
+        "command_end_time": None if start is None or (end or 0) < start else end,
     }
     if note.wrong:
         reading.problem(path, "", "bad_value", "; ".join(note.wrong))

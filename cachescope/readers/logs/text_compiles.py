@@ -6,13 +6,11 @@ That the recompile limit is reached stands in every log, as it is a warning. The
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
-from collections.abc import Iterable
 
-from cachescope.readers.json_record import Record, load_json
-from cachescope.readers.logs.compiled_frames import CompiledFrame, GraphBreak, graph_break
+from cachescope.frames.compile_rows import CompileRow
+from cachescope.readers.logs.compiled_frames import CompiledFrame, graph_break
 from cachescope.readers.logs.log_prefix import LogClock
 from cachescope.readers.logs.text_messages import (
     FAILED_GUARD,
@@ -29,7 +27,7 @@ class TextCompiles:
     """The compiles of one process, in the order in which the log first tells of them."""
 
     def __init__(self) -> None:
-        self._rows: list[CompiledFrame] = []
+        self._read: list[CompiledFrame] = []
         # When each began, on the clock of the log.
         self._clocks: list[int | None] = []
         self._segments: Counter[str] = Counter()
@@ -48,7 +46,7 @@ class TextCompiles:
         if match := RECOMPILES.match(text):
             one = self._begin(compile_id, _place(match), clock_us)
             reasons = FAILED_GUARD.findall(text) or FAILED_GUARD_2_4.findall(text)
-            one.recompile_reasons = tuple(map(squeezed, reasons))
+            one.row.recompile_reasons = tuple(map(squeezed, reasons))
             self._announced.add(compile_id)
         elif match := STARTS_TRACING.fullmatch(text):
             is_first = attempt == compile_id and compile_id not in self._announced
@@ -58,12 +56,12 @@ class TextCompiles:
         elif match := LIMIT.match(text):
             if one is None or compile_id not in self._announced:
                 one = self._add(compile_id, _place(match), clock_us)
-                one.recompile_reasons = (squeezed(match["reason"]),)
+                one.row.recompile_reasons = (squeezed(match["reason"]),)
             else:
                 # It was announced, and is not compiled.
                 self._segments[compile_id] -= 1
-                one.segment -= 1
-            one.error = match["error"]
+                one.row.segment -= 1
+            one.row.error = match["error"]
             self._announced.discard(compile_id)
         elif GRAPH_BREAK.match(text):
             one = one or self._add(compile_id, NOWHERE, None)
@@ -74,47 +72,18 @@ class TextCompiles:
         return self._add(compile_id, place, clock_us)
 
     def _add(self, compile_id: str, place: Place, clock_us: int | None) -> CompiledFrame:
-        one = self._of_id[compile_id] = CompiledFrame(compile_id, self._segments[compile_id], place)
-        self._rows.append(one)
+        row = CompileRow(compile_id=compile_id, segment=self._segments[compile_id], **place._asdict())
+        one = self._of_id[compile_id] = CompiledFrame(row)
+        self._read.append(one)
         self._clocks.append(clock_us)
         return one
 
-    def as_json(self, clock: LogClock | None) -> tuple[str, ...]:
-        """The compiles as texts, which `compiles_in` reads: what the index and the folder of a fleet keep of a process."""
-        return tuple(
-            json.dumps({
-                "compile_id": one.compile_id,
-                "segment": one.segment,
-                "start_ns": None if clock is None or at is None else clock.ns(at),
-                **one.place._asdict(),
-                "reasons": one.recompile_reasons,
-                "graph_breaks": [each._asdict() for each in one.graph_breaks],
-                "error": one.error,
-            })
-            for one, at in zip(self._rows, self._clocks, strict=True)
-        )  # fmt: skip
-
-
-def compiles_in(texts: Iterable[str]) -> list[CompiledFrame]:
-    """The compiles of a process, of their JSON; what is none, as in a damaged folder, is left out."""
-    return [one for one in map(_compile, texts) if one is not None]
-
-
-def _compile(text: str) -> CompiledFrame | None:
-    try:
-        record = Record(load_json(text.encode("utf-8", "replace")))
-    except ValueError:
-        return None
-    compile_id, segment = record.text("compile_id"), record.whole("segment")
-    if compile_id is None or segment is None:
-        return None
-    place = Place(record.text("function"), record.text("file"), record.whole("line"))
-    one = CompiledFrame(compile_id, segment, place, start_ns=record.moment_ns("start_ns"))
-    one.error = record.text("error")
-    one.recompile_reasons = tuple(record.texts("reasons") or ())
-    for each in map(Record, record.objects("graph_breaks")):
-        one.graph_breaks.append(GraphBreak(each.text("file"), each.whole("line"), each.text("reason") or ""))
-    return one
+    def rows(self, clock: LogClock | None) -> list[CompileRow]:
+        """The compiles as they are read."""
+        for one, at in zip(self._read, self._clocks, strict=True):
+            one.row.start_time = None if clock is None or at is None else clock.ns(at)
+            one.finish()
+        return [one.row for one in self._read]
 
 
 def _place(match: re.Match[str]) -> Place:

@@ -70,7 +70,7 @@ class TextProcesses(Fold):
     def _on_stream(self, number: int, pid: int | None, rank: int | None, first_line: int) -> None:
         """Lines of another process begin; `number` counts the processes."""
         assert number == len(self._streams)
-        process = Process(self._source, "text", pid, rank)
+        process = Process(source=self._source, kind="text", pid=pid, rank=rank)
         self._streams.append(_TextProcess(process, self._reading, first_line))
 
     def _on_clocks(self, number: int, first_us: int | None, last_us: int | None) -> None:
@@ -167,11 +167,11 @@ class _TextProcess:
                 lookup.time = None if clock is None or began is None else clock.ns(began)
                 logged = self._outcome_clocks.get(id(lookup), began)
                 lookup.logged_time = None if clock is None or logged is None else clock.ns(logged)
-            self.process.start_time_ns = None if clock is None else clock.ns(first)
+            self.process.start_time = None if clock is None else clock.ns(first)
         starts = run_starts(self._lookups, self._clocks, self._reading.details)
         if len(starts) == 1:
             self.process.lookups = put_in_order(self._lookups)
-            self.process.compiled = self._compiles.as_json(clock)
+            self.process.compiled = self._compiles.rows(clock)
             return [_with_directories(self.process)]
         return [self._part(start, end) for start, end in pairwise([*starts, len(self._lookups)])]
 
@@ -185,7 +185,7 @@ class _TextProcess:
             self.process,
             clock_first_us=clocks[0] if start and clocks else self.process.clock_first_us,
             clock_last_us=last if clocks and end < len(self._lookups) else self.process.clock_last_us,
-            start_time_ns=lookups[0].time if start else self.process.start_time_ns,
+            start_time=lookups[0].time if start else self.process.start_time,
             cache_dir=next(directories, None),
             lookups=put_in_order(lookups),
         )
@@ -195,7 +195,7 @@ class _TextProcess:
         lookup.segment = self._segments[lookup.compile_id]
         if (compiled := self._compiles.of(lookup.compile_id)) is not None:
             lookup.function, lookup.file, lookup.line = compiled.place
-            lookup.recompile_reasons = "\n".join(compiled.recompile_reasons) or None
+            lookup.recompile_reasons = "\n".join(compiled.row.recompile_reasons) or None
         self._lookups.append(lookup)
         self._clocks.append(clock_us)
         return lookup

@@ -51,7 +51,7 @@ class TraceProcess(Fold):
     def __init__(self, source: str, path: str, reading: Reading) -> None:
         super().__init__(source, path, reading)
         rank = _RANK.search(os.path.basename(path))
-        self._process = Process(source, "trace", pid=None, rank=int(rank[1]) if rank else None)
+        self._process = Process(source=source, kind="trace", rank=int(rank[1]) if rank else None)
         self._has_records = False
         self._clock: LogClock | None = None
         self._compiles = TraceCompiles()
@@ -101,7 +101,7 @@ class TraceProcess(Fold):
         clock = self._clock
         if clock is None and first is not None:
             clock = LogClock.from_file_time(first, modified_s(self._path))
-        process.start_time_ns = None if clock is None or first is None else clock.ns(first)
+        process.start_time = None if clock is None or first is None else clock.ns(first)
         for lookup, at in self._lookups:
             lookup.end_time = lookup.logged_time = None if clock is None or at is None else clock.ns(at)
             if lookup.time is None and lookup.end_time is not None:

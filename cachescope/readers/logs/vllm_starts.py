@@ -244,13 +244,13 @@ def _process(source: str, pid: str | None, starts: list[tuple[_Start, StartRow]]
     clock = LogClock.from_file_time(clocks[0], modified) if clocks else None
     ranks = [row.rank for _, row in starts if row.rank is not None]
     return Process(
-        source,
-        VLLM,
-        None if pid is None else int(pid),
+        source=source,
+        kind=VLLM,
+        pid=None if pid is None else int(pid),
         rank=ranks[0] if ranks else None,
         clock_first_us=first,
         clock_last_us=last,
-        start_time_ns=None if clock is None or first is None else clock.ns(first),
+        start_time=None if clock is None or first is None else clock.ns(first),
         lookups=[start.lookup(row, clock) for start, row in starts],
     )
 

@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cachescope.analysis.compiles.ranges import Bounds, bounds_of, guarded_bounds, remaining_ranges
-from cachescope.readers.logs.compiled_frames import ShapeGuard, Specialization, Symbol
-from cachescope.readers.logs.trace_compiles import NOWHERE
+from cachescope.frames.compile_rows import SymbolRow
 
 VALUES = range(-300, 300)
 
@@ -67,9 +66,9 @@ def test_a_range_that_is_none(text: str | None) -> None:
     assert bounds_of(text) is None
 
 
-def symbol(name: str, range_: str | None, *guards: str, value: str | None = None) -> Symbol:
-    rows = [ShapeGuard(guard, NOWHERE, None) for guard in guards]
-    return Symbol(name, None, None, range_, NOWHERE, rows, (value and Specialization(value, NOWHERE)) or None)
+def symbol(name: str, range_: str | None, *guards: str, value: str | None = None) -> SymbolRow:
+    told = tuple(f"model.py:8: {guard}" for guard in guards)
+    return SymbolRow(symbol=name, range=range_, guards=told, specialized=value)
 
 
 def test_equal_symbols_have_one_range() -> None:

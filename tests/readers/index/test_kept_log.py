@@ -39,7 +39,7 @@ def tables(log: Path, end_state: str | None = None, processes: int = 1) -> LogTa
     """The events of a log that was read in so many steps: the first process has the lookups."""
     made = one_log(str(log), A, B)
     made.processes[0].end_state = end_state
-    made.processes.append(Process(str(log), "text", 8, end_state=end_state))
+    made.processes.append(Process(source=str(log), kind="text", pid=8, end_state=end_state))
     made.problems.append(ProblemRow(str(log), "end", "truncated", "cut"))
     del made.processes[processes:]
     return made

@@ -110,7 +110,7 @@ Sets = tuple[tuple[str, str], ...]
 
 def one_log(source: str, *sets: Sets) -> LogTables:
     """A log whose lookups have these hash details."""
-    reading, process = Reading(), Process(source, "trace", 7)
+    reading, process = Reading(), Process(source=source, kind="trace", pid=7)
     for number, fields in enumerate(sets):
         code = set_of(reading.details, dict(fields))
         process.lookups.append(LookupRow(cache="fxgraph", time=5, cache_key=f"f{number}", detail_set=code))
@@ -245,9 +245,9 @@ def log(source: str = "/log", components: tuple[str, ...] = ("a", "b")) -> LogTa
     """Two processes, of which one has two lookups with details, and a problem."""
     reading = Reading()
     codes = [reading.details.add([component(name, "x"), component("all", "y")])[0] for name in components]
-    one = Process(source, "trace", 7)
+    one = Process(source=source, kind="trace", pid=7)
     one.lookups = [LookupRow(cache="fxgraph", time=5, cache_key="f1", detail_set=code) for code in codes]
-    reading.processes = [one, Process(source, "text", 8)]
+    reading.processes = [one, Process(source=source, kind="text", pid=8)]
     reading.problem(source, "line 1", "truncated", "why")
     return LogTables.of(source, reading)
 
@@ -318,10 +318,10 @@ def codes(*numbers: int) -> str:
         (of("processes", "exit_status", -1), None),
         (of("processes", "clock_first_us", 400 * 86_400_000_000), None),
         (of("processes", "clock_first_us", 400 * 86_400_000_000 + 1), f"processes has a clock_first_us beyond 0 and {400 * 86_400_000_000}"),
-        (of("processes", "start_time_ns", MOST_NS), None),
-        (of("processes", "start_time_ns", MOST_NS + 1), f"processes has a start_time_ns beyond 0 and {MOST_NS}"),
-        (of("processes", "start_time_ns", 0), None),
-        (of("processes", "start_time_ns", -1), f"processes has a start_time_ns beyond 0 and {MOST_NS}"),
+        (of("processes", "start_time", MOST_NS), None),
+        (of("processes", "start_time", MOST_NS + 1), f"processes has a start_time beyond 0 and {MOST_NS}"),
+        (of("processes", "start_time", 0), None),
+        (of("processes", "start_time", -1), f"processes has a start_time beyond 0 and {MOST_NS}"),
         (of("processes", "lookups", 1), "lookups are not as many as said"),
         (of("processes", "lookups", 1, 1), "lookups are not as many as said"),
         (of("lookups", "cache", "other"), "lookups has a cache that is none"),

@@ -20,7 +20,6 @@ from cachescope.readers.logs.cut_details import (
     SETTINGS,
     Shapes,
     mark_cut_details,
-    parameters_of,
 )
 from cachescope.readers.reading import Process, Reading
 from tests.made import component
@@ -67,7 +66,7 @@ class Logs:
         return code
 
     def text(self, *sets: Fields, kind: str = "text", cache: str = "fxgraph", **told: Any) -> Logs:
-        process = Process(f"/{len(self.reading.processes)}.log", kind, 7)
+        process = Process(source=f"/{len(self.reading.processes)}.log", kind=kind, pid=7)
         for number, fields in enumerate(sets):
             key = f"{cache[0]}{len(self.reading.processes)}{number}"
             code = self.code(fields)
@@ -321,21 +320,3 @@ def test_system_info_of_another_machine_has_other_fields() -> None:
 
     assert group(FX) == group({**FX, "system_info[device]": "d2"}) != group({**FX, "system_info[hash]": "s2"})
     assert group(FX) != group({**FX, "torch_version": "v2"})
-
-
-@pytest.mark.parametrize(("graph", "wanted"), [
-    ("def forward(self, x, y):", 2),
-    ("def forward(self, x):", 1),
-    ("def forward(self):", 0),
-    ("def forward(x, y):", 2),
-    ("def forward(self, x: f(a, b), y: 't, u') -> tuple[a, b]:", 2),
-    ("def forward(self, x: a[b[c, d], e], y):", 2),
-    ('def forward(self, x: "f32[8, 8]", y):', 2),
-    ("def forward(self, x, *rest, **more):", 1),
-    ("def forward(self, x,):", 1),
-    ("text\ndef forward(self, x):\n  y", 1),
-    ("  def forward(self, x):", 0),
-    ("nothing", 0),
-])  # fmt: skip
-def test_how_many_inputs_a_printed_graph_takes(graph: str, wanted: int) -> None:
-    assert parameters_of(graph) == wanted

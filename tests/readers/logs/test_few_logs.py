@@ -42,7 +42,7 @@ def told(reading: Reading) -> list[Any]:
     store = reading.details
     return [
         *(
-            (process.source, process.kind, process.pid, process.start_time_ns, [
+            (process.source, process.kind, process.pid, process.start_time, [
                 (one.cache_key, one.outcome, one.time, one.compile_ended, one.function,
                  None if one.detail_set is None else [d.value_text for d in store.details(one.detail_set)])
                 for one in process.lookups
@@ -399,7 +399,7 @@ def test_what_fits_no_column_is_read_by_workers_all_the_same(told: dict[str, Any
     lookup = LookupRow(cache="fxgraph", **told)
 
     def read_made(path: str, reading: Reading) -> None:
-        reading.processes.append(Process(path, "trace", pid=1, lookups=[lookup]))
+        reading.processes.append(Process(source=path, kind="trace", pid=1, lookups=[lookup]))
 
     for found in (read_alone(read_made, "a"), read_together([(read_made, "a")])[0]):
         assert isinstance(found, LogTables)

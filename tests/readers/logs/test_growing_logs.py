@@ -191,13 +191,13 @@ def test_where_nothing_more_is_there_or_a_payload_continues_there_is_no_way_on(t
 def test_the_year_of_a_log_is_that_of_its_file_until_an_event_shows_it(tmp_path: Path) -> None:
     path = tmp_path / "a.log"
     first = made(*RECORDS[:3])
-    assert read_anew(written(path, first)).processes[0].start_time_ns is not None
+    assert read_anew(written(path, first)).processes[0].start_time is not None
     year = 365 * 86_400
     stamped = f'{prefix(30)}{{"chromium_event": {{}}}}\n\t{{"name": "x", "ts": {(NOON_NS // 10**9 + 30 - 2 * year) * 10**6}.0}}\n'
     later = stamped.replace(str(NOON_NS // 10**9 + 30 - 2 * year), str(NOON_NS // 10**9 + 30))
     whole = made(*RECORDS[:3], stamped, later)
     assert goes_on(path, first, whole) == (True, True)
-    assert read_anew(path).processes[0].start_time_ns == NOON_NS + 10**9 - 2 * year * 10**9
+    assert read_anew(path).processes[0].start_time == NOON_NS + 10**9 - 2 * year * 10**9
     # And one that was shown stays, however the log goes on.
     assert goes_on(path, made(*RECORDS[:3], stamped), whole) == (True, True)
 

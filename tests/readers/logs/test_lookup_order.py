@@ -129,10 +129,10 @@ def log(
     first, last = (None if at is None else NOON_US + int(at * 1e6) for at in span)
     usual = {
         "pid": 1, "clock_first_us": first, "clock_last_us": last,
-        "start_time_ns": None if span[0] is None else NOON_NS + int(span[0] * SECOND_NS),
+        "start_time": None if span[0] is None else NOON_NS + int(span[0] * SECOND_NS),
         "lookups": [one if isinstance(one, LookupRow) else look(*one) for one in looks],
     }  # fmt: skip
-    return Process(f"/{kind}", kind, **(usual | told))
+    return Process(source=f"/{kind}", kind=kind, **(usual | told))
 
 
 def look(key: str, at: float | None, **told: Any) -> LookupRow:
@@ -204,9 +204,9 @@ def test_the_parts_of_a_text_log(
     ({"rank": 3}, {"rank": 3}, ["a", "b"]),
     ({"rank": 3}, {}, ["a", "b"]),
     ({"rank": 3}, {"rank": 4}, ["ab"]),
-    ({"start_time_ns": None}, {}, ["ab"]),
+    ({"start_time": None}, {}, ["ab"]),
     ({"clock_first_us": None}, {}, ["ab"]),
-    ({}, {"start_time_ns": None}, ["ab"]),
+    ({}, {"start_time": None}, ["ab"]),
     ({}, {"clock_first_us": None}, ["ab"]),
     ({}, {"clock_last_us": None}, ["ab"]),
 ])  # fmt: skip
@@ -221,7 +221,7 @@ def test_each_part_has_the_times_of_its_lookups() -> None:
     one, two = parts_by_trace(text, [first(looks=[("a", 2)]), second()])
     assert (one.clock_first_us, one.clock_last_us) == (NOON_US + 1_000_000, NOON_US + 2_000_000)
     assert (two.clock_first_us, two.clock_last_us) == (NOON_US + 11_000_000, NOON_US + 12_000_000)
-    assert (one.start_time_ns, two.start_time_ns) == (NOON_NS + SECOND_NS, NOON_NS + 11 * SECOND_NS)
+    assert (one.start_time, two.start_time) == (NOON_NS + SECOND_NS, NOON_NS + 11 * SECOND_NS)
     assert (one.source, two.pid) == ("/text", 1)
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from cachescope.readers.logs.compiled_frames import Symbol
+from cachescope.frames.compile_rows import SymbolRow
 from tests.readers.logs.test_compiled_frames import START, metrics, read, record
 
 TORCH = "/env/lib/python3.11/site-packages/torch"
@@ -22,19 +22,19 @@ def guard(expr: str = "s0 > 10", stack: object = (USER,), **ids: object) -> str:
     return record("guard_added_fast", {"expr": expr, "user_stack": stack}, **ids)
 
 
-def symbols(tmp_path: Path, *records: str) -> list[Symbol]:
+def symbols(tmp_path: Path, *records: str) -> list[SymbolRow]:
     found = read(tmp_path, START, *records)
     assert not found.problems
     (one,) = found.rows
-    return one.symbols.rows
+    return one.symbols
 
 
 def test_a_guard_belongs_to_each_symbol_that_it_names(tmp_path: Path) -> None:
     expr = "2*s0 > s10 + 3"
     made = symbols(tmp_path, symbol("s0"), symbol("s1"), symbol("s10"), guard(expr), metrics())
-    assert [[one.expr for one in row.guards] for row in made] == [[expr], [], [expr]]
-    (first,) = made[0].guards
-    assert (first.place, first.code) == (("forward", "/home/model.py", 8), "if x.shape[0] > 10:")
+    told = (f"/home/model.py:8: {expr}",)
+    assert [row.guards for row in made] == [told, (), told]
+    assert made[0].guard_code == ("if x.shape[0] > 10:",)
 
 
 def test_an_attempt_begins_with_no_symbols(tmp_path: Path) -> None:
@@ -42,20 +42,20 @@ def test_an_attempt_begins_with_no_symbols(tmp_path: Path) -> None:
     rows = symbols(
         tmp_path, symbol("s0"), symbol("s1"), guard(), symbol("s0", **again), guard("s0 > 6", **again)
     )
-    assert [(row.name, [one.expr for one in row.guards]) for row in rows] == [("s0", ["s0 > 6"])]
+    assert [(row.symbol, row.guards) for row in rows] == [("s0", ("/home/model.py:8: s0 > 6",))]
 
 
 @pytest.mark.parametrize("stack", [[], None, [USER, TRACED_AGAIN]])
 def test_a_guard_of_no_line_of_the_program_may_be_suppressed(stack: object, tmp_path: Path) -> None:
     (row,) = symbols(tmp_path, symbol(), guard(stack=stack))
-    assert row.guards == []
+    assert row.guards == ()
 
 
 @pytest.mark.parametrize("stack", [[], None, [USER, TRACED_AGAIN]])
 def test_what_is_traced_again_makes_no_further_number(stack: object, tmp_path: Path) -> None:
     unbacked = symbol("u1", stack, "create_unbacked_symbol")
     rows = symbols(tmp_path, symbol("u0", kind="create_unbacked_symbol"), unbacked)
-    assert [row.name for row in rows] == ["u0"]
+    assert [row.symbol for row in rows] == ["u0"]
 
 
 @pytest.mark.parametrize(("stack", "place"), [
@@ -67,29 +67,30 @@ def test_a_size_of_an_argument_needs_no_line_of_the_program(
     stack: object, place: tuple[object, ...], tmp_path: Path
 ) -> None:
     (row,) = symbols(tmp_path, symbol(stack=stack))
-    assert (row.name, row.place) == ("s0", place)
+    assert (row.symbol, row.function, row.file, row.line) == ("s0", *place)
 
 
 def test_the_line_is_of_the_program_not_of_the_modules_that_it_calls(tmp_path: Path) -> None:
-    (row,) = symbols(tmp_path, symbol(stack=[USER, LINEAR]), guard(stack=[USER, LINEAR]))
-    assert row.place == row.guards[0].place == ("forward", "/home/model.py", 8)
-    (row,) = symbols(tmp_path, symbol(stack=[LINEAR]), guard(stack=[LINEAR]))
-    assert row.place == row.guards[0].place == ("forward", LINEAR["filename"], 134)
+    for stack, (file, line) in (
+        ([USER, LINEAR], ("/home/model.py", 8)),
+        ([LINEAR], (LINEAR["filename"], 134)),
+    ):
+        (row,) = symbols(tmp_path, symbol(stack=stack), guard(stack=stack))
+        assert (row.function, row.file, row.line) == ("forward", file, line)
+        assert row.guards == (f"{file}:{line}: s0 > 10",)
 
 
 def test_what_follows_the_end_of_a_compile_is_of_a_later_backward_graph(tmp_path: Path) -> None:
     rows = read(tmp_path, START, symbol(), metrics(), guard(), symbol("s1"), metrics(is_forward=False)).rows
-    assert [[(row.name, row.guards) for row in one.symbols.rows] for one in rows] == [[("s0", [])], []]
+    assert [[(row.symbol, row.guards) for row in one.symbols] for one in rows] == [[("s0", ())], []]
 
 
-@pytest.mark.parametrize(
-    ("stack", "place"), [([USER], ("forward", "/home/model.py", 8)), (None, (None, None, None))]
-)
-def test_a_symbol_that_became_a_value(stack: object, place: tuple[object, ...], tmp_path: Path) -> None:
+@pytest.mark.parametrize(("stack", "place"), [([USER], "/home/model.py:8"), (None, None)])
+def test_a_symbol_that_became_a_value(stack: object, place: str | None, tmp_path: Path) -> None:
     told = {"symbol": "s0", "sources": ["L['x'].size()[0]"], "value": "12", "user_stack": stack}
     s0, s1 = symbols(tmp_path, symbol("s0"), symbol("s1"), record("symbolic_shape_specialization", told))
-    assert s0.specialization == ("12", place)
-    assert s1.specialization is None
+    assert (s0.specialized, s0.specialized_at) == ("12", place)
+    assert (s1.specialized, s1.specialized_at) == (None, None)
 
 
 @pytest.mark.parametrize("wrong", [
@@ -107,7 +108,7 @@ def test_a_symbol_that_became_a_value(stack: object, place: tuple[object, ...], 
 ])  # fmt: skip
 def test_values_that_torch_never_writes_are_problems(wrong: str, tmp_path: Path) -> None:
     found = read(tmp_path, START, symbol(), wrong, metrics())
-    assert [row.name for row in found.rows[0].symbols.rows] == ["s0"]
+    assert [row.symbol for row in found.rows[0].symbols] == ["s0"]
     assert found.problems
 
 

@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cachescope
-from cachescope.readers.logs.compiled_frames import GraphBreak, graph_break
-from cachescope.readers.logs.text_compiles import compiles_in
+from cachescope.readers.logs.compiled_frames import graph_break
 from cachescope.report.terminal import terminal_lines
 from cachescope.report.why_missed import answer_blocks
 from tests import conftest
@@ -107,6 +106,14 @@ def test_the_index_keeps_them(own_index: Path, parsed: list[str], folder: Path) 
     pd.testing.assert_frame_equal(first, again)
 
 
+def test_the_folder_of_a_fleet_keeps_them(folder: Path, tmp_path: Path) -> None:
+    log = folder / "torch.log"
+    assert cachescope.collect(log, folder=tmp_path / "fleet") == 1
+    of_fleet, alone = cachescope.read(tmp_path / "fleet").compiles, cachescope.read(log).compiles
+    pd.testing.assert_frame_equal(of_fleet, alone)
+    assert len(alone) >= 14
+
+
 BREAKS = sorted((DATA / "breaks").glob("*.tar.xz"))
 # Where the graph of each function breaks, by hand: the text of the line.
 BREAK_AT = {
@@ -160,16 +167,7 @@ def test_graph_breaks_have_their_place_in_every_release(archive: Path, tmp_path:
 )
 def test_any_text_may_follow(text: str, beginning: str) -> None:
     found = graph_break(beginning + text)
-    assert isinstance(found, GraphBreak) and "\n" not in found.reason
-
-
-@given(
-    st.lists(
-        st.one_of(st.text(), st.recursive(st.none() | st.integers() | st.text(), st.lists).map(json.dumps))
-    )
-)
-def test_texts_that_are_no_compiles_are_left_out(texts: list[str]) -> None:
-    assert compiles_in(texts) == []
+    assert "\n" not in found
 
 
 @pytest.mark.slow

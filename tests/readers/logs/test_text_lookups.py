@@ -166,8 +166,8 @@ def test_another_process_under_one_pid_has_its_own_times_and_directory(tmp_path:
     # The first ends with its last lookup, the second with its last line.
     assert one.clock_last_us - one.clock_first_us == 3_000_000  # type: ignore[operator]
     assert two.clock_last_us - two.clock_first_us == 4_000_000  # type: ignore[operator]
-    assert one.start_time_ns is not None and two.start_time_ns is not None
-    assert one.start_time_ns - two.start_time_ns == 2 * hour * 1_000
+    assert one.start_time is not None and two.start_time is not None
+    assert one.start_time - two.start_time == 2 * hour * 1_000
 
 
 MISSING = "the line of its outcome is missing"
@@ -347,14 +347,14 @@ def test_a_lookup_begins_with_its_details_and_is_written_down_with_its_outcome(t
     log = Log().say("first").details("f1").say("between").outcome("f1", "hit")
     (process,) = log.outcome("f2", "hit", "1/0").read(tmp_path)
     one, two = process.lookups
-    start = process.start_time_ns
+    start = process.start_time
     assert start is not None and one.time is not None and one.logged_time is not None and two.time is not None
     second = 10**9
     assert (one.time - start, one.logged_time - start) == (1 * second, 4 * second)
     assert (two.time - start, two.logged_time) == (5 * second, two.time)
     # Without an outcome it is written down when it began.
     (process,) = Log().details("f1").read(tmp_path)
-    assert process.lookups[0].logged_time == process.lookups[0].time == process.start_time_ns
+    assert process.lookups[0].logged_time == process.lookups[0].time == process.start_time
 
 
 def test_each_of_two_processes_ends_with_what_it_wrote_last(tmp_path: Path) -> None:
@@ -447,7 +447,7 @@ def test_a_file_of_no_age_gives_no_times(tmp_path: Path) -> None:
     reading = Reading()
     TEXT.read(str(path), reading)
     (process,) = reading.processes
-    assert process.start_time_ns is process.lookups[0].time is process.lookups[0].logged_time is None
+    assert process.start_time is process.lookups[0].time is process.lookups[0].logged_time is None
 
 
 def test_a_message_takes_so_many_bytes(monkeypatch: pytest.MonkeyPatch) -> None:

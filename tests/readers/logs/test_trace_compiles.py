@@ -232,8 +232,8 @@ ROW = ["0/0", 1, "f", "/mine.py", 7, 2, None]
     ([ROW, 3, ROW], 2),
 ])  # fmt: skip
 def test_compiles_of_a_file_that_was_changed(rows: object, wanted: int) -> None:
-    assert len(compiles_of(Process("/log", "trace", 1, compiles=json.dumps(rows)))) == wanted
-    assert compiles_of(Process("/log", "trace", 1)) == []
+    assert len(compiles_of(Process(source="/log", kind="trace", pid=1, compiles=json.dumps(rows)))) == wanted
+    assert compiles_of(Process(source="/log", kind="trace", pid=1)) == []
 
 
 @pytest.mark.parametrize(("rows", "lookup", "wanted"), [
@@ -262,7 +262,7 @@ def test_lookups_of_the_text_log_alone_get_their_compile_by_time(
         [row[0], clock[2 * at], f"f{at}", "/mine.py", 7, clock[2 * at + 1], row[3] if len(row) > 3 else None]
         for at, row in enumerate(rows)
     ]
-    process = Process("/log", "trace", 1, compiles=json.dumps(compiles))
+    process = Process(source="/log", kind="trace", pid=1, compiles=json.dumps(compiles))
     at, compile_id = lookup
     one = fx(compile_id, time=None if at is None else int((5_000 + at) * SECOND))
     tell_of_compiles(process, [one])
@@ -270,7 +270,7 @@ def test_lookups_of_the_text_log_alone_get_their_compile_by_time(
     process.clock_first_us = 100 * 10**6
     tell_of_compiles(process, [one])
     assert (one.function, one.compile_ended, one.compile_error) == (None, None, None)
-    process.start_time_ns = 5_000 * SECOND
+    process.start_time = 5_000 * SECOND
     tell_of_compiles(process, [one])
     assert (one.function, one.compile_ended, one.compile_error) == wanted
 

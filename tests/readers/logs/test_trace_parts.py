@@ -108,7 +108,7 @@ def test_a_record_that_is_too_long_is_told_once_wherever_the_parts_begin(
 def test_a_trace_without_the_time_of_an_event_has_the_year_of_its_file(tour: bytes, tmp_path: Path) -> None:
     no_times = tour.replace(b'"ts": ', b'"st": ')
     whole = assert_parts_tell_the_same(no_times, tmp_path / "t.log", 200_000)
-    assert whole.processes[0].start_time_ns is not None
+    assert whole.processes[0].start_time is not None
     # The first half has none, the second has.
     assert_parts_tell_the_same(
         no_times[: len(tour) // 2] + tour[len(tour) // 2 :], tmp_path / "u.log", 200_000

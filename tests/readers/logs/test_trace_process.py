@@ -448,22 +448,22 @@ def test_the_time_of_an_event_tells_year_and_zone(tmp_path: Path) -> None:
     year = 365 * 86_400
     stamped = record({"chromium_event": {}}, json.dumps({"name": "x", "ts": (NOON - 3600 - year) * 1e6}))
     process, _ = one(looked_up(), stamped, folder=tmp_path)
-    assert process.start_time_ns == (NOON - 3600 - year) * 10**9
+    assert process.start_time == (NOON - 3600 - year) * 10**9
     # Only a time, and only one before the next record.
     for text in ('{"ts": ...}', '{"name": "x"}'):
         process, _ = one(record({"chromium_event": {}}, text), stamped, folder=tmp_path)
-        assert process.start_time_ns == (NOON - 3600 - year) * 10**9
+        assert process.start_time == (NOON - 3600 - year) * 10**9
     process, _ = one(stamped, stamped.replace("ts", "st"), folder=tmp_path)
-    assert process.start_time_ns == (NOON - 3600 - year) * 10**9
+    assert process.start_time == (NOON - 3600 - year) * 10**9
     # It shows the clock of its own record, not that of one before it, which may have been written an hour earlier.
     late = record({"chromium_event": {}}, json.dumps({"name": "x", "ts": (NOON + 3600) * 1e6}))
     process, _ = one(looked_up(), late.replace("12:00:", "13:00:"), folder=tmp_path)
-    assert process.start_time_ns == NOON * 10**9
+    assert process.start_time == NOON * 10**9
     # One of another age tells nothing.
-    plain = one(looked_up(), folder=tmp_path)[0].start_time_ns
+    plain = one(looked_up(), folder=tmp_path)[0].start_time
     for stamp in ("1e30", "0", "0.0.0", ".", "9" * 400, "-62135596800000000"):
         odd = record({"chromium_event": {}}, f'{{"name": "x", "ts": {stamp}}}')
-        assert one(looked_up(), odd, folder=tmp_path)[0].start_time_ns == plain
+        assert one(looked_up(), odd, folder=tmp_path)[0].start_time == plain
 
 
 def test_where_generated_code_was_written(tmp_path: Path) -> None:
@@ -675,7 +675,7 @@ def test_a_file_of_no_age_gives_no_times(tmp_path: Path) -> None:
     reading = Reading()
     TRACE.read(str(path), reading)
     (process,) = reading.processes
-    assert process.start_time_ns is None
+    assert process.start_time is None
     # A time that the artifact says itself is one.
     times = [(x.time, x.end_time, x.logged_time) for x in process.lookups]
     assert times == [(None, None, None), (NOON * 10**9, None, None)]

@@ -314,7 +314,7 @@ def test_a_process_lasts_from_its_first_line_to_its_last(tmp_path: Path) -> None
     assert process.clock_last_us - process.clock_first_us == 6_000_000
     (lookup,) = process.lookups
     assert lookup.time is not None and lookup.end_time is not None
-    assert (process.start_time_ns, lookup.end_time - lookup.time) == (lookup.time, 6 * 10**9)
+    assert (process.start_time, lookup.end_time - lookup.time) == (lookup.time, 6 * 10**9)
 
 
 def test_no_year_is_claimed(logs: Path) -> None:
