@@ -16,8 +16,16 @@ from cachescope.analysis.graphs import graph_diff, inner_graphs, replacement
 from cachescope.analysis.process_values import DiffersBy, Sides, differs_by
 from cachescope.components import Detail
 from cachescope.details import HashDetails
-from cachescope.keys.device_text import arguments, device_difference
-from cachescope.keys.printed_values import FLAG, NUMBER, literal_value, printed_value, shown_settings
+from cachescope.keys.device_text import device_difference
+from cachescope.keys.printed_values import (
+    FLAG,
+    NUMBER,
+    arguments,
+    graph_inputs,
+    literal_value,
+    printed_value,
+    shown_settings,
+)
 from cachescope.wording import listed, plural, short
 
 _TENSOR: Final = re.compile(r"TensorMetadata(?:AndValues)?\((?P<body>.*)\)", re.DOTALL)
@@ -31,8 +39,7 @@ _LONG: Final = 80
 _CONTEXT: Final = 24
 _STATIC_OF_FX: Final = "fx_kwargs[static_input_idxs]"
 _LISTED_NUMBERS: Final = re.compile(r"\[[\d, ]*\]")
-# The code of a graph that Dynamo made, in every version: def forward(self, p_0 : torch.nn.parameter.Parameter, …):
-_FORWARD: Final = "def forward(self, "
+# In the code of a graph that Dynamo made, in every version: def forward(self, p_0 : torch.nn.parameter.Parameter, …):
 _PARAMETER: Final = ": torch.nn.parameter.Parameter"
 # torch/_dynamo/source.py, `ParamBufferSource` and `UnspecializedParamBufferSource`: a buffer is annotated as any other tensor.
 _PARAMETER_OR_BUFFER: Final = "ParamBufferSource("
@@ -175,7 +182,7 @@ def static_inputs(details: HashDetails, set_code: int) -> frozenset[int]:
     of_autograd = aot_config_values(config)
     # What the graph holds itself comes before its arguments.
     held = int(of_autograd.get("num_params_buffers", "0"))
-    inputs = _inputs_of_code(details.text(set_code, "gm") or "")
+    inputs = graph_inputs(details.text(set_code, "gm") or "")
     found = {*range(held)}
     found.update(number for number, name in enumerate(inputs, held) if name.endswith(_PARAMETER))
     sources = enumerate(argument_sources(config))
@@ -187,12 +194,6 @@ def static_inputs(details: HashDetails, set_code: int) -> frozenset[int]:
         if _LISTED_NUMBERS.fullmatch(text):
             found.update(map(int, re.findall(r"\d+", text)))
     return frozenset(found)
-
-
-def _inputs_of_code(code: str) -> list[str]:
-    """The inputs of a graph with their annotations, as its code declares them."""
-    line = next((line for line in code.split("\n") if line.startswith(_FORWARD)), "")
-    return line.removeprefix(_FORWARD).partition(") ->")[0].removesuffix("):").split(", ")
 
 
 def _with_process_values(change: FieldChange, old: Detail, new: Detail, sides: Sides) -> FieldChange:

@@ -6,9 +6,10 @@ Only keywords count: torch adds and moves properties from version to version.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final
+
+from cachescope.keys.printed_values import arguments
 
 # The name is not escaped and may contain an apostrophe; the text after it cannot.
 _NAME_BEFORE_MAJOR: Final = re.compile(
@@ -89,27 +90,6 @@ def _keywords(text: str) -> tuple[tuple[str, str], ...]:
         if is_last:
             return tuple(parts.items()) if "type" in parts else ()
     return ()
-
-
-def arguments(text: str) -> Iterator[tuple[str, bool]]:
-    """Each argument of a call, and whether the closing bracket follows; commas in quotes and brackets do not divide them."""
-    start, depth, quote = 0, 0, ""
-    for at, letter in enumerate(text):
-        if quote:
-            quote = "" if letter == quote else quote
-        elif letter in "'\"":
-            quote = letter
-        elif letter in "([{":
-            depth += 1
-        elif letter in ")]}":
-            if depth == 0:
-                yield text[start:at].strip(), True
-                return
-            depth -= 1
-        elif letter == "," and depth == 0:
-            yield text[start:at].strip(), False
-            start = at + 1
-    yield text[start:].strip(), False
 
 
 def device_difference(before: str, after: str) -> str | None:

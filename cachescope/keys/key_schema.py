@@ -17,9 +17,8 @@ from typing import Any, Final
 
 from cachescope.errors import NotFoundError, SchemaError
 from cachescope.json_types import JsonObject
-from cachescope.keys.device_text import arguments
 from cachescope.keys.isolation import CONTEXT_FORMS, IsolationSchema, kind_name, loaded, schema_without
-from cachescope.keys.printed_values import literal_value
+from cachescope.keys.printed_values import arguments, literal_value
 
 # torch/_inductor/runtime/caching/context.py (2.10 to 2.15), compared with `FxGraphHashDetails.__init__` of
 # torch/_inductor/codecache.py and `AOTAutogradCacheDetails.__init__`, which contain the same facts.

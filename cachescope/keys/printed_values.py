@@ -10,8 +10,10 @@ are still there; ``True`` and ``False`` print alike. Nothing is unpickled: the t
 from __future__ import annotations
 
 import ast
+import re
 import struct
 import warnings
+from collections.abc import Iterator
 from typing import Final
 
 from cachescope.components import Detail
@@ -20,6 +22,7 @@ from cachescope.keys.json_values import UnsupportedValueError
 
 _BYTE: Final = "\ufffd"
 """How any byte from 128 on is printed."""
+_FORWARD: Final = re.compile(r"^def forward\((?P<rest>.*)", re.MULTILINE)
 _FIRST: Final = f"{_BYTE}\x02}}"
 FLAG: Final = "True or False"
 NUMBER: Final = "a number"
@@ -50,6 +53,42 @@ def parsed_expression(text: str) -> ast.expr:
             return ast.parse(text, mode="eval").body
     except (SyntaxError, MemoryError, RecursionError) as error:
         raise ValueError(f"no expression: {error}") from error
+
+
+def arguments(text: str) -> Iterator[tuple[str, bool]]:
+    """Each argument of a call, and whether the closing bracket follows; commas in quotes and brackets do not divide them."""
+    start, depth, quote = 0, 0, ""
+    for at, letter in enumerate(text):
+        if quote:
+            quote = "" if letter == quote else quote
+        elif letter in "'\"":
+            quote = letter
+        elif letter in "([{":
+            depth += 1
+        elif letter in ")]}":
+            if depth == 0:
+                yield text[start:at].strip(), True
+                return
+            depth -= 1
+        elif letter == "," and depth == 0:
+            yield text[start:at].strip(), False
+            start = at + 1
+    yield text[start:].strip(), False
+
+
+def graph_inputs(code: str) -> list[str]:
+    r"""The inputs of a printed graph with their annotations, without `self`; empty if its code does not show them.
+
+    Examples
+    --------
+    >>> graph_inputs("<lambda>()\n\n\n\ndef forward(self, p_0 : torch.Tensor, s : tuple[int, int]):")
+    ['p_0 : torch.Tensor', 's : tuple[int, int]']
+    """
+    line = _FORWARD.search(code)
+    found = [] if line is None else list(arguments(line["rest"]))
+    if not found or not found[-1][1]:
+        return []
+    return [one for one, _ in found if one not in ("", "self") and not one.startswith("*")]
 
 
 def printed_value(detail: Detail) -> object:

@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 from cachescope.catalogue.facts import config_names
 from cachescope.details import HashDetails
 from cachescope.kept import kept
+from cachescope.keys.printed_values import graph_inputs
 from cachescope.readers.reading import Process, Reading
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH
 
@@ -49,8 +50,6 @@ _CPU: Final = "device(type='cpu'"
 _ALWAYS: Final = ("torch_version", "system_info[hash]")
 _DECIDING_THREADS: Final = ("inductor_config[cpp.threads]", "inductor_config[cpp.dynamic_threads]")
 _KINDS: Final = (CONFIG, ALWAYS, "system_info", SETTINGS, _THREADS, _AUTOCAST)
-_PARAMETERS: Final = re.compile(r"^def forward\((?P<inside>.*)\)(?: *->.*)?:", re.MULTILINE)
-_NESTED: Final = re.compile(r"\[[^\[\]]*\]|\([^()]*\)|\"[^\"]*\"|'[^']*'")
 
 
 class _Layout(NamedTuple):
@@ -166,29 +165,11 @@ class Shapes:
 
     @kept
     def _parameters(self, gm: int) -> int:
-        return parameters_of(self._store.components[gm])
+        return len(graph_inputs(self._store.components[gm]))
 
     def _has_cpu_input(self, code: int) -> bool:
         codes, components = self._store.sets[code], self._store.components
         return any(_CPU in components[codes[place]] for place in self._layout(code).inputs)
-
-
-def parameters_of(graph: str) -> int:
-    r"""How many inputs the printed code of a graph takes; 0 if it does not show them.
-
-    Examples
-    --------
-    >>> parameters_of("gm: <lambda>()\n\n\n\ndef forward(self, p_0 : torch.Tensor, s : tuple[int, int]):")
-    2
-    """
-    match = _PARAMETERS.search(graph)
-    if match is None:
-        return 0
-    inside, before = match["inside"], ""
-    while inside != before:
-        inside, before = _NESTED.sub("", inside), inside
-    names = [part.strip() for part in inside.split(",")]
-    return sum(bool(name) and name != "self" and not name.startswith("*") for name in names)
 
 
 def _kind(field: str) -> tuple[str, int]:
