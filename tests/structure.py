@@ -6,7 +6,6 @@ annotation is one of these imports too, or mypy would not know it.
 
 import ast
 import io
-import re
 import tokenize
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -20,7 +19,6 @@ MOST_MODULES = 480
 MOST_LINES_OF_A_MODULE = 450
 MOST_LINES = 62_000
 MOST_LINES_OF_CODE = 37_500
-ROW = re.compile(r"^(?:type )?Row\b.*=", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +167,6 @@ def main() -> None:
     print_sizes(PACKAGE.parent / "tests", rooms=False)
     paths = sorted(PACKAGE.rglob("*.py"))
     lengths = {path: len(path.read_text().splitlines()) for path in paths}
-    texts = [path.read_text() for path in paths]
     imports = [one for path in paths for one in imports_of(path)]
     statements = {(one.module, one.line) for one in imports if one.in_function}
     own = {(one.module, one.line) for one in imports if one.in_function and one.name.startswith("cachescope")}
@@ -191,14 +188,6 @@ def main() -> None:
     for circle in found:
         rooms = sorted({module.split(".")[1] for module in circle if "." in module})
         print(f"                               {len(circle)} modules in {', '.join(rooms)}")
-    flat: dict[str, int] = {}
-    for path in paths:
-        if path.parent.parent == PACKAGE:
-            flat[path.parent.name] = flat.get(path.parent.name, 0) + 1
-    listed = ", ".join(f"{room} {count}" for room, count in sorted(flat.items(), key=lambda item: -item[1]))
-    print(f"files flat in a room           {listed}")
-    print(f"dict[str, Any]                 {sum(text.count('dict[str, Any]') for text in texts)}")
-    print(f"definitions of Row             {sum(len(ROW.findall(text)) for text in texts)}")
 
 
 if __name__ == "__main__":

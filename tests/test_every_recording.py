@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.analysis.directory.test_false_hits import check_there_is_no_false_hit
-from tests.analysis.phases.test_recorded_events import check_phases_are_what_a_plain_replay_says
+from tests.analysis.phases.test_frame import check_phases_are_what_a_plain_replay_says
 from tests.analysis.test_real_values import (
     check_nothing_else_is_taken_for_a_value_of_a_process,
 )

@@ -1,7 +1,4 @@
-"""Every difference of a machine from what made the keys is found, with what it costs, and none where there is none.
-
-What torch then did is known from the recordings: which keys each process looked up, and torch's own key in its snapshot.
-"""
+"""Every difference of a machine from what made the keys is found, with what it costs, and none where there is none; by the variables that enter keys."""
 
 import json
 from dataclasses import replace
@@ -10,10 +7,12 @@ from pathlib import Path
 import pytest
 
 import cachescope
+from cachescope.catalogue.facts import field_facts, versions
 from cachescope.keys.detail_hash import detail_hash
 from cachescope.locking.facts import Fact, machine_facts
 from cachescope.locking.lock import CacheLock, KeyField, LockedFile, Machine, Process
 from cachescope.locking.machine import cpu_features, devices_here
+from cachescope.locking.variables import variables_of_keys
 from cachescope.locking.verifying import Verification
 from tests.conftest import Recording
 
@@ -306,3 +305,23 @@ def test_a_lock_of_entries_that_say_nothing_is_compared_with_its_machine(recordi
         recording("2.6.0", "training") / "cache", expect=recording("2.6.0", "training") / "trace"
     )
     assert lock.contexts
+
+
+COMMON = "TORCHINDUCTOR_SHAPE_PADDING"
+# torch/_inductor/config.py has `autotune_fallback_to_aten` through 2.7.
+GONE = "TORCHINDUCTOR_AUTOTUNE_FALLBACK_TO_ATEN"
+
+
+@pytest.mark.parametrize("version", ["2.6.0", versions()[-1]])
+def test_the_variables_are_those_of_the_torch_that_was_asked_for(version: str) -> None:
+    found = variables_of_keys(version)
+    assert COMMON in found
+    assert (GONE in found) is (version == "2.6.0")
+    for name, fields in found.items():
+        for field in fields:
+            facts = field_facts(field, version)
+            assert facts is not None and name in facts.environment and facts.in_key
+
+
+def test_without_a_version_it_is_the_newest() -> None:
+    assert variables_of_keys() == variables_of_keys(versions()[-1]) != variables_of_keys(versions()[0])

@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 
 import cachescope
-from cachescope.analysis.directory.links import Files
 from cachescope.analysis.directory.unused import Unread, removable_rows
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.linked_rows import OrphanRow, RemovableRow
@@ -95,6 +94,7 @@ UNUSED = [OrphanRow(0, "code", "no FX entry uses this code")]
     ("aotautograd", "damaged", {"damage": REFUSED}, True),
     ("triton", "damaged", {"damage": REFUSED}, False),
     ("fxgraph", "damaged", {"damage": "its name is another"}, False),
+    ("fxgraph", "damaged", {"damage": f"it is not {REFUSED}"}, False),
     ("fxgraph", "damaged", {"damage": "hostile: calls os.system"}, False),
     ("fxgraph", "damaged", {"damage": REFUSED, "link": "/elsewhere"}, True),
     ("fxgraph", "unreadable", {"damage": REFUSED}, False),
@@ -220,14 +220,6 @@ def row(cache: str = "fxgraph", **told: Any) -> EntryRow:
     return EntryRow(**(made | told))
 
 
-@pytest.mark.parametrize(
-    ("damage", "refused"),
-    [(None, False), (TRUNCATED, True), (OTHER_NAME, False), (f"it is not {TRUNCATED}", False)],
-)
-def test_what_torch_itself_refuses(damage: str | None, refused: bool) -> None:
-    assert row(damage=damage).is_refused is refused
-
-
 @pytest.mark.parametrize(("rows", "kind", "may_hold"), [
     # The folder of a cache in its place: the whole was read.
     ([row()], "fxgraph", False),
@@ -287,33 +279,3 @@ def test_whether_all_that_names_code_was_read(more: list[EntryRow], all_named: b
 def test_of_a_part_of_a_directory_nothing_names_all_code() -> None:
     assert not Unread([row(path="/c/k/x")]).names_all_code("/c")
     assert not Unread([]).names_all_code("/c")
-
-
-def test_files_by_key_and_kernel() -> None:
-    """Each question to the index of files, for two directories."""
-    wrapper = row("code", entry=1, cache_key="c1", path="/c/aa/c1.py")
-    kernel = row("code", entry=2, cache_key="c2", path="/c/bb/c2.cpp", kernel_keys=("c9",))
-    other = row("code", entry=3, cache_key="c1", path="/d/aa/c1.py", root="/d")
-    nameless = row("code", entry=4, cache_key=None, path="/c/aa/x.py")
-    meta = row("triton", entry=5, cache_key="t1", path="/d/triton/t1/k.json", root="/d")
-    group = row("triton", entry=6, cache_key="t2", path="/c/triton/t2/__grp__k.json")
-    best = row("best_config", entry=7, cache_key=None, path="/c/aa/x.best_config")
-    left_out = [
-        row("code", status="temporary", cache_key="c1", path="/c/aa/c1.py"),
-        row("lock", cache_key="c1"),
-    ]
-    files = Files([wrapper, kernel, other, nameless, meta, group, best, *left_out])
-    assert files.rows == [wrapper, kernel, other, nameless, meta, group, best]
-    assert files.of_key("/c", "code", "c1") == [wrapper]
-    assert files.of_key("/c", "fxgraph", "c1") == files.of_key("/c", "code", "c3") == []
-    assert files.kernels("/c", "c1") == [wrapper]
-    assert files.kernels("/c", "c9") == [kernel]
-    assert files.kernels("/d", "c9") == files.kernels("/c", "c2") == []
-    assert (files.python("/c", "c1"), files.python("/d", "c1")) == ([wrapper], [other])
-    assert files.python("/e", "c1") == [wrapper]
-    assert files.python("/c", "") == []
-    assert (files.triton("/c", "t1"), files.triton("/d", "t1")) == ([meta], [meta])
-    assert files.triton("/c", "t2") == []
-    assert files.roots_with_triton == {"/c", "/d"}
-    assert files.kernels_in["/c/aa"] == [wrapper]
-    assert files.best_configs_in == {"/c/aa": [best]}

@@ -1,4 +1,4 @@
-"""How far times of modification are trusted: real directories whose times are changed as the world changes them; and which entries a lookup may be compared with."""
+"""How far times of modification are trusted: real directories whose times are changed as the world changes them, and intervals made by hand; and which entries a lookup may be compared with."""
 
 import os
 import shutil
@@ -9,12 +9,18 @@ from pathlib import Path
 import pytest
 
 import cachescope
-from cachescope.analysis.history.entry_times import LONG_AGO, NEVER, EntryTimes, StoredCandidates
+from cachescope.analysis.history.entry_times import (
+    LONG_AGO,
+    NEVER,
+    EntryTimes,
+    StoredCandidates,
+    resolution_ns,
+)
 from cachescope.analysis.history.history import is_miss
 from cachescope.details import HashDetails
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow
-from tests.analysis.plain_rows import entry_row, history_of, lookup_row
+from tests.analysis.plain_rows import TEMPLATE, entry_row, history_of, lookup_row
 from tests.analysis.preflight.test_predicting import remotely, stored_remotely
 from tests.made import NOON_NS, Details, Made, aot, entry, fx, run, scope_of, set_of
 
@@ -240,3 +246,101 @@ def test_the_first_of_several_lookups_of_a_key_stands_for_its_entry() -> None:
     assert [ids(found.of_kind(at)) for at in range(4)] == [[0, 1], [0, 1], [1], [1]]
     lookups = [lookup("f2", None), lookup("f1", None), lookup("f1", None, outcome="hit"), lookup("f3", None)]
     assert not any(candidates(lookups, entry(0, "f1", None)).may_be_of_graph(at) for at in range(4))
+
+
+def written(key: str, modified: int | None, root: str = "/cache") -> EntryRow:
+    return entry_row(0, "fxgraph", key, root, "p", modified)
+
+
+def miss(key: str, at: int | None, took: int | None = SECOND, **told: object) -> LookupRow:
+    made = {"cache_key": key, "time": at, "time_taken_ns": took, "compile_id": key, **told}
+    return replace(TEMPLATE, **made)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("times", "resolution"), [
+    ([], 2 * SECOND), ([4 * SECOND], 2 * SECOND), ([4 * SECOND, 2 * SECOND], 2 * SECOND), ([4 * SECOND, 3 * SECOND], SECOND), ([3 * SECOND], SECOND),
+    ([4 * SECOND, 3 * SECOND + 1], 1), ([4 * SECOND + 1], 1), ([4 * SECOND, None], 2 * SECOND),
+    # One time for all tells nothing, but that of one written does.
+    ([4 * SECOND, 4 * SECOND], None), ([4 * SECOND, 4 * SECOND, None], None), ([4 * SECOND, 4 * SECOND, 6 * SECOND], 2 * SECOND),
+])  # fmt: skip
+def test_how_exact_the_times_of_a_directory_are(times: list[int | None], resolution: int | None) -> None:
+    assert resolution_ns([written("f1", time) for time in times]) == resolution
+
+
+# A moment that is no whole second: times are then exact to 1 ns.
+T = 1_000 * SECOND + 7
+ANY = LONG_AGO, NEVER
+
+
+@pytest.mark.parametrize(("modified", "told", "wanted"), [
+    # As it was written at the end of the compile, at most one step of the clock before the miss, 5 s late at most.
+    (T + SECOND, {}, (T + SECOND, T + SECOND + 1)),
+    (T - 1, {}, (T - 1, T)),
+    (T - 2, {}, ANY),
+    (T + 6 * SECOND, {}, (T + 6 * SECOND, T + 6 * SECOND + 1)),
+    (T + 6 * SECOND + 1, {}, ANY),
+    (None, {}, ANY),
+    # Of a compile that is not known to have ended, only the miss counts.
+    (T + 60 * SECOND, {"compile_ended": False}, (T + 60 * SECOND, T + 60 * SECOND + 1)),
+    (T - 2, {"compile_ended": False}, ANY),
+    # What did not write it says nothing.
+    (T - HOUR, {"outcome": "hit"}, (T - HOUR, T - HOUR + 1)),
+    (T - HOUR, {"time": None}, (T - HOUR, T - HOUR + 1)),
+    (T - HOUR, {"cache": "aotautograd"}, (T - HOUR, T - HOUR + 1)),
+    (T - HOUR, {"cache_key": "f9"}, (T - HOUR, T - HOUR + 1)),
+])  # fmt: skip
+def test_when_it_was_stored(modified: int | None, told: dict[str, object], wanted: tuple[int, int]) -> None:
+    made = written("f1", modified)
+    history = history_of([replace(miss("f1", T), **told)], entries=[made])  # type: ignore[arg-type]
+    assert EntryTimes(history).interval(made) == wanted
+
+
+def shifts(*before_end: int) -> list[int | None]:
+    """By how much the time of each written is shifted, given how long before the end of its compile it seems to be written."""
+    entries, lookups = [], []
+    for number, shift in enumerate(before_end):
+        began = 1_000 * SECOND * (number + 1) + 7
+        lookups.append(miss(f"f{number}", began, 0))
+        entries.append(written(f"f{number}", began - shift))
+    times = EntryTimes(history_of(lookups, entries=entries))
+    found = [times.interval(one) for one in entries]
+    return [
+        None if interval == ANY else interval[0] - (one.modified_time or 0)
+        for interval, one in zip(found, entries, strict=True)
+    ]
+
+
+@pytest.mark.parametrize(("before_end", "shift"), [
+    ((0, 0), 0), ((HOUR,), None), ((HOUR, HOUR), HOUR), ((-HOUR, -HOUR), -HOUR),
+    # 3 s apart, and as much as the clock may be off.
+    ((HOUR, HOUR + 3 * SECOND + 1), HOUR), ((HOUR + 3 * SECOND + 1, HOUR), HOUR), ((HOUR, HOUR + 3 * SECOND + 2), None),
+    ((HOUR, HOUR + 2 * SECOND, HOUR + SECOND), HOUR + SECOND), ((HOUR, 0), None),
+    # One of them off by more than a step of the clock.
+    ((0, 1), 0), ((0, 2), 0), ((1, 2), 1), ((0, -5 * SECOND), 0), ((0, -5 * SECOND - 1), None),
+    ((-3 * SECOND, -6 * SECOND), -6 * SECOND),
+])  # fmt: skip
+def test_by_how_much_a_clock_is_off(before_end: tuple[int, ...], shift: int | None) -> None:
+    assert shifts(*before_end) == [shift] * len(before_end)
+
+
+def test_a_key_that_several_missed_was_written_by_none_that_is_known() -> None:
+    entries = [written("f1", T - HOUR), written("f2", 2 * T)]
+    lookups = [miss("f1", T), miss("f1", T + SECOND), miss("f2", 2 * T)]
+    assert EntryTimes(history_of(lookups, entries=entries)).interval(entries[0]) == (T - HOUR, T - HOUR + 1)
+    assert EntryTimes(history_of(lookups[1:], entries=entries)).interval(entries[0]) == ANY
+
+
+def test_each_directory_has_a_clock_of_its_own() -> None:
+    entries = [
+        written("f1", T - HOUR, "/late"),
+        written("f2", 2 * T, "/right"),
+        written("f3", 4 * SECOND, "/whole"),
+    ]
+    times = EntryTimes(history_of([miss("f1", T), miss("f2", 2 * T)], entries=entries))
+    assert [times.interval(one) for one in entries] == [ANY, (2 * T, 2 * T + 1), (4 * SECOND, 6 * SECOND)]
+
+
+def test_whole_seconds_may_lie_before_their_miss() -> None:
+    made = written("f1", 7 * SECOND)
+    for began, wanted in ((8 * SECOND, (7 * SECOND, 8 * SECOND)), (8 * SECOND + 1, ANY)):
+        assert EntryTimes(history_of([miss("f1", began)], entries=[made])).interval(made) == wanted

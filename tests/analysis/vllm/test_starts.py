@@ -1,4 +1,4 @@
-"""The clock of vLLM's logs beside that of files: a few starts in, how far it is off; and the parts in folders that a log names."""
+"""The clock of vLLM's logs beside that of files, the parts in folders that a log names, and the factors of two folders side by side: made by hand."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -6,6 +6,9 @@ from pathlib import Path
 import pytest
 
 import cachescope
+from cachescope.analysis.differences import FieldChange
+from cachescope.analysis.verdicts.causes import AdviceFacts
+from cachescope.analysis.vllm.factors import Named, between, field_changes_of, vllm_advice
 from cachescope.analysis.vllm.starts import Part, Parts, Started, clock_off
 from cachescope.columns import rows_of
 from cachescope.frames.directory_rows import EntryRow
@@ -90,3 +93,42 @@ def test_of_several_trees_the_one_is_taken_that_a_log_names(name: str | None, tm
     assert not parts.of(started("ffffffffff").row, BACKBONE)
     of_parts = [Part(0, 0, prefix) for prefix in ("backbone", "encoder", "eagle_head")]
     assert [parts.has(part) for part in of_parts] == [True, True, False]
+
+
+@pytest.mark.parametrize(("factor", "before", "after", "kind", "summary"), [
+    ("env[VLLM_A]", '"1"', '"2"', "value", '"1" -> "2"'),
+    ("env[VLLM_PORT]", "5600", "5601", "value", "apparently differs by port: "),
+    # Of a hash the values say nothing: what it is made of does.
+    ("code_hash", "aa11", "bb22", "value", "the files that were traced"),
+    ("config_hash", "aa11", "bb22", "value", "the configuration"),
+    ("env_hash", "aa11", "bb22", "value", "the environment variables that vLLM counts differ"),
+])  # fmt: skip
+def test_a_factor_that_differs(factor: str, before: str, after: str, kind: str, summary: str) -> None:
+    sides = (
+        Named(name, {factor: value, "env[VLLM_B]": "1"}, None)
+        for name, value in (("a", before), ("b", after))
+    )
+    (change,) = field_changes_of(between(*sides))
+    assert (change.field, change.before, change.after, change.kind) == (factor, before, after, kind)
+    assert change.summary.startswith(summary)
+
+
+def test_factors_with_values_come_before_hashes() -> None:
+    sides = (Named(name, dict.fromkeys(("code_hash", "env[VLLM_B]", "env[A]"), name), None) for name in "ab")
+    assert between(*sides).changed == ("env[A]", "env[VLLM_B]", "code_hash")
+
+
+@pytest.mark.parametrize(("factor", "first", "sentences"), [
+    ("env[VLLM_A]", "Give VLLM_A the same value in every engine, if it need not differ.", 1),
+    ("env[VLLM_RAY_BUNDLE_INDICES]", "Give VLLM_RAY_BUNDLE_INDICES the same value in every engine", 2),
+    # Of what only the hash is known there is no value to set.
+    ("env_hash", "Read vLLM's torch_compile_cache beside the log", 1),
+    ("config_hash", "A configuration is compiled for once", 1),
+    ("code_hash", "Edited files are compiled for once", 2),
+    ("compiler_hash", "vLLM counts torch and the machine", 1),
+])  # fmt: skip
+def test_what_to_do_about_a_factor(factor: str, first: str, sentences: int) -> None:
+    change = FieldChange(factor, "value", "1", "2", "")
+    advice = vllm_advice(AdviceFacts("key_changed", changes=(change,)), (change,)) or ""
+    assert advice.startswith(first)
+    assert advice.count(". ") == sentences - 1
