@@ -20,6 +20,7 @@ from cachescope.frames.vllm import FactorsRow, StartRow
 
 if TYPE_CHECKING:
     from cachescope.frames.compile_rows import CompileRow
+    from cachescope.readers.logs.trace_compiles import Compile
 
 
 @dataclass(slots=True, eq=False)
@@ -33,8 +34,8 @@ class Process(RunRow):
     """First and last log prefix as microseconds of the local year: both logs of a process share that clock."""
     clock_last_us: int | None = None
     lookups: list[LookupRow] = field(default_factory=list)
-    compiles: str | None = None
-    """The compiles that a trace records, as JSON of `trace_compiles`."""
+    compiles: list[Compile] = field(default_factory=list)
+    """The compiles that a trace records."""
     compiled: list[CompileRow] = field(default_factory=list)
     """The compiles that a text log tells of."""
     events: str | None = None

@@ -59,8 +59,9 @@ def check_log(held: dict[str, Any]) -> None:
         _need(name, f"is no {kind.__name__}", type(held[name]) is kind)
     for name in COLUMNS:
         _check_columns(name, held[name])
-    for name, column in zip(OF_A_PROCESS, ("cache", "compile_id"), strict=True):
-        _need(name, "are not as many as said", sum(held["processes"][name]) == len(held[name][column]))
+    for name in OF_A_PROCESS:
+        rows = len(next(iter(held[name].values())))
+        _need(name, "are not as many as said", sum(held["processes"][name]) == rows)
     sizes, components = held["set_sizes"], held["components"]
     _need("set_sizes", "has what is no size", set(map(type, sizes)) <= {int} and min(sizes, default=0) >= 0)
     _need("components", "has what is no text", set(map(type, components)) <= {str})

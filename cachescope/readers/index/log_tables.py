@@ -7,7 +7,7 @@ distinct text gets the same code as if the logs had been read one after the othe
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass, fields
 from itertools import chain, islice
 from typing import Any, Final
@@ -20,6 +20,7 @@ from cachescope.component_sets import Codes
 from cachescope.details import HashDetails
 from cachescope.frames.compile_rows import IN_NO_TEXT_LOG, CompileRow
 from cachescope.frames.recorded_rows import OF_A_RUN, OF_ALL_LOGS, LookupRow, ProblemRow
+from cachescope.readers.logs.trace_compiles import Compile
 from cachescope.readers.reading import Process, Reading
 
 _TYPES: Final[dict[str, type]] = {"str": str, "int": int, "bool": bool, "Time": int, "tuple[str,": list}
@@ -31,13 +32,14 @@ def _columns(row: type, without: Sequence[str]) -> dict[str, type]:
     return {f.name: _TYPES[str(f.type).split()[0]] for f in fields(row) if f.name not in without}
 
 
-OF_A_PROCESS: Final = ("lookups", "compiled")
+OF_A_PROCESS: Final = {"lookups": LookupRow, "compiles": Compile, "compiled": CompileRow}
 """Lists of rows: of those of a process, its row says how many there are."""
 # Every row of a log has the source of the log.
 COLUMNS: Final = {
     "processes": _columns(Process, ("source", "kinds", *OF_A_RUN, *OF_A_PROCESS))
     | dict.fromkeys(OF_A_PROCESS, int),
     "lookups": _columns(LookupRow, OF_ALL_LOGS),
+    "compiles": _columns(Compile, ()),
     "compiled": _columns(CompileRow, IN_NO_TEXT_LOG),
     "problems": _columns(ProblemRow, ["source"]),
 }
@@ -45,7 +47,7 @@ COLUMNS: Final = {
 
 MAY_BE_MISSING: Final = {
     name: {f.name for f in fields(row) if "None" in str(f.type)}
-    for name, row in zip(COLUMNS, (Process, LookupRow, CompileRow, ProblemRow), strict=True)
+    for name, row in zip(COLUMNS, (Process, *OF_A_PROCESS.values(), ProblemRow), strict=True)
 }
 
 
@@ -107,15 +109,9 @@ class LogTables:
     def from_json(cls, held: dict[str, Any], source: str | None = None) -> LogTables:
         """The log in what a line holds, with the source that it is read from now."""
         own = held["source"] if source is None else source
-        lookups = (LookupRow(**told) for told in _rows(held, "lookups"))
-        compiled = (CompileRow(**told) for told in _rows(held, "compiled"))
+        rows = {name: _made(kind, _rows(held, name)) for name, kind in OF_A_PROCESS.items()}
         processes = [
-            Process(
-                source=own,
-                lookups=list(islice(lookups, told.pop("lookups"))),
-                compiled=list(islice(compiled, told.pop("compiled"))),
-                **told,
-            )
+            Process(source=own, **told | {name: list(islice(rows[name], told[name])) for name in rows})
             for told in _rows(held, "processes")
         ]
         problems = [ProblemRow(own, **told) for told in _rows(held, "problems")]
@@ -131,6 +127,10 @@ def codes_of(held: dict[str, Any]) -> npt.NDArray[np.int32]:
 
 def _by_column(rows: Sequence[object], names: Iterable[str]) -> dict[str, list[Any]]:
     return {name: [getattr(row, name) for row in rows] for name in names}
+
+
+def _made(kind: type, rows: Iterable[dict[str, Any]]) -> Iterator[Any]:
+    return (kind(**told) for told in rows)
 
 
 def _rows(held: dict[str, Any], name: str) -> Iterable[dict[str, Any]]:

@@ -15,7 +15,7 @@ from cachescope.frames.recorded_rows import OF_ALL_LOGS, LookupRow
 from cachescope.grouping import by_key
 from cachescope.readers.logs.log_prefix import moment_ns, on_from
 from cachescope.readers.logs.lookup_order import parts_by_trace, put_in_order
-from cachescope.readers.logs.trace_compiles import compiles_of, tell_of_compiles
+from cachescope.readers.logs.trace_compiles import tell_of_compiles
 from cachescope.readers.reading import Process
 from cachescope.terms import AOTAUTOGRAD, VLLM
 
@@ -234,7 +234,6 @@ def _were_cut_short(run: Process, other: Process) -> bool:
     if run.kind != "trace" or not other.lookups:
         return False
     recorded = {(one.cache, one.compile_id) for one in run.lookups}
-    compiles = compiles_of(run)
     return all(
         (at_us := other.clock_us(lookup.time)) is not None
         and (lookup.cache, lookup.compile_id) not in recorded
@@ -242,7 +241,7 @@ def _were_cut_short(run: Process, other: Process) -> bool:
             one.compile_id == lookup.compile_id
             and one.began_us is not None
             and one.began_us <= at_us <= (one.ended_us or run.clock_last_us or 0)
-            for one in compiles
+            for one in run.compiles
         )
         for lookup in other.lookups
     )

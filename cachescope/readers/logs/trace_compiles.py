@@ -6,13 +6,11 @@ torch/_dynamo/convert_frame.py writes ``dynamo_start`` when a compile begins; to
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import islice
-from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 from cachescope.frames.recorded_rows import LookupRow
@@ -108,10 +106,6 @@ class Compile:
         """Set the code that a lookup was made for, and why that was compiled again."""
         lookup.function, lookup.file, lookup.line = self.function, self.file, self.line
         lookup.recompile_reasons = self.recompile_reasons
-
-
-_KINDS: Final = (str, int, str, str, int, int, str, str)
-_values: Final = attrgetter(*(field.name for field in fields(Compile)))
 
 
 class TraceCompiles:
@@ -215,10 +209,6 @@ class TraceCompiles:
             for lookup in lookups:
                 lookup.compile_ended = None if compile_id in self._passed else False
 
-    def of_process(self) -> str | None:
-        """The compiles as JSON, for lookups that only another log records."""
-        return json.dumps([_values(one) for one in self.rows]) if self.rows else None
-
     def _add(self, one: Compile) -> None:
         self.rows.append(one)
         self._current[one.compile_id] = one
@@ -234,17 +224,10 @@ def frame_of(compile_id: str) -> str:
     return compile_id.rpartition("/")[0]
 
 
-def compiles_of(process: Process) -> list[Compile]:
-    """The compiles that the trace of a process records."""
-    rows: object = load_json((process.compiles or "[]").encode())
-    # A collected file may have been changed since.
-    return [Compile(*row) for row in rows if _is_compile(row)] if isinstance(rows, list) else []
-
-
 def failed_compiles(process: Process) -> tuple[str, ...]:
     """What failed to compile and why, each once."""
     found: dict[str, None] = {}
-    for one in compiles_of(process):
+    for one in process.compiles:
         if one.error is not None:
             place = place_text(one.function, one.file, one.line)
             # torch says which backend raised, and what on the next line.
@@ -259,7 +242,7 @@ def unrecorded_compiles(process: Process) -> tuple[str, ...]:
     looked_up = {first_attempt(lookup.compile_id or "") for lookup in process.lookups}
     found = (
         place_text(one.function, one.file, one.line)
-        for one in compiles_of(process)
+        for one in process.compiles
         if one.compile_id not in looked_up
         and (one.ended_us is None if one.error is None else one.error.startswith(_OF_BACKEND))
     )
@@ -268,7 +251,7 @@ def unrecorded_compiles(process: Process) -> tuple[str, ...]:
 
 def tell_of_compiles(process: Process, lookups: list[LookupRow]) -> None:
     """Complete lookups that only the text log has, above all those of failed compiles, from the process's trace."""
-    rows = compiles_of(process) if lookups else []
+    rows = process.compiles
     for lookup in lookups:
         at_us = process.clock_us(lookup.time)
         if at_us is None or lookup.compile_id is None:
@@ -284,13 +267,6 @@ def tell_of_compiles(process: Process, lookups: list[LookupRow]) -> None:
             lookup.compile_ended = True
         elif not any((row.ended_us or 0) > at_us for row in rows):
             lookup.compile_ended = False
-
-
-def _is_compile(row: object) -> bool:
-    # What was collected by an earlier version has no reasons.
-    if not isinstance(row, list) or len(row) not in (len(_KINDS) - 1, len(_KINDS)) or row[0] is None:
-        return False
-    return all(value is None or type(value) is kind for value, kind in zip(row, _KINDS, strict=False))
 
 
 def compile_id_of(envelope: Record) -> str | None:

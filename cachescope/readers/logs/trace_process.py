@@ -115,7 +115,7 @@ class TraceProcess(Fold):
         process.lookups = put_in_order([lookup for lookup, _ in self._lookups])
         process.looked_up = bool(process.lookups) or not self._compiled
         self._compiles.finish()
-        process.compiles = self._compiles.of_process()
+        process.compiles = self._compiles.rows
         self._reading.processes.append(process)
 
     def _on_problem(self, at: int, kind: str, message: str, count: int = 1) -> None:

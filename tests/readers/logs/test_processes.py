@@ -1,6 +1,5 @@
 """Which logs are of one process, and what each adds to what the others tell: processes in, runs out, all made by hand."""
 
-import json
 from collections.abc import Sequence
 from copy import deepcopy
 from datetime import timedelta
@@ -10,8 +9,10 @@ from typing import Any
 import pytest
 
 import cachescope
+from cachescope.frames.compile_rows import CompileRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.readers.logs.processes import end_time_ns, join_processes
+from cachescope.readers.logs.trace_compiles import Compile
 from cachescope.readers.reading import Process
 from tests.made import NOON_NS
 
@@ -51,10 +52,10 @@ TWO = [("trace",), ("text",)]
 BYPASS = lookup(None, 2, "bypass", cache="aotautograd")
 
 
-def compiles(compile_id: str, began: float | None, ended: float | None) -> str:
+def compiles(compile_id: str, began: float | None, ended: float | None) -> list[Compile]:
     """The compiles of a trace, of which one is known, in seconds after noon."""
     at = [None if one is None else NOON_US + int(one * 1e6) for one in (began, ended)]
-    return json.dumps([[compile_id, at[0], "f", "/mine.py", 7, at[1], None]])
+    return [Compile(compile_id, at[0], "f", "/mine.py", 7, at[1])]
 
 
 OTHER_COMPILE = {"lookups": [lookup("f2", 5, compile_id="1/0")]}
@@ -93,10 +94,10 @@ PAIRS: dict[str, tuple[dict[str, Any], dict[str, Any], list[tuple[str, ...]]]] =
     "without a pid and without a lookup": ({}, {"pid": None, "lookups": []}, TWO),
     "without a pid, and neither has a lookup": ({"lookups": []}, {"pid": None, "lookups": []}, ONE),
     # With TORCH_LOGS=recompiles a text log has no lookup.
-    "a log of compiles alone": ({}, {"lookups": [], "compiled": ("{}",)}, ONE),
-    "a log of compiles alone, of another pid": ({}, {"pid": 8, "lookups": [], "compiled": ("{}",)}, TWO),
-    "a log of compiles alone, without a pid": ({}, {"pid": None, "lookups": [], "compiled": ("{}",)}, TWO),
-    "a log of compiles alone, of another day": ({}, {"first": 86_400, "last": 86_410, "lookups": [], "compiled": ("{}",)}, TWO),
+    "a log of compiles alone": ({}, {"lookups": [], "compiled": [CompileRow()]}, ONE),
+    "a log of compiles alone, of another pid": ({}, {"pid": 8, "lookups": [], "compiled": [CompileRow()]}, TWO),
+    "a log of compiles alone, without a pid": ({}, {"pid": None, "lookups": [], "compiled": [CompileRow()]}, TWO),
+    "a log of compiles alone, of another day": ({}, {"first": 86_400, "last": 86_410, "lookups": [], "compiled": [CompileRow()]}, TWO),
     "a trace without a lookup": ({"lookups": []}, {}, ONE),
     # A trace whose time is not known does not show which lookups it would have recorded.
     "another key, and the moments of the trace are not known": ({"start_time": None}, {"lookups": [lookup("f2", 5)]}, TWO),

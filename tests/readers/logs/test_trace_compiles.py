@@ -1,6 +1,5 @@
 """To which compile a lookup belongs, and how that compile ended: records in, lookups out, made by hand."""
 
-import json
 from typing import Any
 
 import pytest
@@ -10,9 +9,9 @@ from cachescope.frames.recorded_rows import LookupRow
 from cachescope.readers.json_record import Record
 from cachescope.readers.logs.trace_compiles import (
     NOWHERE,
+    Compile,
     TraceCompiles,
     compile_id_of,
-    compiles_of,
     error_in,
     function_in,
     interned_string,
@@ -214,28 +213,6 @@ def test_every_lookup_of_a_real_program_has_its_code(name: str, archive: Archive
     assert (lookups["segment"] > 0).all()
 
 
-ROW = ["0/0", 1, "f", "/mine.py", 7, 2, None]
-
-
-@pytest.mark.parametrize(("rows", "wanted"), [
-    ([ROW], 1),
-    ([["0/0", None, None, None, None, None, None]], 1),
-    ([[None, 1, "f", "/mine.py", 7, 2, None]], 0),
-    ([ROW[:-1]], 0),
-    ([[*ROW, None]], 1),
-    ([[*ROW, None, None]], 0),
-    ([[*ROW, 1]], 0),
-    ([["0/0", 1, "f", "/mine.py", True, 2, None]], 0),
-    ([["0/0", 1.5, "f", "/mine.py", 7, 2, None]], 0),
-    (["0/0"], 0),
-    ({"a": ROW}, 0),
-    ([ROW, 3, ROW], 2),
-])  # fmt: skip
-def test_compiles_of_a_file_that_was_changed(rows: object, wanted: int) -> None:
-    assert len(compiles_of(Process(source="/log", kind="trace", pid=1, compiles=json.dumps(rows)))) == wanted
-    assert compiles_of(Process(source="/log", kind="trace", pid=1)) == []
-
-
 @pytest.mark.parametrize(("rows", "lookup", "wanted"), [
     ([("0/0", 0, 9)], (1, "0/0"), ("f0", True, None)),
     ([("0/0", 0, 9, "E")], (1, "0/0"), ("f0", True, "E")),
@@ -259,10 +236,10 @@ def test_lookups_of_the_text_log_alone_get_their_compile_by_time(
     """Rows are id, begin, end and error, in seconds after the trace's first line, which is at 100 s of its clock."""
     clock = [None if at is None else (100 + at) * 10**6 for row in rows for at in row[1:3]]
     compiles = [
-        [row[0], clock[2 * at], f"f{at}", "/mine.py", 7, clock[2 * at + 1], row[3] if len(row) > 3 else None]
-        for at, row in enumerate(rows)
+        Compile(id_, clock[2 * at], f"f{at}", "/mine.py", 7, clock[2 * at + 1], *error)
+        for at, (id_, _, _, *error) in enumerate(rows)
     ]
-    process = Process(source="/log", kind="trace", pid=1, compiles=json.dumps(compiles))
+    process = Process(source="/log", kind="trace", pid=1, compiles=compiles)
     at, compile_id = lookup
     one = fx(compile_id, time=None if at is None else int((5_000 + at) * SECOND))
     tell_of_compiles(process, [one])
