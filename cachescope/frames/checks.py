@@ -21,7 +21,7 @@ class Bar:
     causes: tuple[int, ...] = col("the causes of the failure, ids into causes; empty if the bar is met", default=())
 
 
-@row("false_hits")
+@row("false_hits", frozen=False)
 class FalseHit:
     """One key that seems to stand for more than one thing: a warning with its evidence, never a certainty."""
 
@@ -32,10 +32,10 @@ class FalseHit:
     cache_key: str | None = col("the key", missing="it concerns all keys of an older torch, which lack the field")
     evidence: str = col("what was seen, in one sentence")
     fields: tuple[str, ...] = col("what differs, or what the key lacks: fields, columns of runs or contexts, settings")
-    entries: tuple[int, ...] = col("the entries that differ, ids into entries")
-    lookups: tuple[int, ...] = col("the lookups of the key, ids into lookups")
-    runs: tuple[int, ...] = col("the runs that made them, ids into runs")
-    hits: int = col("how many of these lookups hit: only a hit can be a false one")
+    entries: tuple[int, ...] = col("the entries that differ, ids into entries", default=())
+    lookups: tuple[int, ...] = col("the lookups of the key, ids into lookups", default=())
+    runs: tuple[int, ...] = col("the runs that made them, ids into runs", default=())
+    hits: int = col("how many of these lookups hit: only a hit can be a false one", default=0)
 
 
 @row("audit")

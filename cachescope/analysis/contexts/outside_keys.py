@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from cachescope.frames.checks import FalseHit
 from cachescope.frames.context_rows import ContextRow
 from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.grouping import by_key
@@ -65,16 +66,6 @@ def vector_width(settings: Mapping[str, str], platform: str) -> int | None:
     return _VECTOR_WIDTHS.get(capability)
 
 
-class Doubt(NamedTuple):
-    """Evidence that a key stands for more than one thing; `entries` are those that differ."""
-
-    kind: str
-    key: Key
-    evidence: str
-    fields: tuple[str, ...]
-    entries: tuple[int, ...] = ()
-
-
 class _Fact(NamedTuple):
     kind: str
     name: str
@@ -88,7 +79,7 @@ def different_circumstances(
     runs: Sequence[RunRow],
     snapshots: Sequence[ContextRow],
     cpu_keys: Collection[Key] = (),
-) -> Iterator[Doubt]:
+) -> Iterator[FalseHit]:
     """The keys that were looked up under different circumstances."""
     for fact in _facts(runs, {row.run: row for row in snapshots if row.run is not None}):
         of_run = {run: fact.shown(value) for run, value in fact.of_run.items() if value is not None}
@@ -136,11 +127,11 @@ def device_model(properties: str) -> str:
     return " ".join([name, *parts]) if found else properties
 
 
-def _doubt(kind: str, key: Key, name: str, sides: Mapping[str, Sequence[int]]) -> Doubt:
+def _doubt(kind: str, key: Key, name: str, sides: Mapping[str, Sequence[int]]) -> FalseHit:
     # Triton's key is kilobytes of hashes after the version.
     length = 12 if name == _KEYS_OF_TRITON else _CUT
     shown = " and ".join(f"{shortened(value, length)} ({_runs(runs)})" for value, runs in sides.items())
-    return Doubt(kind, key, f"one key was looked up by runs whose {name} differs: {shown}", (name,))
+    return FalseHit(kind, *key, f"one key was looked up by runs whose {name} differs: {shown}", (name,))
 
 
 def _runs(runs: Sequence[int]) -> str:

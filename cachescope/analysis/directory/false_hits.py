@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final
 from cachescope.analysis.contexts.outside_keys import (
     OF_EVERY_LATER_KEY,
     OUTSIDE_KEYS,
-    Doubt,
     Key,
     different_circumstances,
 )
@@ -24,7 +23,6 @@ from cachescope.frames.context_rows import ContextRow
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.grouping import by_key
-from cachescope.rows import like
 from cachescope.terms import CACHES
 from cachescope.wording import listed, shortened
 
@@ -54,44 +52,40 @@ def false_hits(
     stored = [e for e in entries if e.status == "ok" and e.cache in CACHES and e.cache_key is not None]
     of_key = by_key((_key_of(row), row) for row in looked_up)
     cpu_keys = {_key_of(row) for row in stored if "cpu" in row.device_types}
-    doubts = [
+    found = [
         *_different_entries(stored, source_of),
         *_different_details(looked_up, stored, details),
         *different_circumstances(of_key, runs, contexts, cpu_keys),
     ]
-    found = [_false_hit(doubt, *doubt.key, of_key.get(doubt.key, [])) for doubt in doubts]
+    for one in found:
+        _count(one, of_key.get((one.cache, one.cache_key or ""), []))
     return [*found, *_missing_fields(looked_up, details)]
 
 
-def _false_hit(doubt: Doubt, cache: str, cache_key: str | None, lookups: Sequence[LookupRow]) -> FalseHit:
-    return like(
-        FalseHit,
-        doubt,
-        cache=cache,
-        cache_key=cache_key,
-        lookups=tuple(row.lookup for row in lookups),
-        runs=tuple(sorted({row.run for row in lookups})),
-        hits=sum(row.outcome == "hit" for row in lookups),
-    )
+def _count(found: FalseHit, lookups: Sequence[LookupRow]) -> None:
+    """Say which lookups it is about."""
+    found.lookups = tuple(row.lookup for row in lookups)
+    found.runs = tuple(sorted({row.run for row in lookups}))
+    found.hits = sum(row.outcome == "hit" for row in lookups)
 
 
 def _numbers(entries: Iterable[EntryRow]) -> tuple[int, ...]:
     return tuple(row.entry for row in entries)
 
 
-def _different_entries(stored: Sequence[EntryRow], source_of: SourceOf) -> Iterator[Doubt]:
+def _different_entries(stored: Sequence[EntryRow], source_of: SourceOf) -> Iterator[FalseHit]:
     """Entries that torch would confuse: one key and equal guards."""
     for (key, _), rows in by_key(((_key_of(row), row.guards_expr), row) for row in stored).items():
         if (evidence := _different_code(rows, source_of)) is not None:
-            yield Doubt("different_code", key, evidence, ("code_key",), _numbers(rows))
+            yield FalseHit("different_code", *key, evidence, ("code_key",), _numbers(rows))
         graphs = {row.fx_keys for row in rows}
         if len(graphs) > 1:
             evidence = f"entries of one key and equal guards point to different FX graphs: {_sides(graphs)}"
-            yield Doubt("different_graphs", key, evidence, ("fx_keys",), _numbers(rows))
+            yield FalseHit("different_graphs", *key, evidence, ("fx_keys",), _numbers(rows))
         devices = {row.device_types for row in rows}
         if len(devices) > 1:
             evidence = f"entries of one key and equal guards run on different devices: {_sides(devices)}"
-            yield Doubt("different_devices", key, evidence, ("device_types",), _numbers(rows))
+            yield FalseHit("different_devices", *key, evidence, ("device_types",), _numbers(rows))
 
 
 def _sides(sides: Iterable[tuple[str, ...]]) -> str:
@@ -120,7 +114,7 @@ def _different_code(rows: Sequence[EntryRow], source_of: SourceOf) -> str | None
 
 def _different_details(
     lookups: Sequence[LookupRow], stored: Sequence[EntryRow], details: HashDetails
-) -> Iterator[Doubt]:
+) -> Iterator[FalseHit]:
     """Keys whose recorded fields differ, although torch hashes all of them into the key."""
     sets: dict[Key, dict[int, list[EntryRow]]] = defaultdict(dict)
     for row in lookups:
@@ -135,7 +129,7 @@ def _different_details(
         if fields:
             evidence = f"one key was recorded with different hashes of {listed(fields, _FIELDS_NAMED)}"
             entries = _numbers(row for group in of_set.values() for row in group)
-            yield Doubt("different_details", key, evidence, tuple(fields), entries)
+            yield FalseHit("different_details", *key, evidence, tuple(fields), entries)
 
 
 def _differing_in_both(details: HashDetails, before: int, after: int) -> list[str]:
@@ -161,12 +155,14 @@ def _missing_fields(lookups: Sequence[LookupRow], details: HashDetails) -> Itera
                 if (code := details.hash_code(detail_set, field)) is not None:
                     values[code].update(row.run for row in rows)
             if len(values) > 1:
-                yield _false_hit(_missing_field(cache, field, values, shared), cache, None, shared)
+                found = _missing_field(cache, field, values, shared)
+                _count(found, shared)
+                yield found
 
 
 def _missing_field(
     cache: str, field: str, values: Mapping[int, set[int]], shared: Sequence[LookupRow]
-) -> Doubt:
+) -> FalseHit:
     runs = sorted({run for some in values.values() for run in some})
     keys = len({row.cache_key for row in shared})
     evidence = (
@@ -174,7 +170,7 @@ def _missing_field(
         f"{field}, and runs {', '.join(map(str, runs[:8]))} of a newer torch differ there: processes that do "
         "would share them"
     )
-    return Doubt("missing_field", (cache, ""), evidence, (field,))
+    return FalseHit("missing_field", cache, None, evidence, (field,))
 
 
 def _shared_by_runs(lookups: Sequence[LookupRow]) -> list[LookupRow]:

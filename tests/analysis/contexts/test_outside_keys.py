@@ -7,11 +7,11 @@ import pytest
 
 from cachescope.analysis.contexts.outside_keys import (
     CPU_CAPABILITY,
-    Doubt,
     device_model,
     different_circumstances,
     vector_width,
 )
+from cachescope.frames.checks import FalseHit
 from cachescope.frames.context_rows import ContextRow
 from cachescope.frames.recorded_rows import LookupRow, RunRow
 from tests.analysis.plain_rows import context_row
@@ -33,7 +33,7 @@ def snapshot(number: int, **told: Any) -> ContextRow:
     return context_row(number, **{"run": number, **told})
 
 
-def doubts(runs: list[RunRow], *snapshots: ContextRow, cpu_keys: tuple[Any, ...] = ()) -> list[Doubt]:
+def doubts(runs: list[RunRow], *snapshots: ContextRow, cpu_keys: tuple[Any, ...] = ()) -> list[FalseHit]:
     """Of one key that all of the runs looked up."""
     of_key = {KEY: [LookupRow(lookup=row.run, run=row.run) for row in runs]}
     return list(different_circumstances(of_key, runs, snapshots, cpu_keys))
@@ -69,7 +69,7 @@ def test_what_snapshots_say(told: dict[str, tuple[Any, Any]], kind: str | None) 
     ((name, values),) = told.items()
     found = doubts([run_row(0), run_row(1)], *(snapshot(n, **{name: v}) for n, v in enumerate(values)))
     assert [doubt.kind for doubt in found] == ([] if kind is None else [kind])
-    assert [doubt.key for doubt in found] == [KEY] * len(found)
+    assert [(doubt.cache, doubt.cache_key) for doubt in found] == [KEY] * len(found)
 
 
 def test_what_only_code_of_the_cpu_depends_on() -> None:
