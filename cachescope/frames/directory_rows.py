@@ -114,7 +114,7 @@ class Candidate:
 
 
 
-@row("kernels")
+@row("kernels", frozen=False)
 class KernelRow:
     """One kernel of one FX graph entry."""
 

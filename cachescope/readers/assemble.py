@@ -245,6 +245,6 @@ def _kernel_rows(entries: list[EntryRow]) -> Iterator[KernelRow]:
     # Entries with different guards often contain the same code.
     known = cache(kernels_of)
     for entry in entries:
-        for order, kernel in enumerate(known(entry.source_code) if entry.source_code else ()):
-            yield KernelRow(entry.entry, order, *kernel)
+        for kernel in known(entry.source_code) if entry.source_code else ():
+            yield replace(kernel, entry=entry.entry)
         entry.source_code = None

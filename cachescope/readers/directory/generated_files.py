@@ -11,9 +11,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Final
 
-from cachescope.frames.directory_rows import EntryRow
+from cachescope.frames.directory_rows import EntryRow, KernelRow
 from cachescope.keys.hashing import code_hash, stored_code_hash
 from cachescope.keys.printed_values import literal_value
 from cachescope.readers.cache_file import DamagedContent
@@ -149,32 +149,26 @@ def fill_cpp_code(entry: EntryRow, name: str, data: bytes, reading: Reading) -> 
     entry.code_key = included_header(text)
 
 
-class Kernel(NamedTuple):
-    """One kernel of a generated wrapper; the tuples are empty if torch wrote no comment above it."""
-
-    name: str
-    kind: str
-    source_nodes: tuple[str, ...]
-    aten_ops: tuple[str, ...]
-
-
-def kernels_of(source_code: str) -> list[Kernel]:
-    """The kernels that a wrapper defines, then the library calls it makes, in the order of the text."""
-    defined: dict[str, Kernel] = {}
-    calls: list[Kernel] = []
+def kernels_of(source_code: str) -> list[KernelRow]:
+    """The kernels that a wrapper defines, then the library calls it makes, in the order of the text, as if of entry 0."""
+    defined: dict[str, KernelRow] = {}
+    calls: list[KernelRow] = []
     for line, nodes, ops in _statements(source_code):
         if definition := _DEFINITION.match(line):
             kind = "cpp" if definition["kind"] == "cpp_pybinding" else definition["kind"]
-            defined[definition["name"]] = Kernel(definition["name"], kind, nodes, ops)
+            defined[definition["name"]] = KernelRow(0, 0, definition["name"], kind, nodes, ops)
         elif extern := _EXTERN.search(line):
             name = extern["extern"] or extern["shim"] or extern["op"]
             # C++ wrappers also call the runtime for other purposes; only calls with a comment belong to the graph.
             if nodes or ops or extern["shim"] is None:
-                calls.append(Kernel(name, "extern", nodes, ops))
+                calls.append(KernelRow(0, 0, name, "extern", nodes, ops))
         elif (call := _CALL.match(line)) and (known := defined.get(call["name"])) and not known.aten_ops:
             # C++ kernels have their comment above the call.
-            defined[known.name] = Kernel(known.name, known.kind, nodes, ops)
-    return [*defined.values(), *calls]
+            known.source_nodes, known.aten_ops = nodes, ops
+    found = [*defined.values(), *calls]
+    for order, kernel in enumerate(found):
+        kernel.order = order
+    return found
 
 
 def _statements(source_code: str) -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...]]]:

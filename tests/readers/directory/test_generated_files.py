@@ -140,7 +140,7 @@ def test_every_kernel_belongs_to_an_entry_that_is_there(recording: Recording) ->
 
 @given(st.text())
 def test_any_text_gives_kernels_or_none(text: str) -> None:
-    assert all(kernel.name and kernel.kind for kernel in kernels_of(text))
+    assert all(kernel.kernel and kernel.kind for kernel in kernels_of(text))
 
 
 COMMENT = "# Topologically Sorted Source Nodes: [x, y], Original ATen: [aten.add, aten.mul]\n"
@@ -168,7 +168,7 @@ COMMENT = "# Topologically Sorted Source Nodes: [x, y], Original ATen: [aten.add
     ("// Source Nodes: [x, , y], Original ATen: []\nextern_kernels.mm(a)", [("mm", "extern", ("x", "y"), ())]),
 ])  # fmt: skip
 def test_kernels_and_the_comments_above_them(text: str, wanted: list[tuple[object, ...]]) -> None:
-    found = [(one.name, one.kind, one.source_nodes, one.aten_ops) for one in kernels_of(text)]
+    found = [(one.kernel, one.kind, one.source_nodes, one.aten_ops) for one in kernels_of(text)]
     assert found == wanted
 
 
