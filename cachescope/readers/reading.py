@@ -20,7 +20,25 @@ from cachescope.frames.vllm import FactorsRow, StartRow
 
 if TYPE_CHECKING:
     from cachescope.frames.compile_rows import CompileRow
-    from cachescope.readers.logs.trace_compiles import Compile
+
+
+@dataclass(slots=True)
+class Compile:
+    """One compile that a trace records, from its start to its end; a backward graph that is compiled later belongs to it."""
+
+    compile_id: str
+    began_us: int | None
+    function: str | None = None
+    file: str | None = None
+    line: int | None = None
+    ended_us: int | None = None
+    error: str | None = None
+    recompile_reasons: str | None = None
+
+    def tell(self, lookup: LookupRow) -> None:
+        """Set the code that a lookup was made for, and why that was compiled again."""
+        lookup.function, lookup.file, lookup.line = self.function, self.file, self.line
+        lookup.recompile_reasons = self.recompile_reasons
 
 
 @dataclass(slots=True, eq=False)

@@ -20,8 +20,7 @@ from cachescope.component_sets import Codes
 from cachescope.details import HashDetails
 from cachescope.frames.compile_rows import IN_NO_TEXT_LOG, CompileRow
 from cachescope.frames.recorded_rows import OF_A_RUN, OF_ALL_LOGS, LookupRow, ProblemRow
-from cachescope.readers.logs.trace_compiles import Compile
-from cachescope.readers.reading import Process, Reading
+from cachescope.readers.reading import Compile, Process, Reading
 
 _TYPES: Final[dict[str, type]] = {"str": str, "int": int, "bool": bool, "Time": int, "tuple[str,": list}
 _STORED_CODES: Final = np.dtype("<i4")

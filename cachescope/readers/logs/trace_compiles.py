@@ -9,14 +9,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.json_types import JsonObject
 from cachescope.readers.json_record import Record, load_json
-from cachescope.readers.reading import Process
+from cachescope.readers.reading import Compile, Process
 from cachescope.terms import AOTAUTOGRAD, INTERRUPTED
 from cachescope.wording import place_text
 
@@ -87,25 +86,6 @@ class Stacks:
     def _users(self, stack: list[JsonObject]) -> JsonObject:
         users = (frame for frame in reversed(stack) if not _WRAPPERS.search(self.file_of(frame) or ""))
         return next(users, stack[-1])
-
-
-@dataclass(slots=True)
-class Compile:
-    """One compile, from its start to its end; a backward graph that is compiled later belongs to it."""
-
-    compile_id: str
-    began_us: int | None
-    function: str | None = None
-    file: str | None = None
-    line: int | None = None
-    ended_us: int | None = None
-    error: str | None = None
-    recompile_reasons: str | None = None
-
-    def tell(self, lookup: LookupRow) -> None:
-        """Set the code that a lookup was made for, and why that was compiled again."""
-        lookup.function, lookup.file, lookup.line = self.function, self.file, self.line
-        lookup.recompile_reasons = self.recompile_reasons
 
 
 class TraceCompiles:

@@ -12,8 +12,7 @@ import cachescope
 from cachescope.frames.compile_rows import CompileRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.readers.logs.processes import end_time_ns, join_processes
-from cachescope.readers.logs.trace_compiles import Compile
-from cachescope.readers.reading import Process
+from cachescope.readers.reading import Compile, Process
 from tests.made import NOON_NS
 
 MS, S = 10**6, 10**9

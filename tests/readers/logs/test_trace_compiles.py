@@ -9,7 +9,6 @@ from cachescope.frames.recorded_rows import LookupRow
 from cachescope.readers.json_record import Record
 from cachescope.readers.logs.trace_compiles import (
     NOWHERE,
-    Compile,
     TraceCompiles,
     compile_id_of,
     error_in,
@@ -17,7 +16,7 @@ from cachescope.readers.logs.trace_compiles import (
     interned_string,
     tell_of_compiles,
 )
-from cachescope.readers.reading import Process
+from cachescope.readers.reading import Compile, Process
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH
 from tests.conftest import Archive
 
