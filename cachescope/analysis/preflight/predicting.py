@@ -12,7 +12,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, repeat
-from typing import NamedTuple
 
 from cachescope.analysis.contexts.cpu_safety import vector_code
 from cachescope.analysis.contexts.outside_keys import CPU_CAPABILITY, vector_width
@@ -53,7 +52,7 @@ def with_predictions(tables: Tables) -> Tables:
     entries = StoredEntries(tables.entries.rows, tables.cache_roots, tables.listed, with_problems)
     recorded = stored_by_recorded(made, tables.runs.rows) if made and not entries.roots else None
     of_run = by_key((row.run, row) for row in rows)
-    predicted: dict[int, list[PredictedLookup]] = {}
+    predicted: dict[int, list[LookupRow]] = {}
     for command in commands(runs.values()):
         world = World(entries, recorded)
         walked = {run.run: PredictedRun(run, of_run[run.run], world) for run in command}
@@ -75,21 +74,17 @@ def commands(preflights: Iterable[RunRow]) -> list[list[RunRow]]:
 
 
 def _numbered(
-    of_run: Mapping[int, list[LookupRow]], predicted: Mapping[int, list[PredictedLookup]]
+    of_run: Mapping[int, list[LookupRow]], predicted: Mapping[int, list[LookupRow]]
 ) -> list[LookupRow]:
     """All lookups, run by run, with new numbers."""
     numbers: dict[int, int] = {}
     out: list[LookupRow] = []
     for run, made in of_run.items():
-        if run not in predicted:
-            for order, row in enumerate(made):
+        for order, row in enumerate(predicted.get(run, made)):
+            # Only these are referred to.
+            if row.cache == AOTAUTOGRAD:
                 numbers[row.lookup] = len(out)
-                out.append(replace(row, order=order))
-            continue
-        for order, one in enumerate(predicted[run]):
-            if one.aot is None:
-                numbers[one.row.lookup] = len(out)
-            out.append(replace(_predicted(one), order=order))
+            out.append(replace(row, order=order))
     return [
         replace(
             row, lookup=number, aot_lookup=None if row.aot_lookup is None else numbers.get(row.aot_lookup)
@@ -98,17 +93,24 @@ def _numbered(
     ]
 
 
-def _predicted(one: PredictedLookup) -> LookupRow:
-    row, found = one.row, one.found
+def _predicted(
+    row: LookupRow, found: PredictedOutcome, aot: LookupRow | None = None, key: str | None = None
+) -> LookupRow:
+    """One lookup that a real run would make, as it would end.
+
+    `row` is the lookup of the pre-flight that it is, or, where it has another `key`, that it is most like; `aot` is the AOTAutograd
+    lookup that it is made under.
+    """
+    key = row.cache_key if key is None else key
     entry = None if found.candidate is None else found.candidate.entry
     predicted = replace(
         row,
-        cache=row.cache if one.aot is None else FXGRAPH,
-        cache_key=one.key,
+        cache=row.cache if aot is None else FXGRAPH,
+        cache_key=key,
         outcome=PREDICTED.get(found.outcome, found.outcome),
         cache_state=None,
         status_detailed=found.status or (found.outcome if found.outcome in ("hit", "full_miss") else None),
-        aot_lookup=None if one.aot is None else one.aot.lookup,
+        aot_lookup=None if aot is None else aot.lookup,
         guards_expr=found.guards,
         # The time of executing the graph instead of compiling it.
         time_taken_ns=None,
@@ -117,18 +119,9 @@ def _predicted(one: PredictedLookup) -> LookupRow:
         prediction=found.why,
         predicted_entry=None if entry is None else entry.entry,
     )
-    if one.key == row.cache_key:
+    if key == row.cache_key:
         return predicted
     return replace(predicted, detail_set=None, details="not_recorded", direction=None, is_backward=None)
-
-
-class PredictedLookup(NamedTuple):
-    """One lookup that a real run would make."""
-
-    row: LookupRow  # the lookup of the pre-flight that it is, or that it is most like
-    found: PredictedOutcome  # how it would end
-    key: str | None  # its key
-    aot: LookupRow | None = None  # the AOTAutograd lookup that it is made under
 
 
 StoredBeside = tuple[RunRow, LookupNote, Candidate]
@@ -164,14 +157,14 @@ class PredictedRun:
         self._first_dir = next((note.cache_dir for note in self._notes.values()), None)
         self._graphs = by_key((row.aot_lookup, row) for row in lookups if row.aot_lookup is not None)
 
-    def lookups(self) -> Iterator[PredictedLookup]:
+    def lookups(self) -> Iterator[LookupRow]:
         """The lookups of a real run, in the order in which it would make them."""
         above: dict[int, tuple[LookupRow, PredictedOutcome]] = {}
         for row in self._lookups:
             if row.cache == AOTAUTOGRAD:
                 found = self._found(row)
                 above[row.lookup] = row, found
-                yield PredictedLookup(row, found, row.cache_key)
+                yield _predicted(row, found)
                 yield from self._through_entry(row, found)
                 if not self._graphs.get(row.lookup):
                     self._store(row, found, ())
@@ -188,7 +181,7 @@ class PredictedRun:
                 if row is graphs[-1]:
                     self._store(aot, found, graphs)
 
-    def _through_entry(self, row: LookupRow, found: PredictedOutcome) -> Iterator[PredictedLookup]:
+    def _through_entry(self, row: LookupRow, found: PredictedOutcome) -> Iterator[LookupRow]:
         """The FX lookups through an AOTAutograd entry."""
         graphs = self._graphs.get(row.lookup, [])
         like = {graph.cache_key: graph for graph in reversed(graphs)}
@@ -196,16 +189,16 @@ class PredictedRun:
             through = PredictedOutcome("full_miss", found.why)
             if is_there:
                 through = PredictedOutcome("hit", f"through {found.why}")
-            yield PredictedLookup(like.get(key, other), through, key, row)
+            yield _predicted(like.get(key, other), through, row, key)
 
     def _graph(
         self, row: LookupRow, aot: LookupRow | None, hangs_on: PredictedOutcome | None = None
-    ) -> PredictedLookup:
+    ) -> LookupRow:
         found = self._found(row)
         if hangs_on is not None and found.outcome != "hit":
             found = not_known(f"it hangs on the AOTAutograd lookup before it: {hangs_on.why}")
         self._store(row, found, ())
-        return PredictedLookup(row, found, row.cache_key, aot)
+        return _predicted(row, found, aot)
 
     def _found(self, row: LookupRow) -> PredictedOutcome:
         if row.outcome == "bypass":
