@@ -1,8 +1,7 @@
 """The hash details captured of a process are those its compiles have, and the manifest gives torch's own key."""
 
+import importlib
 import json
-import os
-import subprocess
 import sys
 from base64 import b64encode
 from pathlib import Path
@@ -14,6 +13,7 @@ import cachescope
 from cachescope.capture.key_fields import OF_THE_GRAPH, aot_key_fields, key_fields
 from cachescope.capture.torch_manifest import torch_manifest
 from cachescope.terms import RUNTIME_FORMS
+from tests.capture.preflights import environment, ran
 
 # A parameter has gradients, so that there is a backward graph as well.
 PROGRAM = """
@@ -29,14 +29,9 @@ LOGGERS = "+torch._inductor.codecache,+torch._functorch._aot_autograd.autograd_c
 
 def recorded(folder: Path, **variables: str) -> tuple[dict[str, dict[str, str]], cachescope.Scope]:
     """The snapshot of a process and what its compiles recorded."""
-    environment = {name: to for name, to in os.environ.items() if name not in ("TORCH_TRACE", "TORCH_LOGS")}
-    environment |= {
-        "TORCHINDUCTOR_CACHE_DIR": str(folder / "cache"),
-        "TORCH_TRACE": str(folder / "trace"),
-        "TORCH_LOGS": LOGGERS,
-    }
-    command = [sys.executable, "-c", PROGRAM, str(folder / "snapshot.json")]
-    subprocess.run(command, env=environment | variables, check=True, capture_output=True)
+    traced = {"TORCH_TRACE": str(folder / "trace"), "TORCH_LOGS": LOGGERS}
+    command = [sys.executable, "-c", PROGRAM, folder / "snapshot.json"]
+    ran(command, environment(folder / "cache", **traced, **variables))
     return json.loads((folder / "snapshot.json").read_text()), cachescope.read(folder)
 
 
@@ -95,6 +90,8 @@ def test_a_process_whose_keys_torch_would_not_make_says_so(caching_context: Modu
 
 
 def test_another_torch_gives_no_fields(codecache: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    # What imports it from there, torch's own, was loaded before.
+    importlib.import_module("torch._functorch._aot_autograd.autograd_cache")
     monkeypatch.delattr(codecache, "FxGraphHashDetails")
     fields, problem = key_fields()
     assert fields is None

@@ -1,7 +1,6 @@
 """What is predicted for the entries of a baked cache, and what a process then really finds."""
 
 import json
-import os
 import shutil
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +12,7 @@ import pytest
 
 import cachescope
 from cachescope.keys.key_fields import is_of_the_program
-from tests.capture.preflights import ran
+from tests.capture.preflights import environment, ran
 
 pytestmark = [pytest.mark.torch, pytest.mark.sweep]
 PROGRAM = Path(__file__).with_name("baked_program.py")
@@ -24,17 +23,8 @@ Others = dict[tuple[str, int], Path]
 def run(folder: Path, variant: str, cache: Path, threads: int = 2) -> Path:
     """Run the program on a cache; its snapshot and its trace lie in the folder."""
     folder.mkdir()
-    environment = {
-        **os.environ,
-        "PYTHONPATH": str(ROOT),
-        "TORCHINDUCTOR_CACHE_DIR": str(cache),
-        "TORCHINDUCTOR_COMPILE_THREADS": "1",
-        # Told, not tried: the trial compile takes seconds of each process, and nothing here is about it.
-        "TORCHINDUCTOR_VEC_ISA_OK": "1",
-        "TORCH_TRACE": str(folder / "trace"),
-        "OMP_NUM_THREADS": str(threads),
-    }
-    ran([sys.executable, PROGRAM, folder / "host.json", variant], environment)
+    traced = {"TORCH_TRACE": str(folder / "trace"), "OMP_NUM_THREADS": str(threads)}
+    ran([sys.executable, PROGRAM, folder / "host.json", variant], environment(cache, **traced))
     return folder
 
 

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 import cachescope
+from tests.capture.preflights import ran
 from tests.cli.conftest import Run, environment, run
 
 __all__ = ["run"]
@@ -32,10 +33,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
         env = environment(TORCHINDUCTOR_CACHE_DIR=str(cache), OMP_NUM_THREADS="2", **variables)
         env["PYTHONPATH"] = os.pathsep.join(filter(None, (path, env["PYTHONPATH"])))
         command = [sys.executable, "-m", "cachescope", "record", "-o", str(folder), "--"]
-        done = subprocess.run(
-            [*command, sys.executable, *options, str(PROGRAM), end],
-            capture_output=True, text=True, env=env, check=False,
-        )  # fmt: skip
+        done = ran([*command, sys.executable, *options, PROGRAM, end], env, status=None)
         scope = cachescope.read(folder) if [*folder.rglob("dedicated*")] else None
         found = sorted(file.name for file in folder.rglob("context-*"))
         return SimpleNamespace(done=done, folder=folder, cache=cache, scope=scope, files=found)

@@ -1,13 +1,13 @@
 """Commands whose lookups do not reach the recording, or not all of them: it says what it cannot know."""
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.capture.preflights import ran
 from tests.cli.conftest import command, environment
 
 pytestmark = pytest.mark.sweep  # each starts processes
@@ -19,9 +19,7 @@ def recorded(folder: Path, *program: object, **variables: str) -> dict[str, Any]
     folders = {"TORCHINDUCTOR_CACHE_DIR": str(folder / "cache"), "TMPDIR": str(folder)}
     env = environment(TORCHINDUCTOR_VEC_ISA_OK="1", **folders, **variables)
     arguments = command("record", "--json", "-o", folder / "runs", "--", sys.executable, *program)
-    done = subprocess.run(arguments, capture_output=True, text=True, env=env, timeout=900, check=False)
-    assert done.returncode == 0, done.stderr
-    told: dict[str, Any] = json.loads(done.stdout)
+    told: dict[str, Any] = json.loads(ran(arguments, env).stdout)
     return told
 
 

@@ -14,6 +14,7 @@ import pytest
 
 import cachescope
 from cachescope.grouping import by_key
+from tests.capture.preflights import ran
 from tests.cli.conftest import Run
 from tests.conftest import Recording
 from tests.data.packing import free_port
@@ -120,10 +121,7 @@ def test_the_total_is_most_of_the_time_that_a_clock_outside_measures(state: str,
         trace = tmp_path / f"trace{number}"
         shutil.rmtree(trace, ignore_errors=True)
         variables = {"TORCH_TRACE": str(trace), "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache")}
-        done = subprocess.run(
-            [sys.executable, "-c", PROGRAM], env={**os.environ, **variables}, capture_output=True, text=True,
-            check=True,
-        )  # fmt: skip
+        done = ran([sys.executable, "-c", PROGRAM], {**os.environ, **variables})
     wall_ns = json.loads(done.stdout) * 1e9
     scope = cachescope.read(trace)
     assert wall_ns / 2 <= scope.phases["self_time_ns"].sum() <= wall_ns

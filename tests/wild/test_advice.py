@@ -1,8 +1,6 @@
 """Every sentence that says what to do, followed with a real torch: its counters show the miss, and then the hit."""
 
 import json
-import os
-import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -15,6 +13,7 @@ import cachescope
 from cachescope.analysis.differences import FieldChange, field_changes
 from cachescope.analysis.verdicts.causes import AdviceFacts, cause_advice
 from cachescope.terms import LOGGERS
+from tests.capture.preflights import environment, ran
 
 pytestmark = [pytest.mark.torch, pytest.mark.sweep]
 ROOT = Path(__file__).parents[2]
@@ -85,26 +84,13 @@ class Step:
         return self.counters["aot_miss"] == 1 and not self.counters["aot_hit"]
 
 
-def run(folder: Path, cache: Path, *arguments: str, **environment: str) -> list[Step]:
+def run(folder: Path, cache: Path, *arguments: str, **variables: str) -> list[Step]:
     """Run a group of cases; what torch counted in each step."""
     folder.mkdir(parents=True)
     results = folder / "results.json"
-    subprocess.run(
-        [sys.executable, str(PROGRAM), str(results), *arguments],
-        env=os.environ
-        | {
-            "PYTHONPATH": str(ROOT),
-            "TORCHINDUCTOR_CACHE_DIR": str(cache),
-            "TORCHINDUCTOR_COMPILE_THREADS": "1",
-            "OMP_NUM_THREADS": "1",
-            "TORCH_TRACE": str(folder / "trace"),
-            "TORCH_LOGS": LOGGERS,
-        }
-        | environment,
-        check=True,
-        timeout=600,
-        capture_output=True,
-    )
+    traced = {"TORCH_TRACE": str(folder / "trace"), "TORCH_LOGS": LOGGERS}
+    own = environment(cache, OMP_NUM_THREADS="1", **traced, **variables)
+    ran([sys.executable, PROGRAM, results, *arguments], own)
     return [
         Step(row.pop("case"), row.pop("step"), row) for row in json.loads(results.read_text(encoding="utf-8"))
     ]
@@ -229,7 +215,7 @@ def test_variables_and_the_order_of_sets_are_kept_by_the_environment(tmp_path: P
     cache = tmp_path / "cache"
     options = {"TORCHINDUCTOR_COORDINATE_DESCENT_TUNING": "1", "TORCH_COMPILE_CACHE_KEY_TAG": "other"}
     steps: dict[str, list[Step]] = {}
-    for number, (label, environment) in enumerate(
+    for number, (label, variables) in enumerate(
         [
             ("cold", {"PYTHONHASHSEED": "1"}),
             ("changed", {"PYTHONHASHSEED": "2", **options}),
@@ -237,7 +223,7 @@ def test_variables_and_the_order_of_sets_are_kept_by_the_environment(tmp_path: P
             ("followed", {"PYTHONHASHSEED": "1"}),
         ]
     ):
-        for step in run(tmp_path / str(number), cache, "environment", label, **environment):
+        for step in run(tmp_path / str(number), cache, "environment", label, **variables):
             steps.setdefault(step.case, []).append(step)
     # Another seed alone changes nothing but the order of the set.
     assert [step.is_hit for step in steps["variables"]] == [False, False, True, True]
@@ -253,13 +239,9 @@ def test_what_a_recompile_says_spares_it(tmp_path: Path) -> None:
     program = ROOT / "tests" / "capture" / "recompile_program.py"
 
     def graphs(way: str, trace: Path | None = None) -> dict[str, int]:
-        environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / way.replace(" ", "_"))}
-        if trace is not None:
-            environment["TORCH_TRACE"] = str(trace)
-        run = subprocess.run(
-            [sys.executable, str(program), way], env=environment, check=True, timeout=600, capture_output=True
-        )
-        return json.loads(run.stdout)  # type: ignore[no-any-return]
+        traced = {} if trace is None else {"TORCH_TRACE": str(trace)}
+        variables = environment(tmp_path / way.replace(" ", "_"), **traced)
+        return json.loads(ran([sys.executable, program, way], variables).stdout)  # type: ignore[no-any-return]
 
     assert graphs("as it is", tmp_path / "trace") == {"sized": 2, "scaled": 2}
     causes = cachescope.read(tmp_path / "trace").causes

@@ -1,8 +1,6 @@
 """Entries made for one CPU, in a process limited to another: what is predicted, and what torch then does."""
 
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,6 +8,7 @@ from typing import Any
 import pytest
 
 import cachescope
+from tests.capture.preflights import environment, ran
 
 pytestmark = [pytest.mark.torch, pytest.mark.sweep]
 ROOT = Path(__file__).parents[2]
@@ -23,20 +22,11 @@ FOUND = {"is_right": True, "fxgraph": 1, "aotautograd": 1}
 
 def run(folder: Path, cache: Path, *arguments: str, capability: str | None = None) -> dict[str, Any]:
     """What torch counted, and whether its numbers were right, by function."""
-    environment = {
-        **os.environ,
-        "PYTHONPATH": str(ROOT),
-        "TORCHINDUCTOR_CACHE_DIR": str(cache),
-        "TORCHINDUCTOR_COMPILE_THREADS": "1",
-        "TORCHINDUCTOR_VEC_ISA_OK": "1",
-        "OMP_NUM_THREADS": "1",
-    }
-    environment.pop("ATEN_CPU_CAPABILITY", None)
-    if capability is not None:
-        environment["ATEN_CPU_CAPABILITY"] = capability
-    command = [sys.executable, str(PROGRAM), str(folder), *arguments]
+    variables = environment(cache, OMP_NUM_THREADS="1")
+    variables.pop("ATEN_CPU_CAPABILITY", None)
+    own = {} if capability is None else {"ATEN_CPU_CAPABILITY": capability}
     # Another CPU's code may end the process; that own code does not is seen from its results.
-    subprocess.run(command, env=environment, check=False, timeout=300, capture_output=True)
+    ran([sys.executable, PROGRAM, folder, *arguments], variables | own, status=None)
     results: dict[str, Any] = json.loads((folder / "results.json").read_text())
     return results
 

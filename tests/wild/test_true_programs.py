@@ -16,6 +16,7 @@ from cachescope.answers.cards import Cards
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.costs import headline
 from cachescope.answers.summary import counts_text
+from tests.capture.preflights import told_by
 from tests.cli.conftest import command, environment
 
 pytestmark = [pytest.mark.torch, pytest.mark.sweep]
@@ -61,10 +62,7 @@ def agrees(one: Ran) -> None:
 
 def read_again(folder: Path, name: str) -> dict[str, Any]:
     """What `cachescope explain` says of the files of one name of all recorded runs."""
-    done = subprocess.run(
-        [str(one) for one in command("explain", "--json", *sorted(folder.rglob(name)))],
-        capture_output=True, text=True, env=environment(), timeout=100, check=True,
-    )  # fmt: skip
+    done = told_by(["explain", "--json", *sorted(folder.rglob(name))], environment())
     answer: dict[str, Any] = json.loads(done.stdout)
     return answer
 
@@ -127,13 +125,7 @@ def test_a_package_of_aotinductor(tmp_path: Path) -> None:
     saved = ran("aoti_saved", tmp_path)
     (row,) = saved.told["lookups"]
     assert (row["outcome"], row["kind"]) == ("disabled", "AOTInductor")
-    timed = subprocess.run(
-        command("time", "--json", tmp_path / "runs"),
-        capture_output=True,
-        text=True,
-        env=environment(),
-        check=True,
-    )
+    timed = told_by(["time", "--json", tmp_path / "runs"], environment())
     assert [one["could_save_ns"] for one in json.loads(timed.stdout)["time"]] == [0]
     loaded = ran("aoti_loaded", tmp_path)
     assert loaded.told["lookups"] == []
@@ -303,9 +295,7 @@ def test_an_edited_custom_operator(tmp_path: Path) -> None:
     runs = tmp_path / "runs"
     hit = cachescope.read(runs).explain(int(edited.told["lookups"][-2]["lookup"]))
     assert "The graph calls cachescope_true::firsts, which no key holds the code of" in hit.reason
-    told = subprocess.run(
-        command("explain", runs), capture_output=True, text=True, env=environment(), check=True
-    )
+    told = told_by(["explain", runs], environment())
     assert "hits call cachescope_true::firsts" in " ".join(told.stdout.split())
 
 
@@ -333,9 +323,7 @@ def test_with_compiled_autograd_no_entry_of_a_training_graph_is_stored(tmp_path:
         "entry_unavailable",
         "never stored",
     ) not in kinds
-    told = subprocess.run(
-        command("explain", tmp_path / "runs"), capture_output=True, text=True, env=environment(), check=True
-    )
+    told = told_by(["explain", tmp_path / "runs"], environment())
     assert told.stdout.startswith("No compile is known to have been avoidable")
 
 
