@@ -73,6 +73,11 @@ def rows_of(release: str, name: str, folder: Path) -> Iterator[Row]:
             )
 
 
+def rows_of_release(archive: Path) -> list[Row]:
+    """Those of the few recordings of a release."""
+    return [row for one in score.few_recordings(archive) for row in rows_of(*one)]
+
+
 def _of_logs(scope: cachescope.Scope, true: Sequence[Process]) -> score.Score:
     return score.scored(score.of_cachescope(explain_object(scope)), true)
 
@@ -193,7 +198,7 @@ NEVER = (
     "a live GPU: NVIDIA, AMD, Intel or Apple",
     "macOS, Windows, Linux on ARM",
     "Python other than 3.11 in what was recorded",
-    "torch 2.4, 2.5, 2.7, 2.8, 2.9, 2.11, 2.12, 2.14",
+    "torch 2.4, but for outcomes and compiles of its traces",
     "vLLM with a model on a device; releases other than these two",
 )
 
@@ -272,7 +277,10 @@ def _false(rows: Sequence[Row]) -> Iterator[str]:
 
 def _beside_tlparse(rows: Sequence[Row]) -> Iterator[str]:
     scores: dict[str, score.Score] = {}
+    others = {path.name.removesuffix(".tar.xz") for path in score.RELEASES.iterdir()}
     for row in rows:
+        if row.release in others:
+            continue
         tool = {"trace": f"cachescope {cachescope.__version__}"}.get(row.source, row.source)
         if row.source == "trace" or tool.startswith("tlparse"):
             counts = {one.name: getattr(row, one.name) for one in fields(Row)[3:-1]}
@@ -315,7 +323,7 @@ def read_rows() -> list[Row]:
         ]
 
 
-def _place(row: Row) -> tuple[int, int, int]:
+def place_of(row: Row) -> tuple[int, int, int]:
     """Recordings first, the newest release first."""
     if row.source not in SOURCES:
         return len(SOURCES), 0, 0
@@ -326,13 +334,15 @@ def main() -> None:
     rows: list[Row] = []
     for release, name, folder in score.recordings():
         rows += [*rows_of(release, name, folder), tlparse_row(release, name, folder)]
+    for archive in score.RELEASES.iterdir():
+        rows += rows_of_release(archive)
     with tempfile.TemporaryDirectory() as place:
         rows += [vllm_row(release, Path(place, release)) for release in vllm_recordings.VERSIONS]
         with tarfile.open(ROOT / "tests" / "data" / "directories" / "caching_2.10.0.tar.xz") as packed:
             packed.extractall(Path(place, "caching"), filter="tar")
         rows.append(recorded_keys_row(Path(place, "caching")))
     rows += [made_row(), live_keys_row(), *preflight_rows()]
-    rows.sort(key=_place)
+    rows.sort(key=place_of)
     with ROWS.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(one.name for one in fields(Row))

@@ -154,6 +154,14 @@ VERSIONS: dict[str, dict[str, list[Run]]] = {
         ],
     },
 }
+_FEW = ("cold_warm", "config_flip", "training", "dynamic_guards", "combined")
+# Of which a few scenarios are recorded, in one archive.
+RELEASES = ("2.5.1", "2.7.1", "2.8.0", "2.9.1", "2.11.0", "2.12.1", "2.14.1")
+for _release in RELEASES:
+    _of_release = {name: SCENARIOS[name] for name in _FEW}
+    if int(_release.split(".")[1]) < 10:
+        _of_release["combined"] = VERSIONS["2.6.0"]["combined"]
+    VERSIONS[_release] = _of_release
 
 
 def expectation(version: str, name: str, way: str) -> list[Run] | None:

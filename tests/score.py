@@ -22,6 +22,7 @@ sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parent)]
 from tests.truth import CACHES, MADE, Counts, Process, made, of_each, processes  # noqa: E402 - found by the line above
 
 RECORDINGS = Path(__file__).parent / "data" / "recordings"
+RELEASES = Path(__file__).parent / "data" / "releases"
 Lookup = dict[str, Any]
 Answer = dict[str, Any]
 """What a tool says of a recording: its processes, and the entries of its directories."""
@@ -210,6 +211,14 @@ def recordings() -> Iterator[tuple[str, str, Path]]:
         with tempfile.TemporaryDirectory() as folder, tarfile.open(archive) as packed:
             packed.extractall(folder, filter="data")
             yield archive.parent.name, archive.name.removesuffix(".tar.xz"), Path(folder)
+
+
+def few_recordings(archive: Path) -> Iterator[tuple[str, str, Path]]:
+    """Those of a release of which a few are recorded, as `recordings` gives them."""
+    with tempfile.TemporaryDirectory() as folder, tarfile.open(archive) as packed:
+        packed.extractall(folder, filter="data")
+        for one in sorted(Path(folder).iterdir()):
+            yield archive.name.removesuffix(".tar.xz"), one.name, one
 
 
 def read_answers(path: Path) -> dict[str, Any]:

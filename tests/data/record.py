@@ -3,7 +3,8 @@
     python record.py --python /path/to/venv/bin/python [--only NAME ...] [--jobs 2] [--earlier /path/to/other/bin/python ...]
 
 Each scenario of recording_scenarios.py runs in /tmp/cachescope-recording/<torch version>/<scenario>, so that no path of
-the machine gets into the data, and is packed as recordings/<torch version>/<scenario>.tar.xz. Plain standard library;
+the machine gets into the data, and is packed as recordings/<torch version>/<scenario>.tar.xz. Of a version without a list of
+its own a few are recorded, and packed together as releases/<torch version>.tar.xz. Plain standard library;
 only the processes it starts need torch. What torch wrote is packed unchanged.
 """
 
@@ -25,7 +26,7 @@ from typing import IO, Any
 
 from packing import HERE, STEP_TIMEOUT_S, WORKSHOP, emptied, free_port, pack, torch_version
 from recording_conditions import CONDITIONS, OTHER_USER, unmount_all
-from recording_scenarios import DEBUG_LOGGERS, SCENARIOS, Damage, Scenario, Step
+from recording_scenarios import DEBUG_LOGGERS, FEW, SCENARIOS, Damage, Scenario, Step
 
 PROGRAMS = ("record_programs.py", "failing_programs.py")
 # What of a step is told as it is.
@@ -272,8 +273,6 @@ def main() -> int:
 
     version = torch_version(arguments.python)
     release = version.partition("+")[0]
-    if release not in SCENARIOS:
-        raise SystemExit(f"no scenarios for torch {release}; known: {', '.join(SCENARIOS)}")
     pythons = {None: arguments.python} | {
         torch_version(other).partition("+")[0]: other for other in arguments.earlier
     }
@@ -285,16 +284,22 @@ def main() -> int:
         archive = HERE / "recordings" / release / f"{scenario.name}.tar.xz"
         try:
             folder = record(pythons, version, scenario, version_folder)
+            if release not in SCENARIOS:
+                return f"{scenario.name}: recorded"
             pack(archive, folder, packed_files(folder))
         except (RuntimeError, OSError, KeyError, subprocess.TimeoutExpired) as error:
             return f"FAILED {scenario.name}: {error!r}"
         return f"{scenario.name}: {archive.stat().st_size} bytes"
 
-    failures = 0
+    failures, scenarios = 0, chosen(SCENARIOS.get(release, FEW), arguments.only)
     with ThreadPoolExecutor(arguments.jobs) as pool:
-        for line in pool.map(record_and_pack, chosen(SCENARIOS[release], arguments.only)):
+        for line in pool.map(record_and_pack, scenarios):
             failures += line.startswith("FAILED")
             print(line, flush=True)
+    if release not in SCENARIOS and not failures:
+        folders = [version_folder / scenario.name for scenario in scenarios]
+        paths = (path for folder in folders for path in packed_files(folder))
+        pack(HERE / "releases" / f"{release}.tar.xz", version_folder, paths)
     return 1 if failures else 0
 
 

@@ -317,6 +317,8 @@ from unsaved_scenarios import (  # noqa: E402
     UNSAVED_EVERYWHERE,
 )
 
+# Of any other release, in one archive.
+FEW = (COLD_WARM, CONFIG_FLIP, training(), DYNAMIC_GUARDS, COMBINED)
 # The version the tests know best comes with every scenario, the others with those that show how the formats differ.
 EVERYWHERE = (*EVERY_VERSION, *UNSAVED_EVERYWHERE)
 SCENARIOS: dict[str, tuple[Scenario, ...]] = {

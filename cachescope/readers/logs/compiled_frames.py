@@ -312,7 +312,7 @@ def graph_break(text: str) -> str:
 
 def _reason_of_break(text: str) -> str:
     """The first line of the reason; since 2.10 a sentence on what torch was doing precedes it."""
-    match = _BREAK_REASON.search(text) or _RAISED.search(text)
+    match = (_BREAK_REASON if _BREAK.match(text) else _RAISED).search(text)
     if match is None:
         return _first_line(text)
     if match["reason"].endswith(":"):

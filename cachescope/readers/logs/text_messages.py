@@ -59,7 +59,7 @@ LIMIT: Final = re.compile(
 )
 # With TORCH_LOGS=graph_breaks (torch/_dynamo/symbolic_convert.py, `log_graph_break`, and convert_frame.py, `ConvertFrame.__call__`).
 GRAPH_BREAK: Final = re.compile(
-    r"Graph break(?: \([^)\n]*\))?(?: in user code at |: (?:skip: )?from user code at:)"
+    r"Graph break(?: \([^)\n]*\) in user code at | in user code at |: (?:skip: )?from user code at:|: torch\.compile cannot properly resume )"
 )
 FAILED_GUARD: Final = re.compile(r"\n\s*- (!?\d+(?:/\d+)+: .+)")
 # torch 2.4 does not say of which compile.

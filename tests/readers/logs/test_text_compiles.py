@@ -155,6 +155,24 @@ def test_graph_breaks_have_their_place_in_every_release(archive: Path, tmp_path:
     )
 
 
+def test_a_function_left_to_python_has_its_innermost_line() -> None:
+    """In the words of torch/_dynamo/convert_frame.py, `ConvertFrame.__call__`, 2.10 and later."""
+    text = """Graph break: torch.compile cannot properly resume from this graph break, which results in a skip.
+torch.compile will skip tracing the frame f (a.py line 3) and fall back to eager.
+The graph break occurred in the following user code:
+  File "/x/a.py", line 4, in f
+    y = g(x)
+  File "/x/b.py", line 9, in g
+    print(1)
+
+Traceback (most recent call last):
+  File "/torch/_dynamo/convert_frame.py", line 2319, in __call__
+torch._dynamo.exc.Unsupported: Failed to trace builtin operator
+  Explanation: Reason: none
+"""
+    assert graph_break(text) == "/x/b.py:9: Failed to trace builtin operator"
+
+
 @given(
     st.text(),
     st.sampled_from(
