@@ -228,7 +228,8 @@ _EXPLAINED = """\
   directory the entries that lie in it, of vLLM its starts, of pre-flights the lookups of the real run afterwards (their tests hold that all
   are equal), of isolation keys those that torch itself made.
 - **found**, **outcome right**, **wrong**: how many of them cachescope tells of, tells of with torch's outcome, and with another one. What is not
-  found is not in that source: torch writes of some lookups only after a compile, and that compile failed or was killed.
+  found is not in that source: torch writes of some lookups only after a compile, and that compile failed or was killed. Of a graph that an
+  AOTAutograd hit loads, torch 2.5 writes nothing, and 2.6 and 2.7 not in every trace.
 - **reason known**: misses and bypasses of which is known what was done before them: a field was changed, an entry deleted, a compile killed. It
   was written down as it was done (`tests/scenarios.py`, `tests/wild`), and is never taken from an answer.
 - **named right**: that reason, with exactly these fields. **not known**: cachescope says that it does not know, or the lookup is not in that source.

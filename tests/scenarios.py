@@ -160,7 +160,9 @@ RELEASES = ("2.5.1", "2.7.1", "2.8.0", "2.9.1", "2.11.0", "2.12.1", "2.14.1")
 for _release in RELEASES:
     _of_release = {name: SCENARIOS[name] for name in _FEW}
     if int(_release.split(".")[1]) < 10:
-        _of_release["combined"] = VERSIONS["2.6.0"]["combined"]
+        # Keys have the tag from 2.6 on.
+        _since = COMBINED_2_6 if _release > "2.6" else tuple(set(COMBINED_2_6) - {"cache_key_tag"})
+        _of_release["combined"] = [COLD, changed(*_since, aot_only=("deterministic_algorithms",))]
     VERSIONS[_release] = _of_release
 
 

@@ -45,9 +45,13 @@ def base_environment(version_folder: Path, torch_release: str) -> dict[str, str]
         # Log lines carry no time zone.
         "TZ": "UTC",
     }
-    if torch_release.startswith(("2.5.", "2.6.")):
-        # The AOTAutograd cache is on by default from 2.7.
-        environment["TORCHINDUCTOR_AUTOGRAD_CACHE"] = "1"
+    # The AOTAutograd cache is on by default from 2.7.
+    for release, variable in (
+        ("2.5.", "ENABLE_AOT_AUTOGRAD_CACHE"),
+        ("2.6.", "TORCHINDUCTOR_AUTOGRAD_CACHE"),
+    ):
+        if torch_release.startswith(release):
+            environment[variable] = "1"
     return environment
 
 
