@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Set
 from typing import Final
 
 from cachescope.answers.recording import Recording
@@ -32,11 +32,11 @@ _NO_TRACE: Final = (
 _CHILDREN: Final = "A process that the command starts needs TORCH_TRACE, TORCH_LOGS and TORCH_LOGS_OUT"
 
 
-def what_is_missing(read: Recording, runs: Collection[int], recorded: Recorded) -> list[str]:
+def what_is_missing(read: Recording, runs: Set[int], recorded: Recorded) -> list[str]:
     """What of a recording is not there, and what else is known of it: one sentence or two for each."""
     mine = [row for row in read.facts.lookups.values() if row.run in runs]
     keys = {row.cache_key for row in mine if row.cache_key is not None}
-    if not runs:
+    if not mine and runs <= read.tables.compiled.keys():
         notes = [_SILENT if recorded.has_torch_log else _NO_TORCH]
     else:
         # Where the caches are off, the loggers have nothing to say.

@@ -284,6 +284,9 @@ def _size(trace: Process) -> tuple[int, int, bool]:
 
 
 def _join(run: Process, other: Process) -> None:
+    if _is_of_compiles(other) and "trace" in run.kinds:
+        # The trace has them all.
+        return
     if other.source not in run.sources:
         run.sources += (other.source,)
     run.kinds.add(other.kind)

@@ -93,7 +93,7 @@ PAIRS: dict[str, tuple[dict[str, Any], dict[str, Any], list[tuple[str, ...]]]] =
     "without a pid and without a lookup": ({}, {"pid": None, "lookups": []}, TWO),
     "without a pid, and neither has a lookup": ({"lookups": []}, {"pid": None, "lookups": []}, ONE),
     # With TORCH_LOGS=recompiles a text log has no lookup.
-    "a log of compiles alone": ({}, {"lookups": [], "compiled": [CompileRow()]}, ONE),
+    "a log of compiles alone": ({}, {"lookups": [], "compiled": [CompileRow()]}, [("trace",)]),
     "a log of compiles alone, of another pid": ({}, {"pid": 8, "lookups": [], "compiled": [CompileRow()]}, TWO),
     "a log of compiles alone, without a pid": ({}, {"pid": None, "lookups": [], "compiled": [CompileRow()]}, TWO),
     "a log of compiles alone, of another day": ({}, {"first": 86_400, "last": 86_410, "lookups": [], "compiled": [CompileRow()]}, TWO),
