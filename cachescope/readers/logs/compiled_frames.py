@@ -43,7 +43,7 @@ _RECORD: Final = re.compile(
 _BREAK: Final = re.compile(
     r"Graph break(?: \([^)\n]*\))? in user code at (?P<file>[^\n]+):(?P<line>\d{1,9})\n"
 )
-# Before 2.6 in text logs alone; since then where torch leaves a whole frame to Python ("skip: ").
+# Before 2.6 in text logs alone; since then where torch leaves a whole function to Python.
 _FRAME: Final = re.compile(r'^ *File "(?P<file>[^"\n]+)", line (?P<line>\d{1,9})', re.MULTILINE)
 _RAISED: Final = re.compile(r"^torch\._dynamo\.exc\.\w+: (?P<reason>[^\n]*)", re.MULTILINE)
 _BREAK_REASON: Final = re.compile(r"(?:Graph Break )?Reason: (?P<reason>[^\n]*)")
@@ -257,8 +257,9 @@ class CompiledFrames(TracePass):
             _SYMBOLS[kind](one, record, envelope, self._stacks)
 
     def _break(self, envelope: Record, compile_id: str, payload: bytes) -> None:
-        # That a whole function is left to Python is written when its compile has ended (2.7 to 2.9).
-        if (one := self._current.get(compile_id)) is not None:
+        one = self._current.get(compile_id)
+        # That a whole function is left to Python is written when its compile has failed and ended (2.7 and later).
+        if one is not None and (not one.has_ended or one.row.error is not None):
             one.graph_breaks.append(graph_break(payload.decode("utf-8", "replace")))
 
     def _schedule(self, envelope: Record, compile_id: str, payload: bytes) -> None:
