@@ -38,6 +38,7 @@ _GROUPS_SHOWN: Final = 10
 _KEYS_SHOWN: Final = 2
 
 _FALSE_HITS_SHOWN: Final = 2
+_COMPILED_AGAIN: Final = 3
 _FAILED_SHOWN: Final = 4
 _LONGEST_ERROR: Final = 300
 _ADVICE_ROWS: Final = 5
@@ -140,7 +141,7 @@ def answer_blocks(read: Recording, runs: Collection[int] | None = None, most: in
     if not read.facts.lookups:
         from cachescope.report.compiled import again_lines
 
-        blocks += [*parted([again_lines(read, most)]), Line()]
+        blocks += [*parted([again_lines(read, _COMPILED_AGAIN)]), Line()]
     blocks += first_cards(chosen, most=most, where="--causes N shows more")
     if not read.asked_torch:
         blocks += parted([past_lines(read)])
