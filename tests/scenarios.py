@@ -155,15 +155,18 @@ VERSIONS: dict[str, dict[str, list[Run]]] = {
     },
 }
 _FEW = ("cold_warm", "config_flip", "training", "dynamic_guards", "combined")
-# Of which a few scenarios are recorded, in one archive.
-RELEASES = ("2.5.1", "2.7.1", "2.8.0", "2.9.1", "2.11.0", "2.12.1", "2.14.1")
-for _release in RELEASES:
-    _of_release = {name: SCENARIOS[name] for name in _FEW}
-    if int(_release.split(".")[1]) < 10:
-        # Keys have the tag from 2.6 on.
-        _since = COMBINED_2_6 if _release > "2.6" else tuple(set(COMBINED_2_6) - {"cache_key_tag"})
-        _of_release["combined"] = [COLD, changed(*_since, aot_only=("deterministic_algorithms",))]
-    VERSIONS[_release] = _of_release
+# Keys have the tag from 2.6 on.
+_COMBINED = {
+    "2.5.1": tuple(set(COMBINED_2_6) - {"cache_key_tag"}),
+    **dict.fromkeys(("2.7.1", "2.8.0", "2.9.1"), COMBINED_2_6),
+    **dict.fromkeys(("2.11.0", "2.12.1", "2.14.1"), COMBINED),
+}
+# By release, of which a few scenarios are recorded, in one archive.
+RELEASES: dict[str, dict[str, list[Run]]] = {
+    release: {name: SCENARIOS[name] for name in _FEW}
+    | {"combined": [COLD, changed(*fields, aot_only=("deterministic_algorithms",))]}
+    for release, fields in _COMBINED.items()
+}
 
 
 def expectation(version: str, name: str, way: str) -> list[Run] | None:

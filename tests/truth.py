@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from scenarios import COLD, FUSION, HIT, VERSIONS, Run, changed
+from scenarios import COLD, FUSION, HIT, RELEASES, VERSIONS, Run, changed
 from wild import likeness, unsaved
 
 Counts = Counter[str]
@@ -125,7 +125,7 @@ def _add_keys(folder: Path, step: Mapping[str, Any], lookups: Sequence[dict[str,
 def _lines(version: str, name: str, steps: Sequence[str]) -> Sequence[Run | None]:
     """What was done to the lookups of each step, in the notation of `scenarios.py`; None where nothing is written down."""
     runs: Sequence[Run] | None = (
-        VERSIONS.get(version, {}).get(name)
+        (VERSIONS | RELEASES).get(version, {}).get(name)
         or likeness.EXPECTED.get(name)
         or unsaved.expectation(version, name)
     )
