@@ -37,7 +37,7 @@ def test_the_source_is_the_file_that_torch_wrote_beside_it(version: str, recordi
         code = scope.entry(row.code_key)
         assert one.row.entry == row.entry and code.row.path.endswith(f"{row.code_key}.py")
         assert one.source_code == code.source_code == Path(code.row.path).read_text()
-        assert [kernel.name for kernel in kernels_of(one.source_code)] == one.kernels["kernel"].tolist()
+        assert [kernel.kernel for kernel in kernels_of(one.source_code)] == one.kernels["kernel"].tolist()
         assert one.source.language == "python"
 
 
