@@ -141,7 +141,8 @@ def answer_blocks(read: Recording, runs: Collection[int] | None = None, most: in
     if not read.facts.lookups:
         from cachescope.report.compiled import again_lines
 
-        blocks += [*parted([again_lines(read, _COMPILED_AGAIN)]), Line()]
+        again = again_lines(read, _COMPILED_AGAIN)
+        blocks += [Line(), *again, Line()] if again else []
     blocks += first_cards(chosen, most=most, where="--causes N shows more")
     if not read.asked_torch:
         blocks += parted([past_lines(read)])
