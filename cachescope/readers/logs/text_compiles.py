@@ -39,6 +39,17 @@ class TextCompiles:
         """The latest compile with an id."""
         return None if compile_id is None else self._of_id.get(first_attempt(compile_id))
 
+    def segment_of(self, compile_id: str | None) -> int:
+        """Which of the compiles with an id is the latest, from 1; 0 if the log shows no beginning of one."""
+        return self._segments[first_attempt(compile_id or "")]
+
+    def count_lookup(self, compile_id: str | None) -> None:
+        """Count a lookup of AOTAutograd as a compile of its own, but where the log shows by itself that the compile began."""
+        compile_id = first_attempt(compile_id or "")
+        one = self._of_id.get(compile_id)
+        if one is None or not one.row.segment:
+            self._segments[compile_id] += 1
+
     def read(self, text: str, attempt: str, clock_us: int | None) -> None:
         """Read a message, if it is one of compiles; `attempt` is the compile id in its prefix."""
         compile_id = first_attempt(attempt)

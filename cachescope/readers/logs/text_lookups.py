@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
@@ -101,7 +100,6 @@ class _TextProcess:
         self._clocks: list[int | None] = []
         self._outcome_clocks: dict[int, int | None] = {}
         self._unresolved: list[LookupRow] = []
-        self._segments: Counter[str | None] = Counter()
         self._compiles = TextCompiles()
         self._guards: dict[str, str] = {}
         # What torch says of a lookup at its default level: these wait for the line of the lookup, which stands there at INFO alone.
@@ -145,7 +143,7 @@ class _TextProcess:
         self._report_load_error()
         self._load_error = None
         if lookup.cache == AOTAUTOGRAD:
-            self._segments[lookup.compile_id] += 1
+            self._compiles.count_lookup(lookup.compile_id)
         self._add(lookup, clock_us)
         self._unresolved.append(lookup)
 
@@ -192,7 +190,7 @@ class _TextProcess:
         return _with_directories(part)
 
     def _add(self, lookup: LookupRow, clock_us: int | None) -> LookupRow:
-        lookup.segment = self._segments[lookup.compile_id]
+        lookup.segment = self._compiles.segment_of(lookup.compile_id)
         if (compiled := self._compiles.of(lookup.compile_id)) is not None:
             lookup.function, lookup.file, lookup.line = compiled.place
             lookup.recompile_reasons = "\n".join(compiled.row.recompile_reasons) or None
@@ -275,10 +273,10 @@ class _TextProcess:
         if lookup is None:
             # At INFO a miss is logged before the lookups that follow it, a hit after those it contains.
             if cache == AOTAUTOGRAD and match["state"] == "miss":
-                self._segments[message.compile_id] += 1
+                self._compiles.count_lookup(message.compile_id)
             lookup = self._add_new(cache, key, message)
             if cache == AOTAUTOGRAD and match["state"] == "hit":
-                self._segments[message.compile_id] += 1
+                self._compiles.count_lookup(message.compile_id)
         lookup.cache_state = match["state"]
         self._outcome_clocks[id(lookup)] = message.clock_us
         guards = self._guards.pop(key, None)

@@ -184,6 +184,14 @@ def test_places_are_those_of_python(version: str, archive: Archive) -> None:
     places = json.loads((folder / "places.json").read_text())
     assert said(folder / "torch.log") == [tuple(place) for place in places]
     assert len(places) == 5
+    # So have the compiles, each with its own graph.
+    scope = cachescope.read(folder / "torch.log")
+    of_lookup = scope.lookups.set_index("lookup")[["function", "file", "line"]]
+    graphs = set(scope.lookups.query("cache == 'fxgraph'")["lookup"])
+    for compiled in scope.compiles.itertuples():
+        own = of_lookup.loc[list(compiled.lookups)].to_numpy().tolist()
+        assert own == [[compiled.function, compiled.file, compiled.line]] * len(own)
+        assert len(graphs.intersection(compiled.lookups)) == 1
 
 
 @pytest.mark.torch
