@@ -263,7 +263,7 @@ def nothing_to_fix(chosen: Chosen) -> str:
     """Why the worklist of some lookups is empty."""
     if not len(chosen):
         nothing = "was read" if chosen.is_all else "is of this time"
-        return f"No lookup {nothing}, so none can have missed."
+        return f"No lookup {nothing}."
     if not chosen.causes:
         if any(row.outcome == "unknown" for row in chosen.rows):
             return "No lookup is known to have missed; the outcome of some was not seen."

@@ -34,6 +34,7 @@ from cachescope.readers.logs.log_events import LogKind
 from cachescope.readers.logs.many_logs import read_logs
 from cachescope.readers.logs.remote import addresses, is_address
 from cachescope.readers.logs.run_notes import tell_of_runs
+from cachescope.readers.logs.text_messages import in_another_form
 from cachescope.readers.logs.tlparse import SOURCES
 from cachescope.readers.reading import WHOLE_SOURCE, Reading, as_error, note_source, read_or_note
 from cachescope.readers.remote_cache.address import is_redis
@@ -48,12 +49,6 @@ if TYPE_CHECKING:
 
 # A key of `torch._dynamo.utils.counters["inductor"]`, as a program prints it.
 _COUNTER: Final = re.compile(rb"['\"]fxgraph_cache_(hit|miss|bypass)['\"]: (\d{1,12})")
-# What looks like a line of torch's caches, whatever stands before it: the words of a lookup, or a logger of the caches.
-_OF_A_CACHE: Final = re.compile(
-    rb"^.*(?:fx graph cache|AOTAutograd(?:Cache)?|autograd_cache) ?.{0,9}(?:hit|miss|unable|bypass).*$"
-    rb"|^(?=.*(?:DEBUG|INFO|WARN|ERROR)).*torch\._(?:inductor\.codecache|functorch\._aot_autograd\.autograd_cache)\b.*$",
-    re.MULTILINE,
-)
 _LONGEST_QUOTE: Final = 300
 _PRINTED_SHOWN: Final = 4
 # A store answers slowly, but many requests at once.
@@ -168,10 +163,12 @@ def _nothing_in(path: str) -> SourceError:
             "no line of a lookup stands in this file: TORCH_LOGS was not set, standard error went elsewhere, or loggers were disabled, "
             f"which of these is not known. torch's counters, printed there, say of the FX cache: {counted}"
         )
-    elif line := _OF_A_CACHE.search(head):
-        # A program may give torch's loggers a form of its own.
-        quoted = line[0].decode("utf-8", "backslashreplace").strip()[:_LONGEST_QUOTE]
-        message = f"a line of torch's caches stands in this file, in a form that is not torch's, so that nothing of it is read: {quoted}"
+    elif line := next(filter(in_another_form, head.split(b"\n")), None):
+        quoted = line.decode("utf-8", "backslashreplace").strip()[:_LONGEST_QUOTE]
+        message = (
+            "a line of torch.compile stands in this file, in a form that torch 2.4 to 2.15 does not write, so that nothing of it is read: "
+            + quoted
+        )
     return SourceError(path, f"{message}; {HOW_TO_RECORD}", "unknown_source")
 
 

@@ -61,7 +61,7 @@ def blocks(read: Recording, most: int = 10, where: str = "--json") -> list[Line]
     compiles, symbols = read.compiles_read[0].rows, read.compiles_read[1].rows
     problems = list(problem_lines([*read.facts.problems, *read.compiles_read[2]]))
     if not compiles:
-        text = "no compile is recorded: they are in the files that torch writes to the folder TORCH_TRACE names, some in text logs with TORCH_LOGS=recompiles"
+        text = "no compile was read: they are in the files that torch writes to the folder TORCH_TRACE names, some in text logs with TORCH_LOGS=recompiles"
         return [Line(text, style="bold"), *problems]
     placed: list[_Placed] = [*compiles, *symbols]
     files = short_names(row.file for row in placed if row.file is not None)

@@ -119,12 +119,41 @@ def test_counters_that_a_program_prints_are_quoted(tmp_path: Path) -> None:
         f"2026-11-01 10:00:00,123 - torch._inductor.codecache - INFO - fx graph cache hit for key {KEY}",
         "10:00 WARNING torch._functorch._aot_autograd.autograd_cache: words of a later release",
         json.dumps({"name": "codecache", "message": f"fx graph cache miss for key {KEY}"}),
+        "[WARNING]:Bypassing autograd cache due to: Cannot cache a graph with functional tensor",
+        # The form of torch before 2.4.
+        "[2024-04-16 22:28:39,856] torch._dynamo.convert_frame: [WARNING] torch._dynamo hit config.cache_size_limit (8)",
     ],
 )
 def test_what_a_formatter_of_the_program_wrote_is_quoted(line: str, tmp_path: Path) -> None:
     with pytest.raises(SourceError) as error:
         scope_of(tmp_path, "epoch 0", line, "epoch 1")
     assert f"so that nothing of it is read: {line};" in str(error.value)
+
+
+LIMIT = [
+    "torch._dynamo hit config.recompile_limit (8)",
+    "   function: 'forward' (/home/me/model.py:88)",
+    "   last reason: 0/7: L['n'] == 3",
+]
+
+
+def test_beside_lines_of_another_form_nothing_is_denied(tmp_path: Path) -> None:
+    others = [f"12:00:0{at} [INFO] fx graph cache hit for key {KEY}" for at in range(3)]
+    scope = scope_of(tmp_path, *map(torch_line, LIMIT), *others)
+    (problem,) = scope.problems.to_dict("records")
+    assert (problem["kind"], problem["where"], problem["count"]) == ("quoted", "line 4", 3)
+    assert problem["message"].endswith("its form is not torch's: fx graph cache hit")
+    assert "not all understood: see the problems" in headline(Chosen(scope))
+    assert "not all understood" not in headline(Chosen(scope_of(tmp_path, *map(torch_line, LIMIT))))
+
+
+def test_compiles_without_an_id_are_not_denied(tmp_path: Path) -> None:
+    """As with TORCH_LOGS_FORMAT=short."""
+    short = ["WARNING:torch._dynamo.convert_frame:" + LIMIT[0], *LIMIT[1:]]
+    scope = scope_of(tmp_path, *short, *short)
+    assert scope.compiles.empty
+    (problem,) = scope.problems.to_dict("records")
+    assert problem["kind"] == "quoted" and problem["message"].endswith(f"FORMAT=short: {LIMIT[0]}")
 
 
 def test_a_program_is_no_log(tmp_path: Path) -> None:

@@ -22,7 +22,15 @@ from cachescope.readers.logs.log_events import GoesOnError, Handle, LogKind
 from cachescope.readers.logs.log_lines import Lines
 from cachescope.readers.logs.log_prefix import LauncherPrefixes, clock_of, pid_of, tells_no_rank, without_tail
 from cachescope.readers.logs.text_lookups import TextProcesses
-from cachescope.readers.logs.text_messages import DETAILS, Head, Message, Stream, begins_message, may_be_known
+from cachescope.readers.logs.text_messages import (
+    DETAILS,
+    Head,
+    Message,
+    Stream,
+    begins_message,
+    in_another_form,
+    may_be_known,
+)
 from cachescope.readers.reading import Reading, not_a_hash_detail
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH, HASH
 
@@ -94,7 +102,7 @@ class _TextReader:
         lines = Lines(pieces, self._lines)
         self._leads = self._leads or LauncherPrefixes(lines.head(_HEAD_BYTES))
         last = {stream: state.last for stream, state in self._streams.items() if state.last is not None}
-        for message in _messages(lines, self._leads, last, self._quote_triton):
+        for message in _messages(lines, self._leads, last, self._quote_line):
             self._read_message(message)
         self._end += lines.bytes
         self._lines = lines.number
@@ -168,7 +176,8 @@ class _TextReader:
             )
             self._problem(message.line, "quoted", problem)
 
-    def _quote_triton(self, line: bytes, number: int) -> None:
+    def _quote_line(self, line: bytes, number: int) -> None:
+        """Tell of a line without torch's prefix that is about a cache, or a compile."""
         if (at := line.find(_TRITON)) >= 0:
             text = line[at:].decode("utf-8", "replace").rstrip()[:_SHOWN]
             is_known = any(one.pattern.fullmatch(text) for one in messages("triton"))
@@ -176,6 +185,8 @@ class _TextReader:
                 f"Triton's log says of its cache: {'' if is_known else 'not understood: '}{well_formed(text)}"
             )
             self._problem(number, "quoted", problem)
+        elif (said := in_another_form(line)) is not None:
+            self._problem(number, "quoted", f"not read, as its form is not torch's: {said[:_SHOWN]}")
 
     def _read_details(self, match: re.Match[str], message: Message, state: _StreamState) -> None:
         state.is_behind_details = True
@@ -223,7 +234,8 @@ def _messages(
         number = lines.number
         prefix = leads.prefix_of(line)
         if prefix is None:
-            on_other(line, number)
+            if leads.short_of(line) is None:
+                on_other(line, number)
             if (ended := shorts.take(line, number)) is not None:
                 yield ended
             continue

@@ -19,6 +19,7 @@ from cachescope.readers.logs.text_messages import (
     GUARDS,
     NOT_PICKLED,
     NOT_SAVED,
+    OF_COMPILES,
     OUTCOME,
     POST_LOAD_GUARDS,
     STATUS,
@@ -133,6 +134,10 @@ class _TextProcess:
                 self._read_disabled(match["aot_mode"] == "True", message)
         elif message.compile_id is not None:
             self._compiles.read(text, message.compile_id, message.clock_us)
+        elif any(pattern.match(text) for pattern in OF_COMPILES):
+            first = text.partition("\n")[0]
+            problem = f"not read, as no compile id precedes it, as with TORCH_LOGS_FORMAT=short: {first}"
+            self._reading.problem(self.process.source, f"line {message.line}", "quoted", problem)
 
     def begin(self, lookup: LookupRow, clock_us: int | None, *, is_2_4: bool) -> None:
         """Take a lookup whose outcome is still to come."""

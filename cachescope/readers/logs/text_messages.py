@@ -69,9 +69,10 @@ STATUS: Final = re.compile(
     r"FX cache status: use_cache=(?P<is_used>True|False), .*\baot_mode=(?P<aot_mode>True|False)\b"
 )
 _ENTRY_WITHOUT_GRAPH: Final = re.compile(r"FXGraphCache cache miss for key ")
+OF_COMPILES: Final = STARTS_TRACING, RECOMPILES, LIMIT, GRAPH_BREAK
 _MESSAGES: Final = (
-    DETAILS, OUTCOME, BYPASS, GUARDS, POST_LOAD_GUARDS, UNABLE, NOT_PICKLED, NOT_SAVED, WRITING,
-    STARTS_TRACING, RECOMPILES, LIMIT, GRAPH_BREAK, STATUS, _ENTRY_WITHOUT_GRAPH,
+    DETAILS, OUTCOME, BYPASS, GUARDS, POST_LOAD_GUARDS, UNABLE, NOT_PICKLED, NOT_SAVED, WRITING, *OF_COMPILES, STATUS,
+    _ENTRY_WITHOUT_GRAPH,
 )  # fmt: skip
 
 
@@ -95,6 +96,28 @@ def begins_message(line: bytes) -> bool:
 def may_be_known(message: bytes) -> bool:
     """Whether a message may be one of these; the beginning rules out most others."""
     return message.startswith(_BEGINNINGS) or _ANYWHERE in message
+
+
+# Beginnings that no other text has. A program may give torch's loggers a form of its own, and torch before 2.4 had another one.
+_ALONE: Final = (
+    b"FX graph cache hash details for key ", b"Autograd graph cache hash details for key ", b"fx graph cache hit for key ",
+    b"fx graph cache miss for key ", b"AOTAutograd cache hit for key ", b"AOTAutograd cache miss for key ", b"unable to load compiled graph",
+    b"Bypassing FX Graph Cache because ", b"Bypassing autograd cache due to: ", b"torch._dynamo hit config.", b"Recompiling function ",
+    b"Graph break in user code at ",
+)  # fmt: skip
+_LOGGERS: Final = b"torch._inductor.codecache", b"torch._functorch._aot_autograd.autograd_cache"
+_LEVELS: Final = b"DEBUG", b"INFO", b"WARN", b"ERROR"
+
+
+def in_another_form(line: bytes) -> str | None:
+    """What a line without torch's prefix has of one of these messages, without its key; None if it has nothing of them."""
+    words = (*_ALONE, *_LOGGERS) if any(level in line for level in _LEVELS) else _ALONE
+    at = min((at for word in words if (at := line.find(word)) >= 0), default=None)
+    return (
+        None
+        if at is None
+        else line[at:].partition(b" for key ")[0].decode("utf-8", "backslashreplace").strip()
+    )
 
 
 _MOST_BYTES_OF_A_MESSAGE: Final = 32 << 20
