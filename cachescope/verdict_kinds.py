@@ -194,6 +194,16 @@ _UNAVAILABLE: Final = Kind(
 )
 # A result that was not stored is compiled again, with its graphs; the trace of a killed process has no record of those.
 _COMPILED_AGAIN: Final = replace(_UNAVAILABLE, explains=_NEW)
+_CONCURRENT: Final = Kind(
+    colour="sky",
+    summary="compiled by several processes at once",
+    by="starting at once",
+    advice="Every process compiled the same graph because none had finished. Let one rank compile first (a barrier after the first step), "
+    "or ship a cache made beforehand.",
+    vllm_advice="Let one engine compile before the others start, or ship a torch_compile_cache made beforehand.",
+    cost="at once",
+    explains=frozenset({"compiled_concurrently"}),
+)
 _BYPASSED: Final = Kind(
     colour="purple",
     summary="bypassed: {kind}",
@@ -256,9 +266,8 @@ KINDS: Final[dict[tuple[str, str], Kind]] = {
     ("guard_failed", ""): Kind(
         colour="orange",
         summary="guards did not hold",
-        advice="A key holds one entry for each set of guards (in AOTAutograd's cache since torch 2.8): call it once "
-        "with a size of each range, and the entries of all ranges are there. A guard may come from a branch "
-        "on the size in the program.",
+        advice="A key holds one entry for each set of guards (in AOTAutograd's cache since torch 2.8): call it once with a size of each "
+        "range, and the entries of all ranges are there. A guard may come from a branch on the size in the program.",
         cost="guards",
         is_by_guards=True,
         explains=frozenset({"guard_failed", "details_not_recorded"}),
@@ -284,8 +293,7 @@ KINDS: Final[dict[tuple[str, str], Kind]] = {
     ("entry_unavailable", "graph entry"): replace(
         _UNAVAILABLE,
         by="an entry whose graph was gone",
-        advice="An AOTAutograd entry needs the FX entry that it points to: prune and copy aotautograd/ and fxgraph/ "
-        "together.",
+        advice="An AOTAutograd entry needs the FX entry that it points to: prune and copy aotautograd/ and fxgraph/ together.",
         is_graph_gone=True,
     ),
     ("entry_unavailable", "another directory"): replace(
@@ -357,15 +365,12 @@ KINDS: Final[dict[tuple[str, str], Kind]] = {
     ("entry_unavailable", NOT_RECORDED): replace(
         _UNAVAILABLE, cost="unknown", is_unexplained=True, is_below=True
     ),
-    ("compiled_concurrently", ""): Kind(
-        colour="sky",
-        summary="compiled by several processes at once",
-        by="starting at once",
-        advice="Every process compiled the same graph because none had finished. Let one rank compile first "
-        "(a barrier after the first step), or ship a cache made beforehand.",
-        vllm_advice="Let one engine compile before the others start, or ship a torch_compile_cache made beforehand.",
-        cost="at once",
-        explains=frozenset({"compiled_concurrently"}),
+    ("compiled_concurrently", ""): _CONCURRENT,
+    ("compiled_concurrently", "another directory"): replace(
+        _CONCURRENT,
+        summary="compiled by several processes at once, in a directory each",
+        advice="Point TORCHINDUCTOR_CACHE_DIR to one directory and let one rank compile first, or copy a cache made beforehand to each.",
+        advice_from="other directory",
     ),
     ("bypassed", ""): _BYPASSED,
     # What AOTAutograd says where the FX graph cache is off, which gives no reason itself.
@@ -400,9 +405,8 @@ KINDS: Final[dict[tuple[str, str], Kind]] = {
     ("no_detail_differs", ""): Kind(
         colour="yellow",
         summary="the keys differ and no recorded field does",
-        advice="Equal fields and another key may come from what the list of fields cannot show of a pickled object: "
-        "shared references, or the order of a set. If the key is the same in two processes with "
-        "PYTHONHASHSEED=0, it is the order of a set.",
+        advice="Equal fields and another key may come from what the list of fields cannot show of a pickled object: shared references, or "
+        "the order of a set. If the key is the same in two processes with PYTHONHASHSEED=0, it is the order of a set.",
         advice_from="mesh",
         is_unexplained=True,
         why_still="not known: the keys differ and no recorded field does",

@@ -167,6 +167,8 @@ def footer(read: Recording, causes: Sequence[CauseRow] | None = None) -> str:
     for cause in counted:
         if kind_of(cause).is_first:
             time = "" if cause.time_lost_ns is None else f", {duration(cause.time_lost_ns)}"
+            if time and len(cause.ranks) > 1:
+                time += f" in {len(cause.ranks)} ranks"
             is_of_some = cause.ranks and ranks.difference(cause.ranks)
             where = f" on {numbered('rank', cause.ranks)}" if is_of_some else ""
             parts.append(f"{cause.summary}: {plural(cause.misses, 'miss')}{where}{time}")

@@ -106,7 +106,8 @@ def _headline(read: Recording, compiles: Sequence[CompileRow]) -> str:
     taken = [row.time_taken_ns for row in compiles if row.time_taken_ns is not None]
     limits = kinds["limit"]
     failed = sum(row.error is not None and row.kind != "limit" for row in compiles)
-    took = f" in {duration(known_sum(taken))}" if taken else ""
+    runs = len({row.run for row in compiles if row.time_taken_ns is not None})
+    took = f" in {duration(known_sum(taken))}{f' of {runs} runs' if runs > 1 else ''}" if taken else ""
     of_kind = [plural(kinds[kind], *words) for kind, words in _KINDS.items() if kinds[kind]]
     parts = [f"{plural(len(compiles) - limits, 'compile')}{took}: {', '.join(of_kind)}"] if of_kind else []
     parts += [f"{failed} failed"] if failed else []

@@ -295,7 +295,11 @@ def test_the_ranks_of_first_lookups_are_told_where_other_ranks_had_none() -> Non
     )
     assert "first lookups (cold start): 1 miss on rank 2, 2.0 s" in footer(some)
     every = scope_of(run(fx("f1", details={"gm": CODE}, at=9, took=2.0), rank=2))
-    assert "first lookups (cold start): 1 miss, 2.0 s" in footer(every)
+    assert "first lookups (cold start): 1 miss, 2.0 s    " in footer(every)
+    each = (
+        run(fx(f"f{rank}", details={"gm": f"graph_{rank}"}, at=9, took=2.0), rank=rank) for rank in range(2)
+    )
+    assert "2 misses, 4.0 s in 2 ranks    " in footer(scope_of(*each))
 
 
 def test_of_runs_of_several_days_each_says_its_own() -> None:

@@ -31,7 +31,9 @@ class Past(NamedTuple):
     latest: int  # the latest earlier lookup of it
     latest_hit: int | None  # the latest that found an entry
     latest_stored: int | None  # the latest that shows that an entry of it was stored
-    racing: Racing | None  # the runs that still compiled it
+    racing: (
+        Racing | None
+    )  # the runs that still compiled it, for another directory if all that is known of it lies elsewhere
     # If none did, why nothing of it was found, as far as that shows; and the lookup that shows it: that stored nothing, or that stored it
     # or looked it up last.
     why: _NotFound
@@ -97,12 +99,15 @@ def _pasts(history: History, every: Sequence[int], asking: Iterable[int]) -> Ite
         last, is_here = (latest, here in folders) if stored < 0 else (stored, directory.holds(here))
         why: _NotFound = "gone"
         by, racing = last, None
-        if stored < 0 and lookups[at].time is not None:
-            racing = directory.racing(lookups[at].run, here)
         if directory.kept_back > stored:
             why, by = "not stored", directory.kept_back
         elif here is not None and not is_here and folders_of[last] is not None:
             why = "elsewhere"
+        if stored < 0 and lookups[at].time is not None:
+            racing = directory.racing(lookups[at].run, here)
+            if racing is None and why == "elsewhere":
+                # Not for this directory; had they shared one, nothing would have been found in it either.
+                racing = directory.racing(lookups[at].run, None)
         yield at, Past(latest, latest_hit, None if stored < 0 else stored, racing, why, by)
 
 

@@ -174,7 +174,9 @@ def _judge_known_keys(history: History, found: VerdictsSoFar, unexplained: Seque
     compiled_concurrently = cache(_compiled_concurrently)
     for at, past in pasts_of(history, unexplained):
         if (racing := past.racing) is not None:
-            found.record(at, compiled_concurrently(racing.runs, racing.more), racing.first)
+            here, there = history.folders[at], history.folders[racing.first]
+            others = () if None in (here, there) or here == there else (there, here)
+            found.record(at, compiled_concurrently(racing.runs, racing.more, *others), racing.first)
         else:
             found.record(at, *unavailable.judge(at, past))
     keys, of_key = history.key, history.of_key
@@ -207,7 +209,9 @@ def _judge_graphs_without_a_past(history: History, found: VerdictsSoFar, new: Se
             found.record(at, Why("entry_unavailable", reason, "not_known", because, kind=NOT_RECORDED))
 
 
-def _compiled_concurrently(runs: tuple[int, ...], more: int) -> Why:
+def _compiled_concurrently(
+    runs: tuple[int, ...], more: int, there: str | None = None, here: str | None = None
+) -> Why:
     named = ", ".join(map(str, runs)) + (f" and {more} more" if more else "")
     if len(runs) + more == 1:
         reason = f"run {named} had missed the same key and was still compiling it"
@@ -215,7 +219,10 @@ def _compiled_concurrently(runs: tuple[int, ...], more: int) -> Why:
     else:
         reason = f"runs {named} had missed the same key and were still compiling it"
         why = "by the times in the logs, those compiles had begun and had not ended"
-    return Why("compiled_concurrently", reason, "inferred", why)
+    if there is None:
+        return Why("compiled_concurrently", reason, "inferred", why)
+    reason += f", but for another directory: {there}, not {here}"
+    return Why("compiled_concurrently", reason, "inferred", why, kind="another directory")
 
 
 class _UnavailableEntries:

@@ -71,10 +71,6 @@ UNAVAILABLE: dict[str, tuple[tuple[Run, ...], tuple[str, str, str]]] = {
          run(graph("f11", at=100), **HERE)),
         ("not known", "not_known", "it was compiling it for another directory"),
     ),
-    "being compiled, but for another directory": (
-        (run(graph("f11", at=0, took=5.0), cache_dir="/other"), run(graph("f11", at=3), **HERE)),
-        ("another directory", "recorded", "looked up, but in another directory: /other, not /cache"),
-    ),
     "without times": (
         (run(graph("f11", at=None, entry_path=WRITTEN), **HERE), run(graph("f11", at=None), **HERE)),
         ("not known", "not_known", "the logs have no times"),
@@ -283,6 +279,11 @@ def test_a_key_that_is_compiled_for_another_directory_and_perhaps_for_this_one()
     compiling = run(graph("f11", at=0, took=5.0), cache_dir="/other")
     # Where a directory is not known, it may be the same.
     assert last(compiling, run(graph("f11", at=3)))["verdict"] == "compiled_concurrently"
+    # With a directory each, one directory alone would have spared nothing.
+    scope = scope_of(compiling, run(graph("f11", at=3), **HERE))
+    (cause,) = [one for one in scope.causes.itertuples() if one.verdict == "compiled_concurrently"]
+    assert cause.kind == "another directory" and "let one rank compile first" in cause.advice
+    assert "but for another directory: /other, not /cache" in miss_rows(scope)[-1]["reason"]
     # One of several is for this directory, and is the one that is named.
     row = last(compiling, run(graph("f11", at=1, took=5.0), **HERE), run(graph("f11", at=3), **HERE))
     assert (row["verdict"], row["baseline_lookup"]) == ("compiled_concurrently", 1)
