@@ -20,6 +20,7 @@ from cachescope.analysis.verdicts.change_advice import (
     GRAPHS_FOUND,
     NUMBERS_ONLY,
     OF_A_GUARD,
+    OR_EDITED,
     are_floats_passed,
     change_sentences,
     changed_sizes,
@@ -84,13 +85,18 @@ _OF_AN_INPUT: Final = re.compile(
 )
 # torch/_dynamo/guards.py, `GRAD_MODE` and the others of `___check_global_state`.
 _OF_A_STATE: Final = "GLOBAL_STATE"
+# Sizes are compared first (`TensorCheck::check_verbose`).
+_OF_STRIDES: Final = re.compile(r" stride mismatch at index \d+$")
 _OF_NO_SIZE: Final = re.compile(r"GLOBAL_STATE|___check_(?:type|obj)_id\(|Accessor: ")
 # torch/csrc/dynamo/guards.cpp, `TensorCheck::check_verbose`.
 _OF_AN_ARGUMENT: Final = re.compile(
-    r"tensor '[A-Za-z_]\w*(?:\[\d+\])?' (?P<what>dtype|requires_grad|rank) mismatch$"
+    r"tensor '[A-Za-z_]\w*(?:\[(?:\d+|'\w+')\])?' (?P<what>dtype|requires_grad|rank|stride) mismatch(?: at index \d+)?$"
 )
 _ONCE_A_STATE: Final = "torch compiles the function once for each such state."
-_OF_A_SIZE: Final = re.compile(r"tensor '(?P<tensor>[A-Za-z_][\w.]*)' size mismatch at index (?P<dim>\d+)$")
+# An argument that a wrapper takes as `**kwargs` is called by its own name.
+_OF_A_SIZE: Final = re.compile(
+    r"tensor '(?:kwargs\['(?P<name>\w+)'\]|(?P<tensor>[A-Za-z_][\w.]*(?:\[(?:\d+|'\w+')\])*))' size mismatch at index (?P<dim>\d+)$"
+)
 _MARK_EACH: Final = "Other sizes changed with it: mark each of them."
 # The value of the guard that failed is a float, as Python prints it; behind it stands the line of code.
 _OF_A_FLOAT: Final = re.compile(r" failed: [^#]* == -?(?:\d+\.\d|\d+e)")
@@ -292,9 +298,14 @@ def _key_advice(facts: AdviceFacts) -> str | None:
     if kind.is_of_function:
         # A graph that is compiled again for other values is another one: its code is not what was changed; nor are
         # its inputs where a guard failed, on which there is advice, and it is of none.
-        is_by_input = kind.advice is None or _OF_AN_INPUT.search(facts.kind)
-        told = ((field, one) for field, one in told if field != "gm" and (is_by_input or not is_input(field)))
-        if _OF_NO_SIZE.search(facts.kind):
+        is_of_strides = _OF_STRIDES.search(facts.kind)
+        is_by_input = kind.advice is None or (_OF_AN_INPUT.search(facts.kind) and not is_of_strides)
+        told = (
+            (field, one.replace(OR_EDITED, "."))
+            for field, one in told
+            if field != "gm" and (is_by_input or not is_input(field))
+        )
+        if is_of_strides or _OF_NO_SIZE.search(facts.kind):
             # Sizes that differ besides are of the compile that it is compared with.
             told = ((field, one) for field, one in told if field or one == GRAPHS_FOUND)
         if _OF_A_STATE in facts.kind:
@@ -317,7 +328,7 @@ def _key_advice(facts: AdviceFacts) -> str | None:
         )
     text = " ".join(found)
     if size := _OF_A_SIZE.search(facts.kind):
-        marked = text.replace("(tensor, dim)", f"({size['tensor']}, {size['dim']})")
+        marked = text.replace("(tensor, dim)", f"({size['name'] or size['tensor']}, {size['dim']})")
         # torch names the first guard that fails.
         is_one = len(changed_sizes(one for one in facts.changes if not one.is_static)) < 2
         text = marked if is_one or marked == text else f"{marked} {_MARK_EACH}"

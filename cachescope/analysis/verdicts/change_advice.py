@@ -210,15 +210,17 @@ def _is_renaming(old: list[str], new: list[str], change: FieldChange) -> bool:
 # Inputs.
 
 _SYMBOL: Final = re.compile(r"\b[su]\d+\b")
+_STRIDES: Final = re.compile(r"stride=\([^()]*\)")
 _INDEX: Final = re.compile(r"index=\d+|:\d+")
 _SEVERAL_SIZES: Final = (
     "An input's size changed. Pad it to one size, or compile with dynamic=True or "
     "torch._dynamo.mark_dynamic(tensor, dim): one entry then serves many sizes."
 )
 _IF_OF_SIZES: Final = "This holds only if the numbers that changed in the graph's code follow from the size."
+OR_EDITED: Final = "; otherwise the code itself was edited."
 _SIZE_AND_CODE: Final = (
     "An input's size changed, and the graph's code in more than its numbers. If a branch or a loop depends on the size, pad the input to "
-    "one size; otherwise the code itself was edited."
+    f"one size{OR_EDITED}"
 )
 _OF_THE_MODEL: Final = {
     "shape": "A parameter or buffer has another size: the model is another one, which needs code of its own.",
@@ -252,10 +254,14 @@ _ADVICE: Final = {
     "layout": "An input's layout changed, as from a dense tensor to a sparse one; each has code of its own.",
     "order": "The order of an input's elements in memory changed: bring it to one memory format before the compiled "
     "call, with tensor.contiguous(memory_format=…).",
+    "stride": "An input has other strides, as a slice of a larger tensor does, which dynamic=True does not spare: pass "
+    "tensor.contiguous(), or where a size of it is 1, tensor.clone(memory_format=torch.contiguous_format).",
     "requires_grad": "An input's requires_grad changed: where no gradient of it is needed, pass tensor.detach().",
 }
 _OTHER_RANK: Final = "An input has another number of dimensions, which needs code of its own."
-OF_A_GUARD: Final = {name: _ADVICE[name] for name in ("dtype", "requires_grad")} | {"rank": _OTHER_RANK}
+OF_A_GUARD: Final = {name: _ADVICE[name] for name in ("dtype", "requires_grad", "stride")} | {
+    "rank": _OTHER_RANK
+}
 """What is said where a guard on a tensor failed, by what it compares."""
 _OTHER_INDEX: Final = (
     "An input lies on another device of the same kind, and keys hold its index. A process that sees one device alone "
@@ -272,15 +278,7 @@ _OTHER_TYPE: Final = (
 
 
 def tensor_advice(change: FieldChange) -> tuple[str, ...]:
-    """Sentences on one input that changed; empty if its parts do not show what to do.
-
-    Examples
-    --------
-    >>> from cachescope.analysis.differences import field_change
-    >>> text = "TensorMetadata(dtype={}, shape=torch.Size([{}, 2]), stride=(2, 1), device=device(type='cpu'))"
-    >>> tensor_advice(field_change("example_inputs[0]", text.format("a", 4), text.format("b", 4)))
-    ("An input's dtype changed: cast it to one dtype before the compiled call.",)
-    """
+    """Sentences on one input that changed; empty if its parts do not show what to do."""
     if type_became(change.before or "", change.after or ""):
         return (_OTHER_TYPE,)
     return tuple(dict.fromkeys(_sentences(change)))
@@ -312,8 +310,11 @@ def dynamism_advice(changes: Iterable[FieldChange]) -> str | None:
     if not became:
         return None
     # A symbol that is in no tensor's sizes is an integer of the program.
-    if not sizes_became((_of_tensor(before), _of_tensor(after)) for before, after in pairs):
+    tensors = [(_of_tensor(before), _of_tensor(after)) for before, after in pairs]
+    if not sizes_became(tensors):
         return _INTEGER_FIXED_NOW if became == "fixed" else _INTEGER_SYMBOLIC_NOW
+    if not sizes_became((_STRIDES.sub("", before), _STRIDES.sub("", after)) for before, after in tensors):
+        return _ADVICE["stride"]
     sizes = [pair for pair in changed_sizes(inputs) if pair[0].isdigit() != pair[1].isdigit()]
     if sizes and all({"0", "1"} & {*pair} for pair in sizes):
         return _ZERO_OR_ONE
@@ -379,8 +380,11 @@ def _of_shape(before: list[str], after: list[str]) -> str:
     pairs = [(old, new) for old, new in zip(before, after, strict=True) if old != new]
     if any(size in ("0", "1") for pair in pairs for size in pair):
         return _ZERO_OR_ONE
-    if all(size.isdigit() for pair in pairs for size in pair):
-        return _SEVERAL_SIZES
+    were_numbers, are_numbers = (all(pair[side].isdigit() for pair in pairs) for side in (0, 1))
+    if were_numbers or are_numbers:
+        return (
+            _SEVERAL_SIZES if were_numbers and are_numbers else _SYMBOLIC_NOW if were_numbers else _FIXED_NOW
+        )
     return "A size of an input is computed in another way, or its symbol has another name."
 
 

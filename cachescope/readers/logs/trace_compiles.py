@@ -24,6 +24,8 @@ NO_COMPILE: Final = "None"
 
 # torch/_logging/structured.py, `intern_string`: texts that many stacks contain are written once.
 _STRING: Final = re.compile(rb'\{"str": \[("(?:[^"\\]|\\.)*"), (\d+)\]')
+_DYNAMO: Final = re.compile(r"[\\/]torch[\\/]_dynamo[\\/]")
+_MODULE: Final = re.compile(r"[\\/]torch[\\/]nn[\\/]modules[\\/]module\.py$")
 _WRAPPERS: Final = re.compile(r"[\\/]torch[\\/](?:_dynamo[\\/]|nn[\\/]modules[\\/]module\.py$)")
 # Where a stack of torch 2.4 ends: above the code that is compiled.
 _ABOVE_CODE: Final = re.compile(r"[\\/]torch[\\/]_dynamo[\\/]convert_frame\.py$")
@@ -79,9 +81,12 @@ class Stacks:
         file = frame.get("filename")
         return file if isinstance(file, str) else self.strings.get(str(file))
 
-    def is_own(self, stack: list[JsonObject]) -> bool:
-        """Whether the code that is compiled is the user's, not a wrapper's."""
-        return bool(stack) and self._users(stack) is stack[-1]
+    def caller_of(self, stack: list[JsonObject]) -> str | None:
+        """The file that calls the user's code, past Dynamo's own; None if what is compiled is a wrapper's."""
+        if not stack or self._users(stack) is not stack[-1]:
+            return None
+        files = (self.file_of(frame) or "" for frame in reversed(stack[:-1]))
+        return next((file for file in files if not _DYNAMO.search(file)), "")
 
     def _users(self, stack: list[JsonObject]) -> JsonObject:
         users = (frame for frame in reversed(stack) if not _WRAPPERS.search(self.file_of(frame) or ""))
@@ -96,8 +101,8 @@ class TraceCompiles:
         self.segments: Counter[str] = Counter()
         self.classes: dict[tuple[str, int], str] = {}
         """The class of the `self` of each compile, by its id and segment."""
-        self._is_own: dict[str, bool] = {}
-        """Whether what is compiled under an id is the user's own code, not a wrapper that calls it."""
+        self._callers: dict[str, str | None] = {}
+        """The file that calls what is compiled under an id; None if that is a wrapper, not the user's own code."""
         self._place_of_frame: dict[str, Place] = {}
         self._stacks = Stacks()
         self.note_string = self._stacks.note_string
@@ -124,7 +129,7 @@ class TraceCompiles:
         one.recompile_reasons = self._reasons.pop(compile_id, None)
         # Those of a compile whose beginning is lost are not about a later one of the same id.
         self._reasons.clear()
-        self._is_own[compile_id] = self._stacks.is_own(stack)
+        self._callers[compile_id] = self._stacks.caller_of(stack)
         self._add(one)
 
     def note_function(self, compile_id: str | None, *place: Any) -> None:
@@ -133,10 +138,14 @@ class TraceCompiles:
         if one is not None and WRAP_INLINE.search(one.file or ""):
             one.function, one.file, one.line = place
 
-    def note_class(self, compile_id: str | None, name: str) -> None:
-        """Note the class of the `self` of the code that is compiled, from its guards: they are written after its lookups."""
+    def note_class(self, compile_id: str | None, name: str, is_self: bool) -> None:
+        """Note the class of the `self` of the code that is compiled, from its guards: they are written after its lookups.
+
+        A decorated method has it as the first of its `*args`, if a module calls it.
+        """
         found = first_attempt(compile_id or "")
-        if self._is_own.get(found):
+        caller = self._callers.get(found)
+        if caller is not None and (is_self or _MODULE.search(caller)):
             self.classes[found, self.segments[found]] = name
 
     def note(self, lookup: LookupRow, *, is_over: bool) -> None:

@@ -66,6 +66,8 @@ _OUTPUT_CODE: Final = re.compile(rb'\{"inductor_output_code": \{"filename": "([^
 _AOT_CODE: Final = b'{"graph_dump": {"name": "inductor_aot_wrapper_code"'
 # torch/_dynamo/guards.py, `GuardManagerWrapper.get_manager_line` (2.9+).
 _SELF: Final = b"source=L['self'], "
+_FIRST: Final = b"source=L['args'][0], "
+_MODULES_OF_FIRST: Final = b"source=L['args'][0]._modules, "
 _CLASS: Final = re.compile(rb"[^\n]*, type=<class '(?:[^'\n]*\.)?([^'.\n]+)'>")
 # Only the event that ends a compile records a disabled cache, and the time a bypass took.
 _CACHE_STATE: Final = re.compile(rb'\n\t"cache_state": "(\w*)"')
@@ -217,9 +219,13 @@ class TraceReader:
 
     def _note_class(self, span: Span) -> None:
         at = self._block.find(_SELF, span.line_end, span.end)
+        is_self = at >= 0
+        if not is_self and self._block.find(_MODULES_OF_FIRST, span.line_end, span.end) >= 0:
+            at = self._block.find(_FIRST, span.line_end, span.end)
         match = _CLASS.match(self._block, at, span.end) if at >= 0 else None
         if match and (envelope := self._envelope(span)) is not None:
-            self._emit("class", compile_id_of(envelope), match[1].decode("utf-8", "replace"), *span.same)
+            name = match[1].decode("utf-8", "replace")
+            self._emit("class", compile_id_of(envelope), name, is_self, *span.same)
 
     def _problem(self, at: int, kind: str, message: str, count: int = 1) -> None:
         """Tell of the first of like problems at once, and of the others when all are counted."""

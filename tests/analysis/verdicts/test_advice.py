@@ -101,6 +101,15 @@ _SYMBOLIC = field_change(
     _TENSOR.format("float32", "8, 4", "4, 1"),
     _TENSOR.format("float32", "8, s0", "s0, 1"),
 )
+_GROWN = field_change(
+    "example_inputs[0]", _TENSOR.format("float32", "8, 4", "4, 1"), _TENSOR.format("float32", "9, 4", "4, 1")
+)
+_BRANCHED = field_change("gm", "x + 1\nreturn x", "x.sin()\nreturn x")
+_STRIDED = field_change(
+    "example_inputs[0]",
+    _TENSOR.format("float32", "1, 4", "4, 1"),
+    _TENSOR.format("float32", "1, 4", "s0, 1"),
+)
 _SGD = "/usr/lib/python3/site-packages/torch/optim/sgd.py"
 
 
@@ -121,12 +130,19 @@ def never_stored(reason: str) -> AdviceFacts:
     (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): n == …", f"{_FAILED} n == 3 # y == 0.5", changes=(_PASSED,)), "one value in every call"),
     (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): n == …", changes=(_SYMBOLIC,)), "is symbolic now"),
     (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): tensor 'x' size mismatch at index 1", changes=(_SYMBOLIC,)), "mark_dynamic(x, 1)"),
+    (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): tensor 'kwargs['ids']' size mismatch at index 1", changes=(_SYMBOLIC,)), "mark_dynamic(ids, 1)"),
+    (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): tensor 'batch['ids']' size mismatch at index 1", changes=(_SYMBOLIC,)), "mark_dynamic(batch['ids'], 1)"),
+    # With torch 2.13 contiguous() made two compiles one, and clone() those of a batch of one; dynamic=True and mark_dynamic did not.
+    (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): tensor 'x' stride mismatch at index 0", changes=(_SYMBOLIC,)), "contiguous_format)."),
+    (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): n == …", changes=(_STRIDED,)), "contiguous_format)."),
     (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): GLOBAL_STATE changed: grad_mode", changes=(_SYMBOLIC,)), "once for each such state."),
     (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): GLOBAL_STATE changed: grad_mode", changes=(_SYMBOLIC,), were_graphs_found=True), "FX graphs below were found"),
     # What the guard compares leads, whatever else differs from the compile that it is compared with.
     (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): tensor 'x' requires_grad mismatch", changes=(_SYMBOLIC,)), "pass tensor.detach(). A size"),
     (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): tensor 'args[0]' rank mismatch", changes=(_SYMBOLIC,)), "another number of dimensions"),
     (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): tensor 'x' dtype mismatch"), "cast it to one dtype"),
+    # Nobody edits code within a process.
+    (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): tensor 'x' size mismatch at index 0", changes=(_GROWN, _BRANCHED)), "to one size."),
     # Of a parameter nothing is to be cast or detached.
     (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): tensor 'self.w' dtype mismatch"), "one value in every call"),
     # Another function, or an argument of another class, is no size.

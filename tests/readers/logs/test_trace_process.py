@@ -181,10 +181,10 @@ def test_the_function_under_a_wrapper_is_of_the_graph_of_its_own_compile(tmp_pat
         assert [lookup.function for lookup in process.lookups] == ["g", "inner"] and problems == []
 
 
-def guards(type_: str, second: float = 1) -> str:
+def guards(type_: str, second: float = 1, source: str = "L['self']", more: str = "") -> str:
     """What torch 2.9 and later write of the guards of a compile, after its lookups."""
-    line = "| +- GuardManager: source=L['self'], accessed_by=FrameLocalsGuardAccessor(key='self', framelocals_idx=0)"
-    tree = f"\nTREE_GUARD_MANAGER:\n+- RootGuardManager\n{line}{type_}, tag_safe=(False, False)\n"
+    line = f"| +- GuardManager: source={source}, accessed_by=FrameLocalsGuardAccessor(key='self', framelocals_idx=0)"
+    tree = f"\nTREE_GUARD_MANAGER:\n+- RootGuardManager\n{line}{type_}, tag_safe=(False, False)\n{more}"
     return record({"dynamo_cpp_guards_str": {}, **IDS}, tree, second, place="torch/_dynamo/guards.py:4552")
 
 
@@ -214,6 +214,21 @@ def test_the_class_of_a_method(stack: list[str], type_: str, wanted: str | None,
     again, _ = one(*records, records[2], folder=tmp_path)
     assert [lookup.class_name for lookup in again.lookups] == ["Other", wanted, None]
     assert problems == []
+
+
+@pytest.mark.parametrize(("caller", "more", "wanted"), [
+    ("/lib/torch/nn/modules/module.py", "._modules", "Llama"),
+    ("/lib/torch/nn/modules/module.py", ".stride()", None),  # a tensor that a wrapper of a bound method takes
+    ("/mine.py", "._modules", None),  # a function that is given a model
+])  # fmt: skip
+def test_the_class_of_a_decorated_method(caller: str, more: str, wanted: str | None, tmp_path: Path) -> None:
+    """The lines are those that torch 2.13 writes of `LlamaForCausalLM.forward` of transformers 5.24, cut."""
+    files = [caller, "/lib/torch/_dynamo/eval_frame.py", "/lib/transformers/utils/deprecation.py"]
+    stack = [{"name": "wrapped_func", "line": 121, "filename": file} for file in files]
+    rest = f"| | | | +- GuardManager: source=L['args'][0]{more}, accessed_by=DictGetItemGuardAccessor(0)\n"
+    tree = guards(", type=<class 'llama.Llama'>", source="L['args'][0]", more=rest)
+    process, _ = one(begins(stack=stack), looked_up(), tree, folder=tmp_path)
+    assert [lookup.class_name for lookup in process.lookups] == [wanted]
 
 
 def disabled(second: float = 0, epoch_s: float = 0, **args: Any) -> str:
