@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Final
 
 from cachescope.analysis.graphs import own_operators
-from cachescope.analysis.phases.names import AUTOTUNING, BACKEND, INDUCTOR
+from cachescope.analysis.phases.names import AUTOTUNING, BACKEND, INDUCTOR, LOADING_GRAPH
 from cachescope.analysis.rates import rates
 from cachescope.answers.facts import Facts
 from cachescope.answers.recording import Recording
@@ -109,11 +109,22 @@ def why_no_lookup(read: Recording, runs: Collection[int]) -> str:
         known = _why_compiled_without(read, runs, compiles)
         if known is not None:
             return known
+    none_has_ended = all(row.time_taken_ns is None for row in every)
+    if is_whole and none_has_ended and {run for run, _ in loaded_graphs(read, runs)} == set(runs):
+        return "graphs were loaded from a package, which asks no cache: what caching_precompile or aot_compile had saved"
+    lost = "" if is_whole else "its log is damaged or cut, so that some may be lost; or "
     failed = "compiles failed, " if any(read.facts.runs[run].failed_compiles for run in runs) else ""
     return (
-        f"{failed}caching was off, nothing was compiled (as by torch.export), a backend compiled it that asks no cache (as aot_eager), or what "
-        "was compiled came from a package that needs no lookup"
+        f"{lost}{failed}caching was off, nothing was compiled (as by torch.export), a backend compiled it that asks no cache (as aot_eager), or "
+        "what was compiled came from a package that needs no lookup"
     )
+
+
+def loaded_graphs(read: Recording, runs: Collection[int]) -> set[tuple[int, str | None]]:
+    """The compiles of some runs that loaded a graph, and looked none up: it came with a package of ``caching_precompile`` or ``aot_compile``."""
+    looked_up = {(row.run, row.compile_id) for row in read.facts.lookups.values()}
+    rows = (row for row in phases_of(read, runs) if row.event == LOADING_GRAPH)
+    return {(row.run, row.compile_id) for row in rows} - looked_up
 
 
 def compiles_of(read: Recording, runs: Collection[int]) -> Sequence[CompileRow]:

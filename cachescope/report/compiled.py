@@ -12,7 +12,7 @@ from cachescope.analysis.guards import in_words
 from cachescope.analysis.rates import known_sum
 from cachescope.answers.names import place_name, place_of
 from cachescope.answers.recording import Recording
-from cachescope.answers.summary import compiles_of
+from cachescope.answers.summary import compiles_of, loaded_graphs
 from cachescope.frames.compile_rows import CompileRow, RecompileRow, RecordedText, SymbolRow
 from cachescope.frames.recorded_rows import ProblemRow
 from cachescope.grouping import by_key
@@ -112,8 +112,12 @@ def _headline(read: Recording, compiles: Sequence[CompileRow]) -> str:
     parts = [f"{plural(len(compiles) - limits, 'compile')}{took}: {', '.join(of_kind)}"] if of_kind else []
     parts += [f"{failed} failed"] if failed else []
     in_text = [row for row in compiles if row.run in read.tables.compiled]
-    if unended := len(compiles) - len(taken) - len(in_text):
-        parts.append(f"{unended} without an end in the log")
+    unended = [row for row in compiles if row.time_taken_ns is None and row.run not in read.tables.compiled]
+    loaded = loaded_graphs(read, {row.run for row in unended}) if unended else ()
+    from_package = sum((row.run, row.compile_id) in loaded for row in unended)
+    parts += [f"{from_package} loaded from a package, not compiled"] if from_package else []
+    if len(unended) > from_package:
+        parts.append(f"{len(unended) - from_package} without an end in the log")
     parts += [f"{_limits(limits)}, and torch did not compile"] if limits else []
     return "; ".join(parts) + (f". {_OF_TEXT}" if in_text else "")
 

@@ -41,6 +41,8 @@ What torch 2.11 and later do once a process, after the first frame is compiled: 
 of them are imported (torch/_dynamo/backends/registry.py, `_is_registered_backend`).
 """
 AUTOTUNING: Final = "autotuning"
+LOADING_GRAPH: Final = "AOTAutogradCache.inductor_load"
+"""What torch does after an AOTAutograd hit, and with every graph of a package, which it does not look up."""
 LOADING_CODE: Final = "PyCodeCache.load_by_key_path"
 WAITING_FOR_CODE: Final = "async_compile.wait"
 COMPILER: Final = "compile_file"

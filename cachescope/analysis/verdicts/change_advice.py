@@ -399,8 +399,8 @@ def _sizes(shape: str) -> list[str]:
 # torch 2.13, torch/_dynamo/output_graph.py: the name of what is compiled has a number of its own in every process.
 _NAMED_AT_RANDOM: Final = re.compile(r"__compiled_fn_\d+_[0-9a-f]{8}(?:_[0-9a-f]{4}){3}_[0-9a-f]{12}")
 _AHEAD_OF_TIME: Final = (
-    "Compiling ahead of time (torch.compile(…).aot_compile) puts a random name into the key, and finds nothing whatever is set: save "
-    "what it made with save_compiled_function, and load that."
+    "Compiling ahead of time (aot_compile, caching_precompile) puts a random name into the key, and finds nothing whatever is set: save "
+    "what it made, by save_compiled_function, or torch.compiler.save_cache_artifacts() after a backward pass, and load that."
 )
 
 # What sets a field, by a pattern of its name; and when a key lacks a field: no other value was set (`FxGraphHashDetails.__init__` in

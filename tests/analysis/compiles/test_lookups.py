@@ -14,6 +14,7 @@ from cachescope.analysis.compiles.frames import with_lookups
 from cachescope.columns import rows_of
 from cachescope.frames.compile_rows import CompileRow
 from cachescope.frames.recorded_rows import LookupRow
+from cachescope.report.compiled import blocks
 from cachescope.report.why_missed import summary_text
 from tests.conftest import Recording
 from tests.truth import processes
@@ -163,7 +164,34 @@ def test_what_compiled_without_a_lookup_is_told(tmp_path: Path, backend: str) ->
     # A record that is lost may be one of Inductor, or of a lookup.
     log.write_bytes(recorded.replace(b"chromium_event", b"chromium_evnt\xff", 1)[:-40])
     said = summary_text(cachescope.read(log))
-    assert "a backend compiled it that asks no cache (as aot_eager), or" in said
+    assert "its log is damaged or cut, so that some may be lost; or caching was off" in said
+
+
+_PRECOMPILED = """
+import torch
+from torch._dynamo.utils import counters
+
+torch._dynamo.config.caching_precompile = True
+
+def forward(x):
+    return torch.relu(x) * 2
+
+torch.compile(forward)(torch.ones(4))
+torch.compiler.save_cache_artifacts()
+print(counters["dynamo_cache"]["dynamo_cache_hit"], counters["stats"]["unique_graphs"])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+def test_what_a_package_brought_is_called_loaded(tmp_path: Path) -> None:
+    """Torch counts packages that it found, and graphs that it made."""
+    for name, counted in (("cold", "0 1"), ("warm", "1 0")):
+        trace = tmp_path / name
+        assert run_with_trace(_PRECOMPILED, trace) == counted
+    said = summary_text(cachescope.read(trace))
+    assert "graphs were loaded from a package, which asks no cache" in said
+    assert "1 loaded from a package, not compiled" in str(blocks(cachescope.read(trace), 10, ""))
 
 
 def row(kind: str, segment: int = 1, start: int | None = None, taken: int | None = None) -> CompileRow:
