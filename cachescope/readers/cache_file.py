@@ -86,14 +86,14 @@ def marked(entry: EntryRow, reading: Reading) -> Iterator[None]:
         mark_damaged(entry, error.what, error.offset, reading)
 
 
-def read_bytes(entry: EntryRow, path: str, reading: Reading) -> bytes | None:
-    """The bytes of a file, at most one more than the limit; None if it no longer exists or cannot be read.
+def read_bytes(entry: EntryRow, path: str, reading: Reading, most: int | None = None) -> bytes | None:
+    """The bytes of a file, at most `most`, or one more than the limit; None if it no longer exists or cannot be read.
 
     The row gets the size and the times at the moment of reading. A file that cannot be read is marked unreadable, not
     damaged: the user who runs torch may have the permission.
     """
     try:
-        data, found = read_steady(path, Limits().size_bytes + 1)
+        data, found = read_steady(path, most or Limits().size_bytes + 1)
     except FileNotFoundError:
         return None
     except OSError as error:

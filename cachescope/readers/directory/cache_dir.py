@@ -28,7 +28,7 @@ from cachescope.readers.directory.caching_package import (
 )
 from cachescope.readers.directory.dynamo_packages import fill_code_state, fill_precompile, read_aot_compile
 from cachescope.readers.directory.entry_file import reader_of_hidden
-from cachescope.readers.directory.generated_files import fill_cpp_code, fill_python_code
+from cachescope.readers.directory.generated_files import fill_cpp_code, fill_python_code, read_library
 from cachescope.readers.directory.graph_entries import read_aotautograd_entry, read_fxgraph_entry
 from cachescope.readers.directory.place_of import FollowedLinks, place_of, place_of_file, shown_target
 from cachescope.readers.directory.places import ROOT, UNKNOWN, FolderRule, Place
@@ -75,6 +75,7 @@ CONTENT_READERS: Final[dict[str, ReadFile]] = {
     f"hidden {AOTAUTOGRAD}": reader_of_hidden(read_aotautograd_entry),
     "python code": content_reader(fill_python_code),
     "C++ code": content_reader(fill_cpp_code),
+    "library": read_library,
     BEST_CONFIG: content_reader(fill_best_config),
     "group of Triton": content_reader(fill_group),
     "kernel of Triton": read_kernel_metadata,

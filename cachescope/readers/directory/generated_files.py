@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import os
 import re
+import struct
 from collections.abc import Iterator
 from typing import Final
 
 from cachescope.frames.directory_rows import EntryRow, KernelRow
 from cachescope.keys.hashing import code_hash, stored_code_hash
 from cachescope.keys.printed_values import literal_value
-from cachescope.readers.cache_file import DamagedContent
+from cachescope.readers.cache_file import DamagedContent, marked, read_bytes
 from cachescope.readers.reading import Reading
-from cachescope.terms import CODE_KEY, OTHER_TEXT
+from cachescope.terms import CODE_KEY, OTHER_TEXT, UNREADABLE
 
 # torch/_inductor/codegen: `compile_wrapper.writeline(f"async_compile.triton({name!r}, '''")` and the like; C++ wrappers
 # put theirs in `cpp_wrapper_src = (r'''` and `kernel_src`.
@@ -33,6 +34,8 @@ _INCLUDE: Final = re.compile(r'^#include "(.*?c[a-z2-7]{51}\.h)"', re.MULTILINE)
 _TRITON: Final = re.compile(r"^@triton\.jit\ndef (\w+)\(", re.MULTILINE)
 _LOCATION: Final = re.compile(r'#loc = loc\("([^"\n]*)"')
 _MOST_LOOKED_AT: Final = 400
+# The header of a 64-bit little-endian library: where its tables begin, and the sizes and numbers of their rows.
+_ELF: Final = struct.Struct("<6s26xQQ6xHHHH2x")
 
 # Comments begin with "#" in Python wrappers, with "//" in C++ wrappers.
 _COMMENT: Final = re.compile(
@@ -147,6 +150,27 @@ def fill_cpp_code(entry: EntryRow, name: str, data: bytes, reading: Reading) -> 
     text = data.decode("utf-8", "backslashreplace")
     entry.kernel_keys = (cpp_kernel(text),)
     entry.code_key = included_header(text)
+
+
+def read_library(entry: EntryRow, path: str, name: str, reading: Reading) -> bool:
+    """See whether a library has the tables that its first bytes name: linkers put one of them at its end.
+
+    Torch 2.13 loads whatever is there under the name of a library; a process that loads half of one ends with SIGBUS.
+    """
+    head = read_bytes(entry, path, reading, _ELF.size)
+    if head is None:
+        return entry.status == UNREADABLE
+    with marked(entry, reading):
+        if not head:
+            raise DamagedContent("empty file")
+        magic, *tables = _ELF.unpack(head.ljust(_ELF.size, b"\0"))
+        segments, sections, of_segment, segment_count, of_section, section_count = tables
+        end = max(segments + of_segment * segment_count, sections + of_section * section_count, _ELF.size)
+        if magic == b"\x7fELF\x02\x01" and end > (entry.size_bytes or 0):
+            raise DamagedContent(
+                "cut: a process that loads it may crash; if it is removed, torch compiles it again"
+            )
+    return True
 
 
 def kernels_of(source_code: str) -> list[KernelRow]:

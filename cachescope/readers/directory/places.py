@@ -194,6 +194,7 @@ CODE_FILES: Final = (
     FileRule(_code(r"\.best_config"), BEST_CONFIG, BEST_CONFIG),
     BEST_CONFIG_FILE,
     FileRule(_code(r"\.(?:main\.|optimized\.)?cpp"), CODE, "C++ code"),
+    FileRule(_code(r"\.(?:main\.)?so"), CODE, "library"),
     FileRule(rf"(c{HASH})(?:\.[^.].*)?", CODE),
 )
 CODE_FOLDER: Final = Place(

@@ -40,6 +40,10 @@ _AT_DEFAULT_LEVEL: Final = frozenset("WEC")
 _SHOWN: Final = 300
 # Triton's loggers have no form of their own, so their messages stand alone (triton/runtime/build.py, 3.4 and later).
 _TRITON: Final = b"Triton cache error: "
+_RECORD: Final = b'{"'
+_OF_A_TRACE: Final = (
+    "records of a trace are not read among text, or behind it: give the file that torch wrote"
+)
 _COMPONENT: Final = re.compile(rf"\[{HASH}\] ".encode())
 
 
@@ -145,6 +149,9 @@ class _TextReader:
             # What begins as words on a lookup do, at whatever level, may be one in the words of another release.
             if message.level in _AT_DEFAULT_LEVEL or may_be_known(whole):
                 self._quote(message)
+            elif whole.startswith(_RECORD) and (message.stream, _OF_A_TRACE) not in self._wrong:
+                self._wrong.add((message.stream, _OF_A_TRACE))
+                self._problem(message.line, "quoted", _OF_A_TRACE)
             return
         if message.said in state.said:
             return

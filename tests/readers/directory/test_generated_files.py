@@ -1,5 +1,7 @@
 """Kernels in generated files, and their keys: against the names that torch gave their files, and against any text."""
 
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -192,3 +194,20 @@ def test_the_sources_of_kernels_in_a_wrapper() -> None:
     assert defined_kernels("kernel_src = (r'''aA'''") == defined_kernels(plain)
     assert defined_kernels(f"# kernel path: /cache/dd/{CODE}.py\n") == (CODE,)
     assert included_header(f'#include "/cache/dd/{CODE}.h"\n') == CODE
+
+
+@pytest.mark.parametrize(("part", "loads"), [(1.0, True), (0.5, False), (0.002, False), (0.0, False)])
+def test_a_library_that_was_cut_is_damaged(part: float, loads: bool, tmp_path: Path) -> None:
+    """One that g++ made, with constants as a kernel has; whether it loads, another process tries: it may crash."""
+    (tmp_path / "dd").mkdir()
+    file = tmp_path / "dd" / f"{CODE}.main.so"
+    code = 'int values[20000] = {1}; extern "C" int f(int i) { return values[i]; }'
+    command = ["g++", "-x", "c++", "-shared", "-fPIC", "-o", str(file), "-"]
+    subprocess.run(command, input=code, text=True, check=True)
+    data = file.read_bytes()
+    file.write_bytes(data[: int(len(data) * part)])
+    said = subprocess.run(
+        [sys.executable, "-c", f"import ctypes; ctypes.CDLL({str(file)!r}).f(9)"], stderr=-1, check=False
+    )
+    (status,) = cachescope.read(tmp_path).entries["status"]
+    assert (said.returncode == 0, status) == (loads, "ok" if loads else "damaged")

@@ -114,7 +114,7 @@ def test_a_thousand_names_are_looked_at(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(places, "_LOOK_AT", 1)
     assert place_of(str(tmp_path / "c")) is places.CODE_FOLDER
     assert holds_file_of(str(tmp_path / "c"), places.CODE_FOLDER)
-    for name in (f"{CODE}.so", "notes"):
+    for name in (f"{CODE}.o", "notes"):
         assert not holds_file_of(str(made(tmp_path / name, name)), places.CODE_FOLDER)
 
 

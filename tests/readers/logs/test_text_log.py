@@ -254,3 +254,15 @@ def test_what_triton_says_of_its_cache_is_quoted_between_the_lines_of_torch(
     (problem,) = reading.problems
     assert (problem.count, problem.message) == (2, f"Triton's log says of its cache: {shown}")
     assert reading.processes[0].lookups == read(cold, tmp_path).processes[0].lookups
+
+
+@pytest.mark.parametrize("before", ["> ", "2026-11-28T23:46:01.1234567Z ", "\x1b[2m"])
+def test_a_trace_behind_text_is_told(before: str, tmp_path: Path, recording: Recording) -> None:
+    trace, *_ = recording("2.13.0", "training").glob("trace/*")
+    (tmp_path / "log").write_text(
+        "".join(before + line for line in trace.read_text().splitlines(keepends=True))
+    )
+    scope = cachescope.read(tmp_path / "log")
+    assert len(scope.lookups) == 0
+    (problem,) = scope.problems["message"]
+    assert problem.startswith("records of a trace are not read among text")
