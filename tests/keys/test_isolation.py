@@ -67,26 +67,6 @@ FABRICATED: dict[str, Context] = {
         runtime_version="12.8",
         accelerator_properties=H100,
     ),
-    "cuda, an older board": made(
-        inductor_configs={"force_fuse_int_mm_with_mul": False, "max_autotune_gemm_backends": "ATEN,TRITON"},
-        torch_determinism_configs={"torch.are_deterministic_algorithms_enabled": True},
-        torch_version_hash="gCh9KmzQ5x3tS1nU0h5B9yTqk0n8xkJ0T7zvP3b3m1E=",
-        runtime="CUDA",
-        runtime_version="11.8",
-        accelerator_properties=A100,
-    ),
-    "rocm, of one package": made(
-        inductor_configs={"rocm.ck_dir": "/opt/größe", "rocm.n_max_profiling_configs": 2**63},
-        runtime="HIP",
-        runtime_version="7.0.51831-a3e329ad8",
-        accelerator_properties=MI300A,
-    ),
-    "rocm": made(
-        inductor_configs={"rocm.arch": [], "rocm.rocm_home": None},
-        runtime="HIP",
-        runtime_version="6.4.43482",
-        accelerator_properties=MI300X,
-    ),
     "nulls": made(),
     "empty": made(**{form: {} for form in RUNTIME_FORMS}, **dict.fromkeys(COMPILE_FORMS, "")),
     "text": made(
@@ -115,23 +95,21 @@ FABRICATED: dict[str, Context] = {
 }  # fmt: skip
 
 
+def see(context: Context, module: ModuleType, patch: pytest.MonkeyPatch) -> Callable[[Any], str]:
+    """Torch's own ``_isolation_key``, which sees given values in place of the process's."""
+    providers = module._RuntimeContext, module._CompileContext
+    for section, provider in zip(CONTEXT_FORMS, providers, strict=True):
+        for form, value in (context[section] or {}).items():
+            patch.setattr(provider, form, staticmethod(lambda value=value: value))
+    key: Callable[[Any], str] = module._isolation_key
+    return key
+
+
 @pytest.fixture
 def torch_key(
     caching_context: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[[Context], Callable[[Any], str]]:
-    """Make torch's own ``_isolation_key`` see given values in place of the process's."""
-
-    def seeing(context: Context) -> Callable[[Any], str]:
-        for section, provider in (
-            ("runtime_context", caching_context._RuntimeContext),
-            ("compile_context", caching_context._CompileContext),
-        ):
-            for form, value in (context[section] or {}).items():
-                monkeypatch.setattr(provider, form, staticmethod(lambda value=value: value))
-        key: Callable[[Any], str] = caching_context._isolation_key
-        return key
-
-    return seeing
+    return lambda context: see(context, caching_context, monkeypatch)
 
 
 @pytest.fixture
@@ -195,12 +173,9 @@ JSON = st.recursive(
 def test_keys_of_any_context_are_torchs(caching_context: ModuleType, values: dict[str, object]) -> None:
     context = made(**values)
     with pytest.MonkeyPatch.context() as patch:
-        for form in RUNTIME_FORMS:
-            patch.setattr(caching_context._RuntimeContext, form, lambda form=form: values[form])
-        for form in COMPILE_FORMS:
-            patch.setattr(caching_context._CompileContext, form, lambda form=form: values[form])
+        key = see(context, caching_context, patch)
         for schema in SCHEMAS[::7]:
-            assert isolation_key(context, schema) == caching_context._isolation_key(schema)
+            assert isolation_key(context, schema) == key(schema)
 
 
 def test_select_context_is_what_torch_collects(real: Context, caching_context: ModuleType) -> None:
@@ -424,10 +399,10 @@ def test_the_parts_are_those_of_torchs_own_metadata(codecache: object) -> None:
 
 
 @pytest.mark.parametrize(("made", "words"), [
-    (lambda: KeySchema(3), "isolation of a key schema is an IsolationSchema, not int"),  # type: ignore[arg-type]
-    (lambda: KeySchema(without=3), "without is a list of fields, not int"),  # type: ignore[arg-type]
-    (lambda: KeySchema(without="gm"), "without is a list of fields, not str"),  # type: ignore[arg-type]
+    ({"isolation": 3}, "isolation of a key schema is an IsolationSchema, not int"),
+    ({"without": 3}, "without is a list of fields, not int"),
+    ({"without": "gm"}, "without is a list of fields, not str"),
 ])  # fmt: skip
-def test_what_is_no_schema_says_what_is_wanted(made: Callable[[], KeySchema], words: str) -> None:
+def test_what_is_no_schema_says_what_is_wanted(made: dict[str, Any], words: str) -> None:
     with pytest.raises(SchemaError, match=words):
-        made()
+        KeySchema(**made)
