@@ -77,13 +77,14 @@ def context_difference(contexts: Iterable[ContextRow], before: int, after: int) 
 
 def _of_form(form: str, old: ContextRow, new: ContextRow) -> Iterator[FormDifference]:
     before, after = _text(form, old), _text(form, new)
+    is_device = form == "accelerator_properties"
     if form in RUNTIME_FORMS:
         yield from _by_field(form, _fields(before), _fields(after))
     elif form == "torch_version_hash":
         yield from _torch(form, old, new)
-    elif form == "accelerator_properties" and device_parts(before or "") and device_parts(after or ""):
-        for row in _by_field(form, device_parts(before or ""), device_parts(after or "")):
-            yield replace(row, note=_device_note(row.field or "", before or "", after or ""))
+    elif is_device and before and after and device_parts(before) and device_parts(after):
+        for row in _by_field(form, device_parts(before), device_parts(after)):
+            yield replace(row, note=_device_note(row.field or "", before, after))
     else:
         yield _row(form, None, before, after, note=_OPAQUE.get(form))
 

@@ -182,7 +182,7 @@ class _Noting(InertUnpickler):
     def has_changed_used(self) -> bool:
         """Whether the pickle changed any of them behind that, which no pickler does."""
         return any(
-            len(one) != len(before) or (not isinstance(one, set) and any(map(is_not, _inside(one), before)))
+            len(one) != len(before) or any(map(is_not, _inside(one), before))
             for one, before in self._used.values()
         )
 
