@@ -68,6 +68,12 @@ def test_a_symbolic_size_is_called_as_the_program_gets_it(told: str, name: str |
     assert argument_name(f"TensorPropertySource(base={X}, {told})") == name
 
 
+def test_a_global_of_another_module_is_named_by_the_module() -> None:
+    """torch/_dynamo/symbolic_convert.py, `import_source`."""
+    names = [argument_name(f"GlobalSource(global_name='{name}')") for name in ("__import_a_dot_b", "a_dot_b")]
+    assert names == ["a.b", "a_dot_b"]
+
+
 def test_of_two_layouts_only_what_both_have_is_compared() -> None:
     older = told(X, before_213=True).replace("True, False)", "False, False)")
     assert aot_config_parts(older, told(X)) == (("enable_log", "False", "True"),)

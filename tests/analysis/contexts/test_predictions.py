@@ -171,6 +171,7 @@ def test_the_fields_of_a_snapshot_are_those_of_the_process() -> None:
     found = of_snapshot({OPTION: "h1", "gm": "h2", "example_inputs[0]": "h3", "torch_version": "h4"})
     assert found.hashes == {OPTION: {"h1"}, "torch_version": {"h4"}}
     assert (found.version, found.off, found.keys, found.programs) == ("2.13.0", {}, set(), set())
+    assert found.problem is None
     assert of_snapshot(None).hashes == {}
 
 
@@ -187,7 +188,8 @@ PASS, AOT_OFF = f"{WOULD_BYPASS}: a pass", f"the process has {AOT_SWITCH} = Fals
 def test_caches_a_snapshot_leaves_out(
     problem: str | None, settings: dict[str, str], off: dict[str, str]
 ) -> None:
-    assert of_snapshot({}, settings, problem).off == off
+    found = of_snapshot({}, settings, problem)
+    assert (found.off, found.problem is None) == (off, off != {})
 
 
 @pytest.mark.parametrize(("fields", "platform", "width"), [

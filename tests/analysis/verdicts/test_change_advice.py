@@ -142,12 +142,13 @@ def test_whether_inputs_moved(changes: list[tuple[str, str | None, str | None]],
     assert are_inputs_moved(field_change(*change) for change in changes) is are_moved
 
 
-NAMES, TYPES, NUMBERS, OTHER, EQUAL = (
+NAMES, TYPES, NUMBERS, OTHER, EQUAL, INNER = (
     "Only names in the code",
     "Only the types of the graph's arguments",
     "A number in the code",
     "The code of the graph changed",
-    "The printed code is equal",
+    "The printed code is equal: a captured tensor",
+    "The printed code is equal, and torch does not print the code of the graphs within it",
 )
 
 
@@ -174,6 +175,7 @@ NAMES, TYPES, NUMBERS, OTHER, EQUAL = (
     ("f(a, 'a < 100')", "f(a, 'a < 200')", NUMBERS), ("f(p_0, 's1')", "f(p_0, 's2')", OTHER),
     ("a = f(p_1)", "a = f(p_2)", NAMES), ("a = f(b, x = c)", "a = f(d, x = c)", NAMES),
     ("a = b", "a = b + c", OTHER), ("a = b", "a = b\n", EQUAL), ("a = b", "a = b", EQUAL),
+    *[("GraphModule()\n  (true_graph_0): GraphModule()\ndef forward(self):\n    pass",) * 2 + (INNER,)],
 ])  # fmt: skip
 def test_how_code_changed(before: str, after: str, said: str) -> None:
     assert graph_advice(field_change("gm", before, after)).startswith(said)

@@ -135,6 +135,7 @@ def test_an_entry_of_this_form_says_more_than_another_form(is_there: bool, chang
     rows = miss_rows(scope_of(run(*lookups, cache_dir="/cache"), entries=entries if is_there else []))
     (above,) = (row for row in rows if row["lookup"] == 2)
     assert (above["verdict"], above["changed"]) == ("key_changed", changed)
+    assert ("one field of the key differs: x;" in above["reason"]) is is_there
 
 
 @pytest.mark.parametrize(("outcomes", "evidence"), [

@@ -164,7 +164,7 @@ def test_forms_that_share_a_field_have_a_bit_each() -> None:
 def test_misses_have_their_aotautograd_lookup_and_when_they_stored() -> None:
     scope = scope_of(
         here(aot("a1", details=G, at=0), fx("f1", details=G, at=1, took=2.0)),
-        here(fx("f1", "hit", details=G, at=10)),
+        here(fx("f1", "hit", details=G, at=10, guards_expr="s > 4")),
         here(fx("f2", details={**G, "x": "2"}, at=20, took=3.0, save_error="OSError: full")),
         here(fx("f3", details=None, at=30, took=4.0)),
     )
@@ -180,7 +180,7 @@ def test_misses_have_their_aotautograd_lookup_and_when_they_stored() -> None:
     events = codes.events
     assert (events.at[1], events.cell[1], events.source[1], events.more[1]) == (2, 1, 1, 1)
     # What could not be saved is not there, nor what nobody can find under another key.
-    assert events.source == [0, 1]
+    assert (events.source, events.guards) == ([0, 1], [0, 1])
 
 
 def test_values_are_numbered_within_a_cache_and_a_directory_the_most_frequent_first() -> None:

@@ -39,7 +39,7 @@ def tables(log: Path, end_state: str | None = None, processes: int = 1) -> LogTa
     """The events of a log that was read in so many steps: the first process has the lookups."""
     made = one_log(str(log), A, B)
     made.processes[0].end_state = end_state
-    made.processes.append(Process(source=str(log), kind="text", pid=8, end_state=end_state))
+    made.processes.extend(Process(source=str(log), kind="text", end_state=one) for one in (end_state, None))
     made.problems.append(ProblemRow(str(log), "end", "truncated", "cut"))
     del made.processes[processes:]
     return made
@@ -66,6 +66,7 @@ WHOLE = [("f0", 0), ("f1", 1)], ["cut"], 3, 2
         (OLD, "{}", 1, True, True, True),
         (OLD, None, 1, True, True, False),
         (OLD, "{}", 2, True, True, True),
+        (OLD, "{}", 3, True, True, False),
         (OLD, "{}", 0, True, True, False),
         # A log that may still be written to is only where a later reading begins.
         (YOUNG, "{}", 1, True, False, True),
