@@ -46,6 +46,10 @@ SIZES: Final = "sizes or integers became "
 """The prefix of the kind of a key whose graph has more symbolic sizes and integers than before, or fewer."""
 ANOTHER_TYPE: Final = "an argument is "
 """The prefix of the kind of a key whose graph takes an integer where it took a float, or the other way round."""
+OTHER_INPUTS: Final = "other inputs of the same code: "
+"""The prefix of the kind of a key whose inputs differ, and not what Dynamo traced but for what may follow from them."""
+OTHERWISE: Final = "the same code, compiled otherwise: "
+"""The prefix of the kind of a key whose graph alone differs, and not what Dynamo traced."""
 EXPLAINED_BY_GRAPHS: Final = "as the graphs below it"
 """The kind of a changed AOTAutograd key that follows from the misses of its graphs, where others explain them."""
 AOT_INDUCTOR: Final = "AOTInductor"
@@ -54,10 +58,10 @@ BELOW_A_LOOKUP: Final = "below a lookup"
 """The kind of the verdict disabled where AOTAutograd's cache was asked in the same compile."""
 
 Cost = Literal[
-    "avoidable", "fields", "first", "at once", "guards", "sizes", "upgrade", "not cached", "unknown"
+    "avoidable", "fields", "first", "at once", "guards", "sizes", "inputs", "upgrade", "not cached", "unknown"
 ]
 """What its compile was: ``avoidable`` one that had been made before; ``fields``: what changed says it; ``first``; ``at once``: made by
-several processes; ``guards``: of other sizes or values; ``sizes``: of symbolic sizes, or of fixed ones again; by another torch; of no cache; or not known."""
+several processes; ``guards``: of other sizes or values; ``sizes``: of symbolic sizes, or of fixed ones again; ``inputs``: of other inputs; by another torch; of no cache; or not known."""
 AdviceFrom = Literal["changes", "bypass", "save", "directory", "other directory", "access", "lines", "mesh"]
 
 _NEW: Final[frozenset[Verdict]] = frozenset({"first_lookup", "details_not_recorded"})
@@ -86,24 +90,16 @@ class Kind:
         Whether it is counted as a miss; otherwise it never reached the cache.
     may_be_first, is_first : bool
         Whether nothing earlier is known to compare it with; and whether nothing is left to explain in that.
-    is_beside : bool
-        Whether another run was compiling the same graph under another key.
-    is_unexplained : bool
-        Whether nothing that was read says why it missed.
-    is_by_guards : bool
-        Whether guards decided, which tell a size and a line; those of one graph are one cause, in whichever cache they failed.
-    is_upgrade : bool
-        Whether another torch changed the key: one cause, however many fields follow.
-    is_of_function : bool
-        Whether a failed guard, or sizes and arguments of another kind, are one cause a function, whatever verdict and fields follow.
-    is_graph_gone : bool
-        Whether an AOTAutograd entry was found, but not the FX entry that it points to.
-    is_unavailable : bool
-        Whether the key was known, and no entry of it was there.
-    is_below : bool
-        Whether it always follows from the AOTAutograd miss of the same compile.
-    is_shown_by_graphs : bool
-        Whether only the misses of the graphs below show what changed.
+    is_beside, is_unexplained : bool
+        Whether another run was compiling the same graph under another key; whether nothing that was read says why it missed.
+    is_by_guards, is_upgrade : bool
+        Whether guards decided, which are one cause in whichever cache they failed; whether another torch did: one cause, however many fields follow.
+    is_of_function, is_same_code : bool
+        Whether a failed guard, or inputs of another kind, are one cause a function, whatever fields follow; and whether Dynamo traced the same code.
+    is_graph_gone, is_unavailable : bool
+        Whether an AOTAutograd entry was found, but not the FX entry that it points to; whether the key was known, and no entry of it there.
+    is_below, is_shown_by_graphs : bool
+        Whether it always follows from the AOTAutograd miss of the same compile; whether only the misses of the graphs below show what changed.
     explains : frozenset of str
         Of an AOTAutograd miss: the verdicts of the FX misses of the same compile that it explains.
     explains_same_kind, explains_fields : bool
@@ -136,6 +132,7 @@ class Kind:
     is_by_guards: bool = False
     is_upgrade: bool = False
     is_of_function: bool = False
+    is_same_code: bool = False
     is_graph_gone: bool = False
     is_unavailable: bool = False
     is_below: bool = False
@@ -176,6 +173,7 @@ _CHANGED: Final = Kind(
     explains_backward=_NEW,
     before_in_directory="the graph had been stored under another key",
 )
+_OF_FUNCTION: Final = replace(_CHANGED, summary="{kind}", is_of_function=True)
 _OF_RECOMPILES: Final = (
     "torch compiles a function again for each value of what its guards compare: one value in every call, or a tensor in its place, may "
     "spare it."
@@ -247,11 +245,11 @@ KINDS: Final[dict[tuple[str, str], Kind]] = {
         _FIRST, summary="{kind}", advice=_OF_RECOMPILES, cost="guards", is_first=False, is_of_function=True
     ),
     ("key_changed", ""): _CHANGED,
-    ("key_changed", RECOMPILE): replace(
-        _CHANGED, summary="{kind}", advice=_OF_RECOMPILES, cost="guards", is_of_function=True
-    ),
-    ("key_changed", SIZES): replace(_CHANGED, summary="{kind}", cost="sizes", is_of_function=True),
-    ("key_changed", ANOTHER_TYPE): replace(_CHANGED, summary="{kind}", cost="guards", is_of_function=True),
+    ("key_changed", RECOMPILE): replace(_OF_FUNCTION, advice=_OF_RECOMPILES, cost="guards"),
+    ("key_changed", SIZES): replace(_OF_FUNCTION, cost="sizes"),
+    ("key_changed", ANOTHER_TYPE): replace(_OF_FUNCTION, cost="guards"),
+    ("key_changed", OTHER_INPUTS): replace(_OF_FUNCTION, cost="inputs", is_same_code=True),
+    ("key_changed", OTHERWISE): replace(_OF_FUNCTION, cost="unknown", is_same_code=True),
     ("key_changed", UPGRADE): replace(
         _CHANGED,
         summary="{upgrade}; {more} fields follow",
@@ -431,7 +429,9 @@ class Judged(Protocol):
 def kind_of(judged: Judged) -> Kind:
     """What holds for the verdict and the kind of something."""
     verdict, kind = judged.verdict, judged.kind
-    prefix = next(filter(kind.startswith, (UPGRADE, RECOMPILE, SIZES, ANOTHER_TYPE)), "")
+    prefix = next(
+        filter(kind.startswith, (UPGRADE, RECOMPILE, SIZES, ANOTHER_TYPE, OTHER_INPUTS, OTHERWISE)), ""
+    )
     return KINDS.get((verdict, kind)) or KINDS.get((verdict, prefix)) or KINDS[verdict, ""]
 
 

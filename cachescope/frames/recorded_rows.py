@@ -135,6 +135,11 @@ class LookupRow:
     class_name: str | None = col(
         "the class of the function's `self`", missing="no method, or no guards name it: text logs, torch before 2.9, a compile that did not end, one through a wrapper",
         torch_name="dynamo_cpp_guards_str", default=None)
+    traced_graph: str | None = col(
+        "a hash of the graph that Dynamo traced and of its lines of the program, without the types and sizes of values", missing="only traces have it",
+        torch_name="dynamo_output_graph", default=None)
+    traced_code: str | None = col(
+        "the same without whole numbers and dtypes in the graph, which may follow from inputs", missing="only traces have it", torch_name="dynamo_output_graph", default=None)
     recompile_reasons: str | None = col(
         "why it was compiled again: the earlier compiles of the function in the process, the latest first, and the guard of each that "
         "failed, as torch prints them, one a line: ``0/0: n == 2``",

@@ -34,10 +34,13 @@ class Compile:
     ended_us: int | None = None
     error: str | None = None
     recompile_reasons: str | None = None
+    traced_graph: str | None = None
+    traced_code: str | None = None
 
     def tell(self, lookup: LookupRow) -> None:
         """Set the code that a lookup was made for, and why that was compiled again."""
         lookup.function, lookup.file, lookup.line = self.function, self.file, self.line
+        lookup.traced_graph, lookup.traced_code = self.traced_graph, self.traced_code
         lookup.recompile_reasons = self.recompile_reasons
 
 

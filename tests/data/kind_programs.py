@@ -210,3 +210,30 @@ measured = [
 with open(sys.argv[1], "w") as file:
     json.dump({"compiles": measured, "threads": compiled}, file, indent=1)
 """
+
+# Nothing of C++ is compiled, which no key depends on.
+CALLS = """
+import sys
+
+import torch
+
+torch._inductor.config.fallback_by_default = True
+way = sys.argv[1]
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = torch.nn.Linear(8, 8)
+        self.more = 4 if way == "number" else 3
+
+    def forward(self, x):
+        y = self.fc(x).view(x.shape[0], 2, 4) + self.more
+        return y.softmax(-1).to(x.dtype)
+
+
+dtype = torch.bfloat16 if way == "dtype" else torch.float32
+x = torch.ones(6 if way in ("batch", "edited") else 5, 8, dtype=dtype)
+with torch.autocast("cpu", torch.bfloat16, enabled=way == "autocast"), torch.no_grad():
+    torch.compile(Net().to(dtype))(x)
+"""

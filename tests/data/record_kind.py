@@ -6,6 +6,7 @@ to the function.
 
 import json
 import os
+import re
 import shlex
 import shutil
 import sys
@@ -61,6 +62,19 @@ def built(folder: Path, python: str) -> None:
     ):
         variables = WITHOUT_THREADS | {"PASS": replaces, "FASTEST": fastest}
         run(python, HERE / "built_programs.py", cache=folder / step, **variables)
+
+
+def calls(folder: Path, python: str) -> None:
+    """A trace of each process that calls a model otherwise than the first, and of two whose model is another one."""
+    cache = folder / "cache"
+    for way in ("first", "batch", "dtype", "autocast", "number", "edited"):
+        text = (
+            kind_programs.CALLS.replace("softmax", "log_softmax") if way == "edited" else kind_programs.CALLS
+        )
+        run(python, placed("calls", text), way, cache=cache, TORCH_TRACE=folder / way, OMP_NUM_THREADS="1")
+        (trace,) = (folder / way).iterdir()
+        # Half of a trace is when each phase began and ended.
+        trace.write_text(re.sub(r'(?m)^V.*\{"chromium_event".*\n(?:\t.*\n)*', "", trace.read_text()))
 
 
 def candidates(folder: Path, python: str) -> None:
@@ -308,6 +322,7 @@ KINDS = {
         Kind(audited, ("*.so", "*.cpp", "*.h"), is_below_version=False),
         Kind(breaks),
         Kind(built, BUILDING),
+        Kind(calls),
         Kind(candidates),
         Kind(cells),
         Kind(collectives, ("cache_*", "meet_*")),

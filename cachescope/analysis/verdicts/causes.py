@@ -97,6 +97,10 @@ _ONCE_A_STATE: Final = "torch compiles the function once for each such state."
 _OF_A_SIZE: Final = re.compile(
     r"tensor '(?:kwargs\['(?P<name>\w+)'\]|(?P<tensor>[A-Za-z_][\w.]*(?:\[(?:\d+|'\w+')\])*))' size mismatch at index (?P<dim>\d+)$"
 )
+_OTHERWISE: Final = (
+    "What torch makes of a graph depends on torch.autocast, torch.no_grad() and the like around the call, on torch._functorch.config, and on the code of the "
+    "program's own operators: keep them equal in every process."
+)
 _MARK_EACH: Final = "Other sizes changed with it: mark each of them."
 # The value of the guard that failed is a float, as Python prints it; behind it stands the line of code.
 _OF_A_FLOAT: Final = re.compile(r" failed: [^#]* == -?(?:\d+\.\d|\d+e)")
@@ -292,6 +296,8 @@ def _key_advice(facts: AdviceFacts) -> str | None:
     if facts.is_backward and any(change.field == "gm" for change in facts.changes):
         # What its forward graph saves for it follows from that graph: no input of the program.
         ways = [tuple(change for change in way if not is_input(change.field)) for way in ways]
+    if kind.is_same_code:
+        ways = [tuple(change for change in way if change.field != "gm") for way in ways]
     told: Iterable[tuple[str, str]] = chain.from_iterable(
         change_sentences(way, facts.were_graphs_found) for way in ways
     )
@@ -332,7 +338,7 @@ def _key_advice(facts: AdviceFacts) -> str | None:
         # torch names the first guard that fails.
         is_one = len(changed_sizes(one for one in facts.changes if not one.is_static)) < 2
         text = marked if is_one or marked == text else f"{marked} {_MARK_EACH}"
-    return text or None
+    return text or (_OTHERWISE if kind.is_same_code else None)
 
 
 def _never_stored_advice(facts: AdviceFacts) -> str | None:

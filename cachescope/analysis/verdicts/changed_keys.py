@@ -27,9 +27,10 @@ from cachescope.keys.detail_hash import default_hashes
 from cachescope.keys.key_fields import is_input
 from cachescope.keys.paths import is_in_remote_cache
 from cachescope.terms import Evidence
-from cachescope.verdict_kinds import ANOTHER_TYPE, SIZES, UPGRADE
+from cachescope.verdict_kinds import ANOTHER_TYPE, OTHER_INPUTS, OTHERWISE, SIZES, UPGRADE
 from cachescope.wording import plural
 
+_PARTS: Final = ("dtype", "shape")
 _TORCH_VERSION: Final = "torch_version"
 # Numbers that dynamo gives to the variables of a graph: the same edit in another graph has other numbers.
 _NUMBERING: Final = re.compile(r"(?<=[a-z])_\d+\b")
@@ -98,6 +99,12 @@ class ChangedKeys:
                 kind = f"{SIZES}{became}: {place_of(row)}"
             elif became := next(filter(None, starmap(type_became, inputs)), ""):
                 kind = f"{ANOTHER_TYPE}{became}: {place_of(row)}"
+            elif same := _same_code(row, found, changed):
+                # In one run the batch may be another one, and the dtype in the next.
+                pairs = [sides for field, *sides in change.components if is_input(field)]
+                parts = {name for sides in pairs for name, *_ in component_change(details, *sides).parts}
+                kind = f"{same}{place_of(row)}" + "".join(f", {one}" for one in _PARTS if one in parts)
+                known = "inferred", f"{known[1]}; Dynamo traced the same operators, of the same lines of code"
             else:
                 # Empty if the fields describe the edit completely.
                 kind = next(
@@ -144,6 +151,18 @@ _NO_DETAIL_DIFFERS: Final = Why(
     "recorded",
     "torch recorded the hash details of both keys",
 )
+
+
+def _same_code(row: LookupRow, found: Candidate, changed: tuple[str, ...]) -> str:
+    """What a changed graph follows from where the code that Dynamo traced is the same; empty if that is not known."""
+    if "gm" not in changed or not isinstance(found, LookupRow):
+        return ""
+    rest = [field for field in changed if field not in ("gm", "aot_config")]
+    if not rest:
+        return OTHERWISE if row.traced_graph == found.traced_graph is not None else ""
+    return (
+        OTHER_INPUTS if row.traced_code == found.traced_code is not None and all(map(is_input, rest)) else ""
+    )
 
 
 def _listed(changed: tuple[str, ...]) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from hashlib import sha256
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
@@ -35,6 +36,11 @@ OF_TORCH: Final = re.compile(r"[\\/](?:site|dist)-packages[\\/]torch[\\/]")
 # torch/fx/graph.py, `_ParsedStackTrace.get_summary_str`: the comment above the operators of one line of the program.
 _LINE_OF_GRAPH: Final = re.compile(rb"^\t? *+# File: ([^\n]*?), code: ", re.MULTILINE)
 _PLACE: Final = re.compile(r"(.+):(\d{1,9}) in (.+)")
+# What Dynamo's graph prints of types and sizes, and where a line of the program stands; in its own statements, what may follow from inputs.
+_OF_VALUES: Final = re.compile(rb' ?: "[^"\n]*"|# File: [^\n]*?, code: ')
+_OF_INPUTS: Final = re.compile(
+    rb"(?<![\w.])(?:\d+|torch\.(?:b?float|double|half|complex|u?int|bool)\w*)(?![\w.])"
+)
 _MOST_FAILED: Final = 100
 # torch/_dynamo/exc.py; since 2.7 Inductor's own errors have a class of their own.
 _OF_BACKEND: Final = ("BackendCompilerFailed", "InductorError", INTERRUPTED)
@@ -132,10 +138,14 @@ class TraceCompiles:
         self._callers[compile_id] = self._stacks.caller_of(stack)
         self._add(one)
 
-    def note_function(self, compile_id: str | None, *place: Any) -> None:
-        """Note the function that a wrapper calls, from the graph: it is written before its lookups."""
-        one = self._current.get(first_attempt(compile_id or ""))
-        if one is not None and WRAP_INLINE.search(one.file or ""):
+    def note_graph(
+        self, compile_id: str | None, traced: tuple[str, str], place: Sequence[Any] | None
+    ) -> None:
+        """Note the graph that Dynamo traced, and the function that a wrapper calls: it is written before its lookups."""
+        if (one := self._current.get(first_attempt(compile_id or ""))) is None:
+            return
+        one.traced_graph, one.traced_code = traced
+        if place is not None and WRAP_INLINE.search(one.file or ""):
             one.function, one.file, one.line = place
 
     def note_class(self, compile_id: str | None, name: str, is_self: bool) -> None:
@@ -289,6 +299,15 @@ def function_in(data: bytes | bytearray, start: int, end: int) -> Place | None:
             if len(found) > 1:
                 return None
     return next((Place(*code, number) for code, number in found.items()), None)
+
+
+def traced_in(data: bytes) -> tuple[str, str]:
+    """Hashes of Dynamo's graph: without the types and sizes of its values; and also without whole numbers and dtypes but those of the program's lines."""
+    graph = _OF_VALUES.sub(lambda found: b"#" if found[0].startswith(b"#") else b"", data)
+    lines = (
+        line if line.lstrip().startswith(b"#") else _OF_INPUTS.sub(b"", line) for line in graph.split(b"\n")
+    )
+    return sha256(graph).hexdigest()[:16], sha256(b"\n".join(lines)).hexdigest()[:16]
 
 
 def squeezed(reason: str) -> str:

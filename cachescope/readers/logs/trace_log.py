@@ -40,6 +40,7 @@ from cachescope.readers.logs.trace_compiles import (
     interned_string,
     place_in,
     recompile_reasons,
+    traced_in,
 )
 from cachescope.readers.logs.trace_process import TraceProcess, wrong_values
 from cachescope.readers.logs.trace_records import (
@@ -265,10 +266,10 @@ class TraceReader:
         compile_id, frames = compile_id_of(envelope), start.objects("stack")
         self._emit("compile_began", self._offset + span.start, compile_id, frames, envelope.wrong, *span.same)
 
-    def _note_function(self, span: Span) -> None:
-        place = function_in(self._block, span.line_end, span.end)
-        if place is not None and (envelope := self._envelope(span)) is not None:
-            self._emit("function", compile_id_of(envelope), *place, *span.same)
+    def _note_graph(self, span: Span) -> None:
+        if (envelope := self._envelope(span)) is not None:
+            place = function_in(self._block, span.line_end, span.end)
+            self._emit("graph", compile_id_of(envelope), traced_in(span.payload), place, *span.same)
 
     def _read_recompiles(self, span: Span) -> None:
         if (envelope := self._envelope(span)) is not None:
@@ -378,7 +379,7 @@ _READ: Final[dict[str, Callable[[TraceReader, Span], None]]] = {
     "inductor_compile": TraceReader._read_event,
     "backend_compile": partial(TraceReader._note_lookup_event, cache=AOTAUTOGRAD),
     "dynamo_start": TraceReader._read_dynamo_start,
-    "dynamo_output_graph": TraceReader._note_function,
+    "dynamo_output_graph": TraceReader._note_graph,
     **dict.fromkeys(("compilation_metrics", "bwd_compilation_metrics"), TraceReader._read_metrics),
     "str": TraceReader._read_string,
     "inductor_output_code": TraceReader._note_cache_dir,

@@ -30,7 +30,7 @@ _RECENT: Final = 64
 _MOST_WRONG: Final = 5
 # The events with the checksum and the clock of their record.
 _OF_RECORDS: Final = frozenset(
-    {"compile_began", "compile_ended", "function", "class", "lookup", "uncached", "kernels", "preflight"}
+    {"compile_began", "compile_ended", "graph", "class", "lookup", "uncached", "kernels", "preflight"}
 )
 _NO_LOOKUPS: Final = "no_lookups"
 _NOT_RECORDED: Final = (
@@ -57,7 +57,7 @@ class TraceProcess(Fold):
         self._compiles = TraceCompiles()
         self._on_string = self._compiles.note_string
         self._on_recompiles = self._compiles.note_reasons
-        self._on_function = self._compiles.note_function
+        self._on_graph = self._compiles.note_graph
         self._on_class = self._compiles.note_class
         self._lookups: list[tuple[LookupRow, int | None]] = []
         self._compiled = False

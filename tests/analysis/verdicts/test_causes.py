@@ -13,7 +13,7 @@ from cachescope.terms import AOTAUTOGRAD
 from cachescope.verdict_kinds import Verdict
 from tests.analysis.plain_rows import TEMPLATE, history_of
 from tests.analysis.verdicts.test_misses import OTHER
-from tests.conftest import Recording
+from tests.conftest import DATA, Recording, unpacked
 from tests.made import CODE, Details, Made, Run, aot, fx, miss_rows, run, scope_of
 
 G: Details = {"gm": CODE, "x": "1", "y": "1", "example_inputs[0]": "Tensor(4)"}
@@ -291,3 +291,20 @@ def test_that_graphs_were_found_is_said_only_where_those_of_every_miss_were() ->
         (cause,) = scope_of(run(*step(0)), *runs).causes.query("verdict == 'key_changed'").itertuples()
         assert cause.roots == len(runs)
         assert ("The FX graphs below were found" in str(cause.advice)) is is_said
+
+
+@pytest.mark.parametrize(("way", "kind", "cost"), [
+    ("batch", "other inputs of the same code: forward (program.py:16), shape", "for other inputs"),
+    ("dtype", "other inputs of the same code: forward (program.py:16), dtype", "for other inputs"),
+    ("autocast", "the same code, compiled otherwise: forward (program.py:16)", "for a reason that is not known"),
+    ("number", "edit ", "of changed code"),  # an attribute of the model
+    ("edited", "edit ", "of changed code"),  # for another batch as well
+])  # fmt: skip
+def test_a_graph_of_the_same_code_is_no_edit(way: str, kind: str, cost: str, tmp_path: Path) -> None:
+    """What each process does otherwise than the first stands in `CALLS` of tests/data/kind_programs.py."""
+    folder = unpacked(DATA / "calls" / "2.13.0.tar.xz", tmp_path)
+    scope = cachescope.read(folder / "first", folder / way)
+    changed = scope.causes.query("verdict == 'key_changed'")
+    assert len(changed) == 1 and changed["kind"].item().startswith(kind)
+    answer = str(scope)
+    assert cost in answer and ("changed code" in answer) == (kind == "edit ")

@@ -15,6 +15,7 @@ from cachescope.readers.logs.trace_compiles import (
     function_in,
     interned_string,
     tell_of_compiles,
+    traced_in,
 )
 from cachescope.readers.reading import Compile, Process
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH
@@ -98,9 +99,8 @@ def test_the_function_under_a_wrapper(
     compiles, lookup = TraceCompiles(), fx("0/0_1")
     compiles.begin("0/0", 5, stack, [])
     data = graph(*lines)
-    if (place := function_in(data, 0, len(data))) is not None:
-        compiles.note_function("0/0_1", *place)
-        compiles.note_function("7/0", *place)
+    for compile_id in ("0/0_1", "7/0"):
+        compiles.note_graph(compile_id, traced_in(data), function_in(data, 0, len(data)))
     compiles.note(lookup, is_over=False)
     assert (lookup.function, lookup.file, lookup.line) == function
     # At the limit nothing is known of the function: torch records no beginning.
