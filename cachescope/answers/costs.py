@@ -62,7 +62,7 @@ class Costs:
     avoidable: tuple[tuple[CauseRow, int], ...]  # the causes of what was avoidable, the costliest first
     avoidable_in: dict[int, int]  # the same by the run that compiled it
     others: dict[str, int]  # the rest, by the keys of the words for it
-    ranks_ns: int | None  # what all ranks compiled together; None where no start has several
+    ranks_ns: int | None  # what all ranks of all starts compiled together; None where no start has several
     at_once_ns: int  # how much of it several compiled at once
     compiles: dict[str, set[Compile]]  # by the same keys, the compiles
     untimed: int  # misses without a recorded time, where others have one, that were not avoidable
@@ -119,14 +119,16 @@ class Costs:
                 else:
                     others[what] += amount
                     compiles[what].add(compile_of(facts.lookups[miss.lookup]))
-        of_ranks = [(miss, amount) for run in of_run if run in of_start for miss, amount in of_run[run]]
-        at_once = [ns for miss, ns in of_ranks if kind_of(facts.causes[miss.cause]).cost == "at once"]
+        every = [(miss, amount) for rows in of_run.values() for miss, amount in rows]
+        at_once = [ns for miss, ns in every if kind_of(facts.causes[miss.cause]).cost == "at once"]
         return cls(
             is_timed,
             tuple((facts.causes[cause], amount) for cause, amount in avoidable.most_common()),
             avoidable_in,
             dict(others.most_common()),
-            sum(amount for _, amount in of_ranks) if is_timed and of_ranks else None,
+            sum(amount for _, amount in every)
+            if is_timed and not of_start.keys().isdisjoint(of_run)
+            else None,
             sum(at_once) if is_timed else 0,
             compiles,
             sum(ns is None and what_of(miss) != "avoidable" for miss, ns in timed) if is_timed else 0,

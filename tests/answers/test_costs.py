@@ -124,6 +124,21 @@ def test_what_another_rank_compiled_again_is_not_denied() -> None:
     assert "twice" not in text and "had been compiled before" not in text
 
 
+def test_what_all_ranks_compiled_has_what_a_single_process_did() -> None:
+    alone = run(fx("f0", details={"gm": CODE}, at=0, took=5.0))
+    ranks = [
+        run(
+            fx(f"f{rank}", details={"gm": f"{rank}"}, at=90, took=3.0),
+            rank=rank,
+            clock_first_us=0,
+            clock_last_us=5_000_000,
+        )
+        for rank in (1, 2)
+    ]
+    said = "8.0 s of first compiles. That is the slowest rank of each start; all ranks together compiled for 11.0 s"
+    assert headline(Chosen(scope_of(alone, *ranks))).endswith(said)
+
+
 def test_processes_that_are_no_ranks_could_have_started_one_after_another() -> None:
     details = {"gm": CODE}
     runs = [run(fx("f0", details=details, at=at, took=10.0), cache_dir="/cache") for at in (0, 1)]

@@ -262,8 +262,10 @@ class NewKeys:
         if row.details == "incomplete":
             return _lines_are_missing(row.cache)
         is_alone = not self._history.other_run_before(at)
-        again = _compiled_again(row)
-        if again is not None and (below := self._graph_compiled_again(at)) is not None:
+        again, below = _compiled_again(row), self._why_graphs_are_new(at)
+        if below is not None and below.what.is_first:
+            return below
+        if again is not None and below is not None:
             return replace(again, reason=below.reason, kind=below.kind)
         is_filled = row.cache in self._is_stored_before or self._is_filled(at)
         is_new = is_alone and not is_filled and self._compiled_unrecorded(row) is None
@@ -278,10 +280,22 @@ class NewKeys:
         why = None if above is None else self._found.why[above]
         return why is not None and not why.what.is_first
 
-    def _graph_compiled_again(self, at: int) -> Why | None:
-        """Why the graphs below an AOTAutograd lookup missed, if a failed guard is: they are new, and so is its key."""
-        whys = [self._found.why[graph] for graph in self._history.timeline.graphs_of(at)]
-        are_new = all(why is not None and why.what.is_of_function for why in whys)
+    def _why_graphs_are_new(self, at: int) -> Why | None:
+        """Why the graphs below an AOTAutograd lookup missed, if nothing is earlier, or a failed guard is why: they are new, and so is its key.
+
+        Another run may have looked such a graph up first, under the same key.
+        """
+        keys, lookups, aot = self._history.key, self._lookups, self._history.aot
+        whys: list[Why | None] = []
+        for graph in self._history.timeline.graphs_of(at):
+            if whys and lookups[graph].direction == "backward":
+                # Forward graphs that differ may have one backward graph.
+                continue
+            key = keys[graph]
+            first = graph if key is None else self._history.of_key[key][0]
+            is_own = (above := aot[first]) is not None and keys[above] == keys[at]
+            whys.append(self._found.why[first] if is_own else None)
+        are_new = all(why is not None and (why.what.is_of_function or why.what.is_first) for why in whys)
         return whys[0] if whys and are_new else None
 
     @cached_property

@@ -126,7 +126,8 @@ class _TextReader:
         state = self._streams.get(message.stream)
         if state is None:
             state = self._streams[message.stream] = _StreamState(len(self._streams))
-            self._emit("stream", state.number, *message.stream[1:], message.line)
+            name, *process = message.stream
+            self._emit("stream", state.number, name.decode("latin-1"), *process, message.line)
         return state
 
     def _read_message(self, message: Message) -> None:

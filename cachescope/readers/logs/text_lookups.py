@@ -9,9 +9,10 @@ from typing import Any, Final, NamedTuple
 
 from cachescope.errors import SourceError
 from cachescope.frames.recorded_rows import LookupRow
+from cachescope.grouping import by_key
 from cachescope.readers.logs.byte_source import modified_s
 from cachescope.readers.logs.log_events import Fold
-from cachescope.readers.logs.log_prefix import LogClock
+from cachescope.readers.logs.log_prefix import LogClock, on_from
 from cachescope.readers.logs.lookup_order import put_in_order, run_starts
 from cachescope.readers.logs.text_compiles import TextCompiles
 from cachescope.readers.logs.text_messages import (
@@ -64,14 +65,16 @@ class TextProcesses(Fold):
         if not self._streams:
             raise SourceError(self._source, "holds no line of torch's logs")
         modified = modified_s(self._path)
-        for stream in sorted(self._streams, key=lambda one: one.first_line):
-            self._reading.processes += [one for one in stream.finish(modified) if one.lookups or one.compiled]
+        streams = sorted(self._streams, key=lambda one: one.first_line)
+        for alike in by_key(((one.name, one.process.pid), one) for one in streams).values():
+            found = [one for stream in alike for one in stream.finish(modified)]
+            self._reading.processes += _whole([one for one in found if one.lookups or one.compiled])
 
-    def _on_stream(self, number: int, pid: int | None, rank: int | None, first_line: int) -> None:
-        """Lines of another process begin; `number` counts the processes."""
+    def _on_stream(self, number: int, name: str, pid: int | None, rank: int | None, first_line: int) -> None:
+        """Lines of another process begin; `number` counts the streams."""
         assert number == len(self._streams)
         process = Process(source=self._source, kind="text", pid=pid, rank=rank)
-        self._streams.append(_TextProcess(process, self._reading, first_line))
+        self._streams.append(_TextProcess(process, self._reading, name, first_line))
 
     def _on_clocks(self, number: int, first_us: int | None, last_us: int | None) -> None:
         """The first and the last clock of the lines of a process that were read."""
@@ -93,8 +96,9 @@ class TextProcesses(Fold):
 class _TextProcess:
     """Builds the lookups of one process from its messages."""
 
-    def __init__(self, process: Process, reading: Reading, first_line: int) -> None:
+    def __init__(self, process: Process, reading: Reading, name: str, first_line: int) -> None:
         self.process = process
+        self.name = name
         self.first_line = first_line
         self._reading = reading
         self._lookups: list[LookupRow] = []
@@ -388,6 +392,29 @@ class _TextProcess:
                 if lookup.outcome == "unknown" and lookup.cache_key in path.split("/"):
                     lookup.outcome = "full_miss"
                 return
+
+
+def _whole(processes: list[Process]) -> list[Process]:
+    """The processes of one name and pid. Torch writes the rank only while there is a process group: what has none is of the one rank, too."""
+    ids = [
+        {row.compile_id for row in one.lookups} | {row.compile_id for row in one.compiled}
+        for one in processes
+    ]
+    if len(ids) != 2 or ids[0] & ids[1] or {one.rank is None for one in processes} != {True, False}:
+        # Containers share pids: their compile ids begin alike.
+        return processes
+    first, other = processes
+    rows = sorted((*first.lookups, *other.lookups), key=lambda row: row.time or 0)
+    ends = [at for one in processes if (at := one.clock_last_us) is not None]
+    whole = replace(
+        first,
+        rank=other.rank if first.rank is None else first.rank,
+        cache_dir=first.cache_dir or other.cache_dir,
+        clock_last_us=max(ends, key=lambda at: on_from(at, first.clock_first_us or at), default=None),
+        lookups=rows,
+        compiled=[*first.compiled, *other.compiled],
+    )
+    return [_with_directories(whole)]
 
 
 def _with_directories(process: Process) -> Process:

@@ -19,7 +19,7 @@ from cachescope.samples import sample
 from tests.analysis.plain_rows import entry_row, history_of
 from tests.analysis.what_if.test_replay import row
 from tests.conftest import Recording
-from tests.made import CODE, Details, aot, entry, fx, miss_rows, run, scope_of
+from tests.made import CODE, Details, Run, aot, entry, fx, miss_rows, run, scope_of
 
 CHANGED = ("cpp_runtime_thread_count", "inductor_config[epilogue_fusion]")
 """What the recorded pre-flight had changed: it ran with one thread and without this fusion."""
@@ -257,6 +257,28 @@ def test_four_at_once_race_and_then_hit(name: str, way: str, recording: Recordin
         assert sorted(scope.runs["rank"].iloc[:4]) == [0, 1, 2, 3]
         (race,) = scope.causes[scope.causes["verdict"] == "compiled_concurrently"].itertuples()
         assert len(race.ranks) >= 3
+
+
+def rank_of_a_start(rank: int, graphs: int, key: str = "a", at: float = 0) -> Run:
+    """A rank as TORCH_TRACE alone shows it since 2.13: of AOTAutograd's keys it has no details."""
+    lookups = []
+    for graph in range(graphs):
+        told = {"compile_id": f"{graph}/0", "function": f"f{graph}", "file": "/p.py"}
+        code, since = {"gm": f"{CODE} {graph}"}, at + 10 * graph + rank / 10
+        lookups += [
+            aot(f"{key}{graph}", at=since, **told),
+            fx(f"f{graph}", details=code, at=since + 1, took=5.0, **told),
+        ]
+    return run(*lookups, rank=rank, pid=rank, cache_dir="/cache")
+
+
+def test_of_ranks_that_start_at_once_new_graphs_are_first_lookups_of_aotautograd_too() -> None:
+    rows = miss_rows(scope_of(*(rank_of_a_start(rank, 3) for rank in range(2))))
+    assert [row["verdict"] for row in rows] == ["first_lookup"] * 6 + ["compiled_concurrently"] * 6
+    # Of a graph that another start had compiled, nothing shows why its key is another one.
+    later = [rank_of_a_start(rank, 1, "a9", at=100) for rank in range(2)]
+    scope = scope_of(rank_of_a_start(0, 1), *later)
+    assert [row["verdict"] for row in miss_rows(scope)][2:3] == ["details_not_recorded"]
 
 
 TOLD = "its stored in /cache is damaged"

@@ -453,3 +453,40 @@ def test_a_message_takes_so_many_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
         message.go_on(lines)
         assert (message.size, message.is_too_long) == (size, too_long)
     assert message.lines == [b"first", b"abcd", b"e"]
+
+
+# Two ranks under torchrun compile a function, then make a process group, compile another one in it, destroy it, and compile a third one. By
+# torch's counters each had 3 misses in either cache. The lines are torch 2.13's of TORCH_LOGS="torch._inductor.codecache,torch._functorch._aot_autograd.autograd_cache".
+OF_TWO_RANKS = """\
+I1129 00:11:44.694000 7528 {aot} [0/0] AOTAutograd cache miss for key a233iv62ueo2nnzs5vj2255n2faxdyw32nv5sz7bck4twhpvs6zu
+I1129 00:11:45.266000 7527 {aot} [0/0] AOTAutograd cache miss for key a233iv62ueo2nnzs5vj2255n2faxdyw32nv5sz7bck4twhpvs6zu
+I1129 00:11:45.324000 7528 {fx} [0/0] fx graph cache miss for key fcyl4vpscspc2p7pxy3z4sa376t77b5dmttxya2xzlq3qo5tbuam
+I1129 00:11:45.922000 7527 {fx} [0/0] fx graph cache miss for key fcyl4vpscspc2p7pxy3z4sa376t77b5dmttxya2xzlq3qo5tbuam
+[rank1]:I1129 00:12:03.906000 7528 {aot} [1/0] AOTAutograd cache miss for key acni7sx7okuckutinljzihijlj2qudtepp6ohem6s246ptj7fcoa
+[rank0]:I1129 00:12:03.966000 7527 {aot} [1/0] AOTAutograd cache miss for key acni7sx7okuckutinljzihijlj2qudtepp6ohem6s246ptj7fcoa
+[rank1]:I1129 00:12:03.965000 7528 {fx} [1/0] fx graph cache miss for key fx5o43nba35hzxjfrnwwpfgjm6vdkvjevw4m42a44blq5xuif5sr
+[rank0]:I1129 00:12:04.050000 7527 {fx} [1/0] fx graph cache miss for key fx5o43nba35hzxjfrnwwpfgjm6vdkvjevw4m42a44blq5xuif5sr
+I1129 00:12:05.737000 7527 {aot} [2/0] AOTAutograd cache miss for key ai7suk3wsdsuvo3lnokjl2kabbiclegzicffvp2xqenlwkgljxkd
+I1129 00:12:05.738000 7528 {aot} [2/0] AOTAutograd cache miss for key ai7suk3wsdsuvo3lnokjl2kabbiclegzicffvp2xqenlwkgljxkd
+I1129 00:12:05.780000 7528 {fx} [2/0] fx graph cache miss for key fzqorhsfpmxxbch7dxvk4235n5qwe32c5kdwztmjmub6nzqahdts
+I1129 00:12:05.876000 7527 {fx} [2/0] fx graph cache miss for key fzqorhsfpmxxbch7dxvk4235n5qwe32c5kdwztmjmub6nzqahdts
+""".format(
+    aot="torch/_functorch/_aot_autograd/autograd_cache.py:1055]", fx="torch/_inductor/codecache.py:2316]"
+)
+
+
+def test_what_a_rank_compiled_before_and_after_its_process_group_is_of_the_rank(tmp_path: Path) -> None:
+    lines = OF_TWO_RANKS.splitlines()
+    one, other = read_lines(lines, tmp_path).processes
+    assert {(one.pid, one.rank), (other.pid, other.rank)} == {(7527, 0), (7528, 1)}
+    for process in (one, other):
+        assert [row.compile_id for row in process.lookups] == ["0/0", "0/0", "1/0", "1/0", "2/0", "2/0"]
+        times = [row.time for row in process.lookups]
+        assert times == sorted(times) and process.start_time == times[0]
+        assert process.clock_last_us - process.clock_first_us == (times[-1] - times[0]) // 1000
+    # Containers that share a pid: which of them wrote the lines without a rank is not known.
+    shared = [line.replace(" 7528 ", " 7527 ") for line in lines]
+    assert {process.rank for process in read_lines(shared, tmp_path).processes} == {None, 0, 1}
+    # Another program, which had that pid and no process group.
+    another = [line.replace("[1/0]", "[0/0]") for line in lines if "7527" in line]
+    assert {process.rank for process in read_lines(another, tmp_path).processes} == {None, 0}
