@@ -240,10 +240,10 @@ def placeholders(example_inputs: Sequence[str], symbols: Sequence[SymbolRow]) ->
 
 def only_placeholder(guards: Sequence[str], symbols: Sequence[SymbolRow]) -> dict[str, SymbolRow] | None:
     """As `placeholders`, where no hash details show it: certain if the compile has one symbol of a whole number."""
-    whole = _whole(symbols)
-    if len(whole) != 1 or whole[0].source is None or not _NUMBER.fullmatch(whole[0].value or ""):
-        return None
-    return dict.fromkeys((name for text in guards for name in _PLACEHOLDER.findall(text)), whole[0])
+    match _whole(symbols):
+        case [one] if one.source is not None and _NUMBER.fullmatch(one.value or ""):
+            return dict.fromkeys((name for text in guards for name in _PLACEHOLDER.findall(text)), one)
+    return None
 
 
 def _whole(symbols: Sequence[SymbolRow]) -> list[SymbolRow]:

@@ -225,6 +225,9 @@ def test_an_input_that_another_one_moved_is_told_by_its_place() -> None:
     assert gone.summary == "v, torch.float32 [8, 8] -> not there"
     (added,) = [one for one in field_changes(store, without, layers) if one.kind == "new"]
     assert added.summary == "v, not there -> torch.float32 [8, 8]"
+    alone, more = (store.add(inputs(names))[0] or 0 for names in ("x", "xvw"))
+    said = {change.field: change.summary[:3] for change in field_changes(store, alone, more)}
+    assert (said["example_inputs[1]"], said["example_inputs[2]"]) == ("v, ", "w, ")
     # Which name an input had before is not told where its aot_config is lost.
     lost = store.add(inputs("yx")[:-1])[0] or 0
     found = {change.field: change for change in field_changes(store, lost, fewer)}

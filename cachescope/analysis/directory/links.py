@@ -309,7 +309,7 @@ def _entry_links(rows: list[EntryRow], files: Files) -> Iterator[LinkRow]:
 
 def _cache_key_tags(entries: list[EntryRow], details: HashDetails) -> list[str]:
     # ``torch.compiler.config.cache_key_tag`` is a field of every FX key from 2.6; entries hold it from 2.8.
-    sets = {row.detail_set for row in entries if row.detail_set is not None}
+    sets = {row.detail_set for row in entries}
     return sorted({"", *(details.text(one, "cache_key_tag") or "" for one in sets)})
 
 

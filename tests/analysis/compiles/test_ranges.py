@@ -82,7 +82,7 @@ def symbol(name: str, range_: str | None, *guards: str, value: str | None = None
 
 def test_equal_symbols_have_one_range() -> None:
     rows = [
-        symbol("s0", "[2, int_oo]", "Eq(s0, s1)", "s0 > 5"),
+        symbol("s0", "[2, int_oo]", "Eq(s0, s1)", "5 < s1"),
         symbol("s1", "[3, 90]", "Eq(s0, s1)", "Eq(s2, s1)"),
         symbol("s2", "[2, int_oo]", "Eq(s2, s1)", "s2 <= 40"),
         symbol("s3", "[2, int_oo]", "s3 > s0"),

@@ -100,6 +100,12 @@ def test_a_run_finds_what_it_stored_itself_if_torch_would_store_it() -> None:
     assert outcomes(stored, beside) == ["would_miss", "would_hit"]
 
 
+def test_a_pre_flight_stored_nothing_for_another_one() -> None:
+    runs = [run(asked("f11"), asked("f11"), is_preflight=True) for _ in range(2)]
+    verdicts = scope_of(*runs, entries=[entry("fxgraph", "f99")]).misses["verdict"].tolist()
+    assert verdicts == ["details_not_recorded", "entry_unavailable"] * 2
+
+
 def test_a_pre_flight_is_of_the_one_directory_that_it_is_checked_against() -> None:
     entries = [entry("fxgraph", "f11"), entry("fxgraph", "f11", root="/other")]
     runs = [run(asked("f11"), is_preflight=True), run(fx("f22", at=9), cache_dir="/own")]
