@@ -103,6 +103,9 @@ NOT_STORED: dict[str, tuple[list[LookupRow], int | None, tuple[str, str, bool] |
     "a forward graph alone, and it was killed": (HALF, KILLED, ("process ended", "SIGKILL", True)),
     "a forward graph alone, and another compile": ([*HALF, LATER], None, ("never stored", "with its backward graph", False)),
     "a forward graph alone, and killed later": ([*HALF, LATER], KILLED, ("never stored", "with its backward graph", False)),
+    "a forward graph alone, and compiled autograd": (
+        [*HALF, fx(9, None, compile_id="!0/1/0", time_taken_ns=1)], None, ("compiled autograd", "graphs of its own", False),
+    ),
     "both graphs": ([*HALF, fx(2, direction="backward")], None, None),
     "an inference graph": ([aot(), fx(direction="inference")], None, None),
     # An attempt that was begun anew before it looked up a graph.
