@@ -100,6 +100,13 @@ def test_a_run_finds_what_it_stored_itself_if_torch_would_store_it() -> None:
     assert outcomes(stored, beside) == ["would_miss", "would_hit"]
 
 
+def test_an_entry_without_graphs_is_stored_at_once() -> None:
+    of = {"cache": "aotautograd", "key": "a11"}
+    note = json.dumps({"lookup": {**of, "cache_dir": "/cache"}, "stored": {**of, "guards": ""}})
+    made = [aot("a11", at=0, took=0.5, preflight_note=note) for _ in range(2)]
+    assert outcomes(made, entry("fxgraph", "f99")) == ["would_miss", "would_hit"]
+
+
 def test_a_pre_flight_stored_nothing_for_another_one() -> None:
     runs = [run(asked("f11"), asked("f11"), is_preflight=True) for _ in range(2)]
     verdicts = scope_of(*runs, entries=[entry("fxgraph", "f99")]).misses["verdict"].tolist()
