@@ -1,6 +1,7 @@
 """Values of one process in two printed values; the texts are made by hand, those of real keys are in `test_real_values.py`."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -11,6 +12,7 @@ from cachescope.analysis.process_values import differs_by
 from cachescope.analysis.verdicts.change_advice import process_advice
 from cachescope.details import HashDetails
 from cachescope.keys.detail_hash import detail_hash
+from tests.made import set_of
 
 SECOND = 10**9
 BEGAN = 1_763_900_000 * SECOND
@@ -247,6 +249,21 @@ def test_advice_speaks_of_each_kind_that_was_found() -> None:
     rank, port = process_advice(plain._replace(process_values=differs_by("metadata", *texts)))
     assert rank.startswith("metadata apparently holds the rank of the process: keep it out of the key")
     assert port.startswith("metadata apparently holds a port: ")
+
+
+@pytest.mark.parametrize(("before", "after", "sides", "said"), [
+    ("'rank3'", "'rank1'", (ONE, OTHER), "differs by rank: "),
+    # Code may contain any number: what is only apparent, or not all that differs, is not told.
+    ("'rank3'", "'rank1'", (None, None), "'rank3' -> 'rank1'"),
+    ("'rank3', 0", "'rank1', 1", (ONE, OTHER), "1 line of code gone"),
+])  # fmt: skip
+def test_of_code_only_what_is_certain_is_told(before: str, after: str, sides: Any, said: str) -> None:
+    details = HashDetails()
+    one, other = (
+        set_of(details, {"gm": f"def forward(self, x):\n    y = f(x, {told})"}) for told in (before, after)
+    )
+    (found,) = field_changes(details, one, other, sides)
+    assert found.summary.startswith(said)
 
 
 def changed(before: object, after: object, *, text: tuple[str, str] | None = None) -> FieldChange:

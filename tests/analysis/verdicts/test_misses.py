@@ -65,6 +65,10 @@ UNAVAILABLE: dict[str, tuple[tuple[Run, ...], tuple[str, str, str]]] = {
         (run(graph("f11", **SAVED)), run(graph("f11", at=100), **HERE)),
         ("not known", "not_known", "whether both used one cache directory is not recorded"),
     ),
+    "in none that is known": (
+        (run(graph("f11", **SAVED)), run(graph("f11", at=100))),
+        ("not known", "not_known", "whether both used one cache directory is not recorded"),
+    ),
     "being compiled for another directory": (
         (run(fx("f11", "unknown", G, at=0), **HERE),
          run(graph("f11", at=50, took=500.0, entry_path=WRITTEN), cache_dir="/other"),
