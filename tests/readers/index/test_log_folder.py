@@ -7,7 +7,6 @@ import struct
 import subprocess
 import sys
 from base64 import b64encode
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -139,6 +138,7 @@ def read_folder(folder: str | Path, *, strict: bool = False) -> Reading:
 
 
 def test_each_log_has_its_own_details(tmp_path: Path) -> None:
+    assert write_logs(tmp_path / "none", []) == 0
     tmp_path /= "a/folder/below"
     assert write_logs(tmp_path, [one_log("/c", A, B, A), one_log("/a")]) == 2
     assert write_logs(tmp_path, [one_log("/b", B, BACKWARD)]) == 1
@@ -172,30 +172,20 @@ def line_of(folder: Path, *logs: LogTables) -> bytes:
     return data
 
 
-def stored(folder: Path, data: bytes) -> str:
-    (folder / "a.cachescope_logs").write_bytes(zstd.compress(data))
-    return str(folder)
-
-
-def assert_refused(folder: str, why: str) -> None:
-    with pytest.raises(SourceError, match=why):
-        read_log_file(f"{folder}/a.cachescope_logs", Reading())
-
-
-def test_what_another_version_wrote_is_refused(tmp_path: Path) -> None:
+def test_what_no_reader_of_this_version_returns_is_refused(tmp_path: Path) -> None:
+    """Which values these are is said below."""
     line = line_of(tmp_path, one_log("/a", A))
-    assert found(read_folder(stored(tmp_path, line))) == {"/a": ["1"]}
-    assert_refused(
-        stored(tmp_path, line.replace(b'"set_codes"', b'"codes"')), "was written by another version"
-    )
-
-
-def test_a_value_that_no_reader_returns_is_refused(tmp_path: Path) -> None:
-    """Which these are is said below."""
-    line = line_of(tmp_path, one_log("/a", A))
-    assert orjson.loads(line)["source"] == "/a"
-    assert_refused(stored(tmp_path, line.replace(b'"/a"', b"null")), "source is no str")
-    assert_refused(stored(tmp_path, line[:-9]), "cannot be read")
+    file = tmp_path / "a.cachescope_logs"
+    file.write_bytes(zstd.compress(line))
+    assert found(read_folder(tmp_path)) == {"/a": ["1"]}
+    for data, why in (
+        (line.replace(b'"set_codes"', b'"codes"'), "was written by another version"),
+        (line.replace(b'"/a"', b"null"), "source is no str"),
+        (line[:-9], "cannot be read"),
+    ):
+        file.write_bytes(zstd.compress(data))
+        with pytest.raises(SourceError, match=why):
+            read_log_file(str(file), Reading())
 
 
 def test_a_changed_byte_is_not_believed(tmp_path: Path) -> None:
@@ -252,11 +242,6 @@ def log(source: str = "/log", components: tuple[str, ...] = ("a", "b")) -> LogTa
     return LogTables.of(source, reading)
 
 
-def test_so_many_logs_are_written(tmp_path: Path) -> None:
-    for count in (0, 1, 2):
-        assert write_logs(tmp_path / f"{count}", [log(f"/{at}") for at in range(count)]) == count
-
-
 def held(log: LogTables) -> dict[str, Any]:
     """What the line of a log holds."""
     line = log.to_json()
@@ -279,78 +264,65 @@ def test_what_a_reader_returns_is_right() -> None:
     assert checked(held(LogTables.of("/log", Reading()))) is None
 
 
-Change = Callable[[dict[str, Any]], None]
-
-
-def of(where: str, name: str, value: object, at: int = 0) -> Change:
-    def change(held: dict[str, Any]) -> None:
-        held[where][name][at] = value
-
-    return change
-
-
-def whole(name: str, value: object) -> Change:
-    def change(held: dict[str, Any]) -> None:
-        held[name] = value
-
-    return change
-
-
 def codes(*numbers: int) -> str:
     return b64encode(struct.pack(f"<{len(numbers)}i", *numbers)).decode()
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("path", "value", "said"),
     [
-        (whole("source", None), "source is no str"),
-        (whole("components", "ab"), "components is no list"),
-        (lambda held: held["problems"].update(kind="other"), "problems has what is no list"),
-        (lambda held: held["problems"].update(kind=[]), "problems has columns of several lengths"),
-        (of("processes", "kind", 1), "processes has a kind of another type"),
-        (of("processes", "pid", True), "processes has a pid of another type"),
-        (of("lookups", "cache", ["fxgraph"]), "lookups has a cache of another type"),
-        (of("processes", "kind", None), "processes has no kind in a row"),
-        (of("processes", "kind", "other"), "processes has a kind that is none"),
-        (of("processes", "is_cut", None), "processes has no is_cut in a row"),
-        (of("processes", "pid", None), None),
-        (of("processes", "pid", -1), f"processes has a pid beyond 0 and {MOST_OF_A_COLUMN}"),
-        (of("processes", "exit_status", -1), None),
-        (of("processes", "clock_first_us", 400 * 86_400_000_000), None),
-        (of("processes", "clock_first_us", 400 * 86_400_000_000 + 1), f"processes has a clock_first_us beyond 0 and {400 * 86_400_000_000}"),
-        (of("processes", "start_time", MOST_NS), None),
-        (of("processes", "start_time", MOST_NS + 1), f"processes has a start_time beyond 0 and {MOST_NS}"),
-        (of("processes", "start_time", 0), None),
-        (of("processes", "start_time", -1), f"processes has a start_time beyond 0 and {MOST_NS}"),
-        (of("processes", "lookups", 1), "lookups are not as many as said"),
-        (of("processes", "lookups", 1, 1), "lookups are not as many as said"),
-        (of("lookups", "cache", "other"), "lookups has a cache that is none"),
-        (of("lookups", "outcome", "other"), "lookups has a outcome that is none"),
-        (of("lookups", "outcome", "hit"), None),
-        (of("lookups", "segment", None), "lookups has no segment in a row"),
-        (of("lookups", "time_taken_ns", -MOST_NS_OF_A_DURATION), None),
-        (of("lookups", "time_taken_ns", -MOST_NS_OF_A_DURATION - 1), f"lookups has a time_taken_ns beyond {-MOST_NS_OF_A_DURATION} and {MOST_NS_OF_A_DURATION}"),
-        (of("lookups", "detail_set", None), None),
-        (of("lookups", "detail_set", 1), None),
-        (of("lookups", "detail_set", 2), "detail_set point nowhere"),
-        (of("lookups", "detail_set", -1), f"lookups has a detail_set beyond 0 and {MOST_OF_A_COLUMN}"),
-        (of("problems", "kind", None), "problems has no kind in a row"),
-        (whole("set_sizes", [2, None]), "set_sizes has what is no size"),
-        (whole("set_sizes", [5, -1]), "set_sizes has what is no size"),
-        (whole("set_sizes", [4, 0]), None),
-        (whole("set_sizes", [2, 1]), "set_codes are not as many as said"),
-        (whole("set_codes", codes(0, 1, 2, 0)), None),
-        (whole("set_codes", codes(0, 1, 2)), "set_codes are not as many as said"),
-        (whole("set_codes", codes(0, 1, 2, 3)), "set_codes point nowhere"),
-        (whole("set_codes", codes(0, 1, 2, -1)), "set_codes point nowhere"),
-        (whole("set_codes", "AAA="), "buffer size must be a multiple of element size"),
-        (whole("components", ["a", "b"]), "set_codes point nowhere"),
-        (whole("components", ["a", None, "b"]), "components has what is no text"),
+        ("source", None, "source is no str"),
+        ("components", "ab", "components is no list"),
+        ("problems kind", "other", "problems has what is no list"),
+        ("problems kind", [], "problems has columns of several lengths"),
+        ("processes kind 0", 1, "processes has a kind of another type"),
+        ("processes pid 0", True, "processes has a pid of another type"),
+        ("lookups cache 0", ["fxgraph"], "lookups has a cache of another type"),
+        ("processes kind 0", None, "processes has no kind in a row"),
+        ("processes kind 0", "other", "processes has a kind that is none"),
+        ("processes is_cut 0", None, "processes has no is_cut in a row"),
+        ("processes pid 0", None, None),
+        ("processes pid 0", -1, f"processes has a pid beyond 0 and {MOST_OF_A_COLUMN}"),
+        ("processes exit_status 0", -1, None),
+        ("processes clock_first_us 0", 400 * 86_400_000_000, None),
+        ("processes clock_first_us 0", 400 * 86_400_000_000 + 1, f"processes has a clock_first_us beyond 0 and {400 * 86_400_000_000}"),
+        ("processes start_time 0", MOST_NS, None),
+        ("processes start_time 0", MOST_NS + 1, f"processes has a start_time beyond 0 and {MOST_NS}"),
+        ("processes start_time 0", 0, None),
+        ("processes start_time 0", -1, f"processes has a start_time beyond 0 and {MOST_NS}"),
+        ("processes lookups 0", 1, "lookups are not as many as said"),
+        ("processes lookups 1", 1, "lookups are not as many as said"),
+        ("lookups cache 0", "other", "lookups has a cache that is none"),
+        ("lookups outcome 0", "other", "lookups has a outcome that is none"),
+        ("lookups outcome 0", "hit", None),
+        ("lookups segment 0", None, "lookups has no segment in a row"),
+        ("lookups time_taken_ns 0", -MOST_NS_OF_A_DURATION, None),
+        ("lookups time_taken_ns 0", -MOST_NS_OF_A_DURATION - 1, f"lookups has a time_taken_ns beyond {-MOST_NS_OF_A_DURATION} and {MOST_NS_OF_A_DURATION}"),
+        ("lookups detail_set 0", None, None),
+        ("lookups detail_set 0", 1, None),
+        ("lookups detail_set 0", 2, "detail_set point nowhere"),
+        ("lookups detail_set 0", -1, f"lookups has a detail_set beyond 0 and {MOST_OF_A_COLUMN}"),
+        ("problems kind 0", None, "problems has no kind in a row"),
+        ("set_sizes", [2, None], "set_sizes has what is no size"),
+        ("set_sizes", [5, -1], "set_sizes has what is no size"),
+        ("set_sizes", [4, 0], None),
+        ("set_sizes", [2, 1], "set_codes are not as many as said"),
+        ("set_codes", codes(0, 1, 2, 0), None),
+        ("set_codes", codes(0, 1, 2), "set_codes are not as many as said"),
+        ("set_codes", codes(0, 1, 2, 3), "set_codes point nowhere"),
+        ("set_codes", codes(0, 1, 2, -1), "set_codes point nowhere"),
+        ("set_codes", "AAA=", "buffer size must be a multiple of element size"),
+        ("components", ["a", "b"], "set_codes point nowhere"),
+        ("components", ["a", None, "b"], "components has what is no text"),
     ],
 )  # fmt: skip
-def test_a_value_that_no_reader_returns(change: Change, said: str | None) -> None:
-    changed = held(log())
-    change(changed)
+def test_a_value_that_no_reader_returns(path: str, value: object, said: str | None) -> None:
+    """A value of the log, a column of a table in it, or a row of the column."""
+    place: Any = (changed := held(log()))
+    *above, last = (int(part) if part.isdigit() else part for part in path.split())
+    for part in above:
+        place = place[part]
+    place[last] = value
     assert checked(changed) == said
 
 
