@@ -63,7 +63,7 @@ def check_log(held: dict[str, Any]) -> None:
         rows = len(next(iter(held[name].values())))
         _need(name, "are not as many as said", sum(held["processes"][name]) == rows)
     sizes, components = held["set_sizes"], held["components"]
-    _need("set_sizes", "has what is no size", set(map(type, sizes)) <= {int} and min(sizes, default=0) >= 0)
+    _need("set_sizes", "has what is no size", all(type(one) is int and one >= 0 for one in sizes))
     _need("components", "has what is no text", set(map(type, components)) <= {str})
     codes = codes_of(held)
     _need("set_codes", "are not as many as said", sum(sizes) == len(codes))
