@@ -22,6 +22,7 @@ from cachescope.locking import machine, verifying
 from tests import suites
 from tests.readings import changed_readings, commands_read_once, tour  # noqa: F401 - two are fixtures
 from tests.sampling import drawn
+from tests.vllm_recordings import VERSIONS, Recorded, recorded
 
 # The same examples in every run, however slow the machine is just now.
 settings.register_profile(
@@ -237,6 +238,12 @@ def directory(archive: Archive) -> Directory:
     """``directory(name)`` unpacks the whole directories one recorder left behind, once, and returns their folder."""
     # Ours, with links to where torch was installed: counted, not followed.
     return lambda name: archive(f"directories/{name}", "tar")
+
+
+@pytest.fixture(scope="module", params=VERSIONS)
+def vllm(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Recorded:
+    """What was recorded of a release of vLLM, of each."""
+    return recorded(request.param, tmp_path_factory.mktemp("vllm"))
 
 
 @pytest.fixture(scope="module")

@@ -221,37 +221,32 @@ def test_hostile_names_steer_nothing(value: str, tmp_path: Path, capsys: pytest.
 ALL = {"VLLM_TARGET_DEVICE": "cpu"}
 
 
-@pytest.fixture(scope="module", params=VERSIONS)
-def recording(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Recorded:
-    return recorded(request.param, tmp_path_factory.mktemp("vllm"))
-
-
 def differing(found: VllmStart) -> dict[str, set[str]]:
     return {one.folder: {other.name for other in one.differing} for one in found.prospects}
 
 
-def test_a_step_may_use_its_own_folder_and_not_those_of_another_environment(recording: Recorded) -> None:
-    read = cachescope.read(recording.cache)
-    folders = {step: recording.folder(step) for step in recording.factors}
+def test_a_step_may_use_its_own_folder_and_not_those_of_another_environment(vllm: Recorded) -> None:
+    read = cachescope.read(vllm.cache)
+    folders = {step: vllm.folder(step) for step in vllm.factors}
     named = {row.name for row in read.named_of_vllm}
     said = 0
     for step, folder in folders.items():
-        found = VllmStart.of(read, ALL | recording.steps[step]["environment"])
+        found = VllmStart.of(read, ALL | vllm.steps[step]["environment"])
         prospects = differing(found)
         if folder in named:
             # vLLM used it, so nothing may be said to keep it from that.
             assert prospects[folder] == set() and found.may_hit
-        variables = {name for name in CHANGED[recording.version].get(step, ()) if name.startswith("env[")}
+        variables = {name for name in CHANGED[vllm.version].get(step, ()) if name.startswith("env[")}
         # Paths below HOME follow from a function of vLLM's own.
         told = {name[4:-1] for name in variables} - {"VLLM_CONFIG_ROOT", "VLLM_XLA_CACHE_PATH"}
-        if step in CHANGED[recording.version]:
+        if step in CHANGED[vllm.version]:
             assert prospects[folders["first"]] == told, step
             said += bool(told)
     assert said == 2
 
 
-def test_every_variable_that_the_folder_has_is_equal_differs_or_is_not_known(recording: Recorded) -> None:
-    read = cachescope.read(recording.cache)
+def test_every_variable_that_the_folder_has_is_equal_differs_or_is_not_known(vllm: Recorded) -> None:
+    read = cachescope.read(vllm.cache)
     counts = {row.name: sum(name.startswith("env[") for name in row.values) for row in read.named_of_vllm}
     for one in VllmStart.of(read, {"VLLM_TARGET_DEVICE": "tpu"}).prospects:
         assert one.equal + len(one.differing) + len(one.not_known) == counts[one.folder]
@@ -261,31 +256,31 @@ def test_every_variable_that_the_folder_has_is_equal_differs_or_is_not_known(rec
         assert len(one.not_known) < 0.2 * counts[one.folder]
 
 
-def test_what_vllm_sets_itself_and_what_it_refuses_is_not_known(recording: Recorded) -> None:
-    read = cachescope.read(recording.cache)
+def test_what_vllm_sets_itself_and_what_it_refuses_is_not_known(vllm: Recorded) -> None:
+    read = cachescope.read(vllm.cache)
     for environment in ({}, {"VLLM_DISABLE_SHARED_EXPERTS_STREAM": "x"}):
         for one in VllmStart.of(read, ALL | environment).prospects:
             # vLLM's CPU platform sets it: 0.13.0 and 0.33.0, vllm/platforms/cpu.py.
             assert "VLLM_DISABLE_SHARED_EXPERTS_STREAM" in one.not_known
 
 
-def test_the_command(recording: Recorded, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command(vllm: Recorded, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "pod.env"
     file.write_text("# of a pod\nexport VLLM_TARGET_DEVICE=cpu\nVLLM_API_KEY=hunter2-is-my-key\nnonsense\n")
-    assert main(["vllm", str(recording.cache), "--env", str(file), "--json"]) in (0, 3)
+    assert main(["vllm", str(vllm.cache), "--env", str(file), "--json"]) in (0, 3)
     answer: dict[str, Any] = json.loads(capsys.readouterr().out)
-    assert main(["vllm", str(recording.cache), "--env", str(file)]) == (0 if answer["may_hit"] else 3)
+    assert main(["vllm", str(vllm.cache), "--env", str(file)]) == (0 if answer["may_hit"] else 3)
     text = capsys.readouterr().out
     assert "hunter2" not in text + json.dumps(answer)
     # 0.13.0 counts the key of the server.
-    assert ("VLLM_API_KEY is (secret)" in text) == (recording.version == "0.13.0")
+    assert ("VLLM_API_KEY is (secret)" in text) == (vllm.version == "0.13.0")
     assert "Not known before a start" in text
     file.write_bytes(b"\xff\x00=\xff\nVLLM_TARGET_DEVICE=tpu\n")
-    assert main(["vllm", str(recording.cache), "--env", str(file)]) == 3
+    assert main(["vllm", str(vllm.cache), "--env", str(file)]) == 3
     assert 'VLLM_TARGET_DEVICE is tpu, which is "tpu" to vLLM; the folder has "cpu"' in " ".join(
         capsys.readouterr().out.split()
     )
-    assert main(["vllm", str(recording.cache), "--env", str(tmp_path / "none")]) == 1
+    assert main(["vllm", str(vllm.cache), "--env", str(tmp_path / "none")]) == 1
 
 
 def test_without_factors_nothing_is_said(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -12,19 +12,14 @@ from cachescope.analysis.verdicts.vllm_misses import Judged, not_loaded
 from cachescope.scope import Scope
 from tests.vllm_folders import ENV, folder_name, make_folder
 from tests.vllm_logs import NOON, said, start, write_log
-from tests.vllm_recordings import CHANGED, LOADED, VERSIONS, Recorded, recorded, recorded_ranks
+from tests.vllm_recordings import CHANGED, LOADED, VERSIONS, Recorded, recorded_ranks
 
 OTHER = {**ENV, "VLLM_A": "2"}
 
 
-@pytest.fixture(scope="module", params=VERSIONS)
-def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Recorded:
-    return recorded(request.param, tmp_path_factory.mktemp("vllm"))
-
-
 @pytest.fixture(scope="module")
-def scope(told: Recorded) -> Scope:
-    return cachescope.read(told.cache, told.logs)
+def scope(vllm: Recorded) -> Scope:
+    return cachescope.read(vllm.cache, vllm.logs)
 
 
 def by_step(scope: Scope) -> dict[str, Any]:
@@ -38,40 +33,40 @@ def verdicts(*paths: Path) -> list[Any]:
     return list(cachescope.read(*paths).misses.itertuples())
 
 
-def test_each_step_is_a_lookup_with_its_outcome(scope: Scope, told: Recorded) -> None:
+def test_each_step_is_a_lookup_with_its_outcome(scope: Scope, vllm: Recorded) -> None:
     found = {step: row.outcome for step, row in by_step(scope).items()}
-    assert found == {step: "hit" if step in LOADED[told.version] else "full_miss" for step in told.steps}
+    assert found == {step: "hit" if step in LOADED[vllm.version] else "full_miss" for step in vllm.steps}
     assert set(scope.lookups["cache"]) == {"vllm"}
 
 
-def test_each_declared_change_is_named_and_nothing_else(scope: Scope, told: Recorded) -> None:
+def test_each_declared_change_is_named_and_nothing_else(scope: Scope, vllm: Recorded) -> None:
     steps = by_step(scope)
-    found = {step: steps[step] for step in CHANGED[told.version]}
-    assert {step: row.changed for step, row in found.items()} == CHANGED[told.version]
+    found = {step: steps[step] for step in CHANGED[vllm.version]}
+    assert {step: row.changed for step, row in found.items()} == CHANGED[vllm.version]
     assert {row.verdict for row in found.values()} == {"key_changed"}
     # vLLM keeps nothing of the configuration but a hash, which may be that of another model.
     assert {step for step, row in found.items() if row.evidence == "inferred"} == {"config"}
     baselines = scope.lookups.set_index("lookup")["cache_key"]
-    assert {baselines[row.baseline_lookup] for row in found.values()} == {told.folder("first")}
+    assert {baselines[row.baseline_lookup] for row in found.values()} == {vllm.folder("first")}
 
 
-def test_nothing_is_blamed_where_nothing_changed(scope: Scope, told: Recorded) -> None:
+def test_nothing_is_blamed_where_nothing_changed(scope: Scope, vllm: Recorded) -> None:
     steps = by_step(scope)
     for step in ("first", "rank"):
         row = steps[step]
         assert (row.verdict, row.changed, row.evidence) == ("first_lookup", (), "inferred")
-    assert all(pd.isna(steps[step].verdict) for step in LOADED[told.version])
+    assert all(pd.isna(steps[step].verdict) for step in LOADED[vllm.version])
 
 
-def test_of_logs_alone_the_hashes_are_compared(told: Recorded) -> None:
-    steps = by_step(cachescope.read(told.logs))
-    for step, changed in CHANGED[told.version].items():
+def test_of_logs_alone_the_hashes_are_compared(vllm: Recorded) -> None:
+    steps = by_step(cachescope.read(vllm.logs))
+    for step, changed in CHANGED[vllm.version].items():
         hashes = {"env_hash" if name.startswith("env[") else name for name in changed}
         assert (steps[step].verdict, set(steps[step].changed)) == ("key_changed", hashes)
 
 
-def test_an_edited_file_is_known_from_vllm_itself(told: Recorded) -> None:
-    row = by_step(cachescope.read(told.logs / "edited.log"))["edited"]
+def test_an_edited_file_is_known_from_vllm_itself(vllm: Recorded) -> None:
+    row = by_step(cachescope.read(vllm.logs / "edited.log"))["edited"]
     assert (row.verdict, row.changed, row.evidence) == ("key_changed", ("code_hash",), "recorded")
 
 

@@ -15,18 +15,13 @@ from cachescope.readers.kinds import looks_like_vllm_log
 from cachescope.readers.logs import vllm_starts
 from cachescope.readers.logs.vllm_log import read_vllm_log
 from cachescope.readers.reading import Reading
-from tests.vllm_recordings import LOADED, VERSIONS, Recorded, recorded, recorded_ranks
+from tests.vllm_recordings import LOADED, VERSIONS, Recorded, recorded_ranks
 
 LEAD = "INFO 11-22 10:00:00 [backends.py:500] "
 COMPILED_IN = "Compiling a graph for compile range (1, 2048) takes {}.50 s"
 ENDS_AFTER = "torch.compile takes {}.25 s in total"
 COMPILED, ENDS = COMPILED_IN.format(7), ENDS_AFTER.format(9)
 DIRECTORY = "Using cache directory: /c/torch_compile_cache/{}/rank_{}_0/backbone for vLLM's torch.compile"
-
-
-@pytest.fixture(scope="module", params=VERSIONS)
-def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Recorded:
-    return recorded(request.param, tmp_path_factory.mktemp("vllm"))
 
 
 def read(text: str | bytes, folder: Path) -> Reading:
@@ -37,23 +32,23 @@ def read(text: str | bytes, folder: Path) -> Reading:
     return reading
 
 
-def test_each_step_is_one_start_with_its_outcome(told: Recorded) -> None:
-    starts = cachescope.read(told.cache.parent / "logs").vllm_starts
+def test_each_step_is_one_start_with_its_outcome(vllm: Recorded) -> None:
+    starts = cachescope.read(vllm.cache.parent / "logs").vllm_starts
     outcomes = {Path(row.source).stem: row.outcome for row in starts.itertuples()}
-    assert len(starts) == len(told.steps)
-    assert outcomes == {step: "loaded" if step in LOADED[told.version] else "compiled" for step in told.steps}
+    assert len(starts) == len(vllm.steps)
+    assert outcomes == {step: "loaded" if step in LOADED[vllm.version] else "compiled" for step in vllm.steps}
 
 
-def test_hashes_and_folders_are_those_of_the_files(told: Recorded) -> None:
-    scope = cachescope.read(told.cache, told.cache.parent / "logs")
+def test_hashes_and_folders_are_those_of_the_files(vllm: Recorded) -> None:
+    scope = cachescope.read(vllm.cache, vllm.cache.parent / "logs")
     hashes = ["folder", "env_hash", "config_hash", "code_hash", "compiler_hash"]
     logged = scope.vllm_starts[hashes].dropna().drop_duplicates()
     stored = scope.vllm_factors[hashes].drop_duplicates()
     assert set(logged.itertuples(index=False, name=None)) == set(stored.itertuples(index=False, name=None))
 
 
-def test_why_a_stored_model_was_not_used_is_said(told: Recorded) -> None:
-    starts = cachescope.read(told.cache.parent / "logs" / "edited.log").vllm_starts
+def test_why_a_stored_model_was_not_used_is_said(vllm: Recorded) -> None:
+    starts = cachescope.read(vllm.cache.parent / "logs" / "edited.log").vllm_starts
     assert starts["load_error"][0].startswith("Source code has changed since the last compilation")
 
 
