@@ -69,8 +69,8 @@ def check_log(held: dict[str, Any]) -> None:
     _need("set_codes", "are not as many as said", sum(sizes) == len(codes))
     are_valid = not len(codes) or (codes.min() >= 0 and codes.max() < len(components))
     _need("set_codes", "point nowhere", bool(are_valid))
-    named = [code for code in held["lookups"]["detail_set"] if code is not None]
-    _need("detail_set", "point nowhere", max(named, default=-1) < len(sizes))
+    named = held["lookups"]["detail_set"]
+    _need("detail_set", "point nowhere", all(one is None or one < len(sizes) for one in named))
 
 
 def _check_columns(name: str, columns: dict[str, Any]) -> None:
@@ -84,11 +84,8 @@ def _check_columns(name: str, columns: dict[str, Any]) -> None:
         if (words := _WORDS.get((name, column))) is not None:
             _need(name, f"has a {column} that is none", set(values) <= {*words})
         if kind is list:
-            _need(
-                name,
-                f"has a {column} with what is no text",
-                {type(one) for own in values for one in own} <= {str},
-            )
+            are_texts = {type(one) for own in values for one in own} <= {str}
+            _need(name, f"has a {column} with what is no text", are_texts)
         if kind is int:
             least, most = _RANGES.get(column, (0, MOST_OF_A_COLUMN))
             known = [value for value in values if value is not None]
