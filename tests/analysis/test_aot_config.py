@@ -37,19 +37,16 @@ X, Y, Z = (LOCAL.format(name) for name in "xyz")
 
 
 @pytest.mark.parametrize("before_213", [True, False])
-@pytest.mark.parametrize(
-    ("before", "after", "parts"),
-    [
-        ([X, Y], [X, Z], [("arguments", "y", "z")]),
-        ([X], [X, Y, Z], [("arguments", "not there", "y, z")]),
-        ([X, Y, Z], [], [("arguments", "x, y and 1 more", "not there")]),
-        ([X, Y], [Y, X], [("order of arguments", "x, y", "y, x")]),
-        # An intermediate value that DDPOptimizer made an input has no source.
-        ([X, "None"], [X, "None", "None"], [("arguments", "not there", "None")]),
-        # Both names are equal: what differs is only in the whole texts.
-        ([X], [X.replace("is_input=True", "is_input=False")], []),
-    ],
-)
+@pytest.mark.parametrize(("before", "after", "parts"), [
+    ([X, Y], [X, Z], [("arguments", "y", "z")]),
+    ([X], [X, Y, Z], [("arguments", "not there", "y, z")]),
+    ([X, Y, Z], [], [("arguments", "x, y and 1 more", "not there")]),
+    ([X, Y], [Y, X], [("order of arguments", "x, y", "y, x")]),
+    # An intermediate value that DDPOptimizer made an input has no source.
+    ([X, "None"], [X, "None", "None"], [("arguments", "not there", "None")]),
+    # Both names are equal: what differs is only in the whole texts.
+    ([X], [X.replace("is_input=True", "is_input=False")], []),
+])  # fmt: skip
 def test_what_differs_in_the_arguments(
     before: list[str], after: list[str], parts: list[tuple[str, str, str]], before_213: bool
 ) -> None:

@@ -147,13 +147,10 @@ def test_processes_that_are_no_ranks_could_have_started_one_after_another() -> N
     )
 
 
-@pytest.mark.parametrize(
-    ("others", "told"),
-    [
-        ([], "1 of 2 misses was avoidable, by epilogue_fusion"),
-        (["2"], "2 of 3 misses were avoidable, by epilogue_fusion"),
-    ],
-)
+@pytest.mark.parametrize(("others", "told"), [
+    ([], "1 of 2 misses was avoidable, by epilogue_fusion"),
+    (["2"], "2 of 3 misses were avoidable, by epilogue_fusion"),
+])  # fmt: skip
 def test_misses_without_a_time_are_counted_as_one_counts(others: list[str], told: str) -> None:
     keys = [{"gm": CODE, "inductor_config[epilogue_fusion]": value} for value in ("True", "False", *others)]
     runs = [

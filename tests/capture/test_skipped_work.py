@@ -202,14 +202,11 @@ def test_torch_counts_as_before_and_that_is_no_reading(counters: Any) -> None:
     assert counters["aot"] == {"miss": 1}
 
 
-@pytest.mark.parametrize(
-    "read",
-    [
-        lambda counts: counts["hit"], lambda counts: counts.get("hit"), lambda counts: sum(counts.values()),
-        lambda counts: dict(counts)["hit"], lambda counts: pickle.loads(pickle.dumps(counts))["hit"],
-        lambda counts: dict(counts.items())["hit"],
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("read", [
+    lambda counts: counts["hit"], lambda counts: counts.get("hit"), lambda counts: sum(counts.values()),
+    lambda counts: dict(counts)["hit"], lambda counts: pickle.loads(pickle.dumps(counts))["hit"],
+    lambda counts: dict(counts.items())["hit"],
+])  # fmt: skip
 def test_a_program_that_reads_them_is_noticed(read: Any, counters: Any) -> None:
     assert read(counters["inductor"]) == 1
     assert notes._counts_read

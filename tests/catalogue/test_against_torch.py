@@ -197,14 +197,11 @@ def bypassed(counters: dict[str, int], known: Known) -> int:
 
 @pytest.mark.slow
 @pytest.mark.torch
-@pytest.mark.parametrize(
-    "program",
-    [
-        # Each compiles twice with a new cache: the others are followed with `make models`.
-        pytest.param(name, marks=[] if name in ALWAYS else pytest.mark.models)
-        for name in sorted(TRIED)
-    ],
-)
+@pytest.mark.parametrize("program", [
+    # Each compiles twice with a new cache: the others are followed with `make models`.
+    pytest.param(name, marks=[] if name in ALWAYS else pytest.mark.models)
+    for name in sorted(TRIED)
+])  # fmt: skip
 def test_the_advice_lifts_it(program: str, tmp_path: Path) -> None:
     message, known = TRIED[program]
     before, log = compiled(program, "bypassed", tmp_path)

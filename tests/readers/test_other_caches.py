@@ -178,16 +178,13 @@ def test_an_unreadable_folder_is_said(tmp_path: Path) -> None:
     assert seen["DeepGEMM"] == ["unreadable", 1] and seen["TileLang"] == ["unreadable", 0]
 
 
-@pytest.mark.parametrize(
-    ("content", "expected"),
-    [
-        (kernel("gfx942"), {"cuda gfx942"}),
-        (b"{", set()),
-        (b"[]", set()),
-        (b'{"target": ["cuda", 80]}', set()),
-        (kernel("\x1b[31m"), set()),
-    ],
-)
+@pytest.mark.parametrize(("content", "expected"), [
+    (kernel("gfx942"), {"cuda gfx942"}),
+    (b"{", set()),
+    (b"[]", set()),
+    (b'{"target": ["cuda", 80]}', set()),
+    (kernel("\x1b[31m"), set()),
+])  # fmt: skip
 def test_the_target_of_a_kernel(tmp_path: Path, content: bytes, expected: set[str]) -> None:
     put(tmp_path / ".triton" / "cache" / KEY / "add.json", content)
     assert look(tmp_path)["Triton"].architectures == expected
@@ -209,16 +206,13 @@ MOUNTS = (
 )
 
 
-@pytest.mark.parametrize(
-    ("path", "point", "kind", "outlasts"),
-    [
-        ("/home/x", "/", "ext4", None),
-        ("/running", "/", "ext4", None),
-        ("/run", "/run", "tmpfs", False),
-        ("/cache/a", "/cache", "ext4", False),
-        ("/with blank/a", "/with blank", "fuse.fuse-overlayfs", False),
-    ],
-)
+@pytest.mark.parametrize(("path", "point", "kind", "outlasts"), [
+    ("/home/x", "/", "ext4", None),
+    ("/running", "/", "ext4", None),
+    ("/run", "/run", "tmpfs", False),
+    ("/cache/a", "/cache", "ext4", False),
+    ("/with blank/a", "/with blank", "fuse.fuse-overlayfs", False),
+])  # fmt: skip
 def test_the_file_system_of_a_folder(path: str, point: str, kind: str, outlasts: bool | None) -> None:
     mount = mount_of(path, MOUNTS)
     assert mount is not None and (mount.point, mount.kind, mount.outlasts) == (point, kind, outlasts)

@@ -66,31 +66,28 @@ def found(root: Path, *paths: str) -> tuple[Sources, list[tuple[str, str, str]]]
     return sources, [(os.path.relpath(one.source, root), one.kind, one.message) for one in reading.problems]
 
 
-@pytest.mark.parametrize(
-    ("files", "path", "wanted"),
-    [
-        (["a:trace"], "a", [("trace", "a")]),
-        (["a:text"], "a", [("text", "a")]),
-        # Its first line of torch's comes late.
-        (["a:late"], "a", [("text", "a")]),
-        (["a:packed"], "a", [("trace", "a")]),
-        (["a:snapshot"], "a", [("snapshot", "a")]),
-        (["a:mega"], "a", [("shipped", "a")]),
-        (["b:text", "a:trace", "c:notes", "d:empty"], ".", [("trace", "a"), ("text", "b")]),
-        (["y/b:text", "x/deep/a:trace"], ".", [("trace", "x/deep/a"), ("text", "y/b")]),
-        (["a1:trace", "a2:trace", "b:trace"], "a*", [("trace", "a1"), ("trace", "a2")]),
-        ([f"cache/{ENTRY}:entry"], "cache", [("directory", "cache")]),
-        ([f"cache/{ENTRY}:entry", "a:trace"], ".", [("trace", "a"), ("directory", "cache")]),
-        # A log in a cache is one where torch writes nothing of that name.
-        ([f"c/{ENTRY}:entry", "c/a.log:trace"], "c", [("directory", "c"), ("trace", "c/a.log")]),
-        ([f"c/{ENTRY}:entry", "c/logs/a:trace", "c/logs/b/c:trace"], "c", [("directory", "c"), ("trace", "c/logs/a")]),
-        ([f"c/{ENTRY}:entry", "c/z:trace", "c/b:text"], "c", [("directory", "c"), ("text", "c/b"), ("trace", "c/z")]),
-        ([f"c/{ENTRY}:entry", "c/fxgraph/a:trace", "c/ab/a:trace", "c/triton/a:trace"], "c", [("directory", "c")]),
-        # A cache in a cache is read with it.
-        ([f"c/{ENTRY}:entry", f"c/inner/{ENTRY}:entry", "c/inner/a:trace"], "c", [("directory", "c")]),
-        ([f"c/{ENTRY}:entry", "c/memoizer_cache.json:trace"], "c", [("directory", "c")]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("files", "path", "wanted"), [
+    (["a:trace"], "a", [("trace", "a")]),
+    (["a:text"], "a", [("text", "a")]),
+    # Its first line of torch's comes late.
+    (["a:late"], "a", [("text", "a")]),
+    (["a:packed"], "a", [("trace", "a")]),
+    (["a:snapshot"], "a", [("snapshot", "a")]),
+    (["a:mega"], "a", [("shipped", "a")]),
+    (["b:text", "a:trace", "c:notes", "d:empty"], ".", [("trace", "a"), ("text", "b")]),
+    (["y/b:text", "x/deep/a:trace"], ".", [("trace", "x/deep/a"), ("text", "y/b")]),
+    (["a1:trace", "a2:trace", "b:trace"], "a*", [("trace", "a1"), ("trace", "a2")]),
+    ([f"cache/{ENTRY}:entry"], "cache", [("directory", "cache")]),
+    ([f"cache/{ENTRY}:entry", "a:trace"], ".", [("trace", "a"), ("directory", "cache")]),
+    # A log in a cache is one where torch writes nothing of that name.
+    ([f"c/{ENTRY}:entry", "c/a.log:trace"], "c", [("directory", "c"), ("trace", "c/a.log")]),
+    ([f"c/{ENTRY}:entry", "c/logs/a:trace", "c/logs/b/c:trace"], "c", [("directory", "c"), ("trace", "c/logs/a")]),
+    ([f"c/{ENTRY}:entry", "c/z:trace", "c/b:text"], "c", [("directory", "c"), ("text", "c/b"), ("trace", "c/z")]),
+    ([f"c/{ENTRY}:entry", "c/fxgraph/a:trace", "c/ab/a:trace", "c/triton/a:trace"], "c", [("directory", "c")]),
+    # A cache in a cache is read with it.
+    ([f"c/{ENTRY}:entry", f"c/inner/{ENTRY}:entry", "c/inner/a:trace"], "c", [("directory", "c")]),
+    ([f"c/{ENTRY}:entry", "c/memoizer_cache.json:trace"], "c", [("directory", "c")]),
+])  # fmt: skip
 def test_what_is_at_a_path(files: list[str], path: str, wanted: Sources, tmp_path: Path) -> None:
     put(tmp_path, *files)
     assert found(tmp_path, path) == (wanted, [])
@@ -121,35 +118,32 @@ def test_a_source_that_is_given_twice_is_read_once(tmp_path: Path) -> None:
 NOTHING = "holds no trace, text log, cache entry or snapshot of torch.compile; record with TORCH_TRACE=DIR"
 
 
-@pytest.mark.parametrize(
-    ("files", "path", "kind", "message"),
-    [
-        ([], "absent", "missing", "there is no such file or directory"),
-        ([], "a*", "missing", "there is no such file or directory"),
-        (["a:empty"], "a", "empty", "this file is empty"),
-        (["a:notes"], "a", "unknown_source", f"this file {NOTHING}"),
-        (
-            ["a:pickled"],
-            "a",
-            "unknown_source",
-            "what torch.compiler.save_cache_artifacts() returns is packed into this file",
-        ),
-        (
-            ["a:saved"],
-            "a",
-            "unknown_source",
-            "what torch.compiler.save_cache_artifacts() returns is packed into this file",
-        ),
-        (
-            ["a:of 2.7"],
-            "a",
-            "unknown_source",
-            "what torch.compiler.save_cache_artifacts() returns is packed into this file",
-        ),
-        (["d/a:notes"], "d", "unknown_source", f"this directory {NOTHING}"),
-        (["d/a:empty"], "d", "unknown_source", f"this directory {NOTHING}"),
-    ],
-)
+@pytest.mark.parametrize(("files", "path", "kind", "message"), [
+    ([], "absent", "missing", "there is no such file or directory"),
+    ([], "a*", "missing", "there is no such file or directory"),
+    (["a:empty"], "a", "empty", "this file is empty"),
+    (["a:notes"], "a", "unknown_source", f"this file {NOTHING}"),
+    (
+        ["a:pickled"],
+        "a",
+        "unknown_source",
+        "what torch.compiler.save_cache_artifacts() returns is packed into this file",
+    ),
+    (
+        ["a:saved"],
+        "a",
+        "unknown_source",
+        "what torch.compiler.save_cache_artifacts() returns is packed into this file",
+    ),
+    (
+        ["a:of 2.7"],
+        "a",
+        "unknown_source",
+        "what torch.compiler.save_cache_artifacts() returns is packed into this file",
+    ),
+    (["d/a:notes"], "d", "unknown_source", f"this directory {NOTHING}"),
+    (["d/a:empty"], "d", "unknown_source", f"this directory {NOTHING}"),
+])  # fmt: skip
 def test_a_path_that_holds_nothing_says_so(
     files: list[str], path: str, kind: str, message: str, tmp_path: Path
 ) -> None:

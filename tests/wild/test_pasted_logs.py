@@ -43,18 +43,15 @@ NOT_LOADED = traceback("fx graph cache unable to load compiled graph", "EOFError
 NOT_STORED = traceback("fx graph unable to write to cache", "OSError: [Errno 28] No space left on device")
 
 
-@pytest.mark.parametrize(
-    ("lines", "said"),
-    [
-        (NOT_PICKLED, "compile 2/0: bypassed, the key could not be pickled: AttributeError: Can't pickle local object"),
-        (NOT_LOADED, "compile 2/0: an entry could not be loaded: EOFError: Ran out of input"),
-        (NOT_STORED, "compile 2/0: what was compiled could not be stored: OSError: [Errno 28] No space left"),
-        # The words of 2.5, and those of 2.15.
-        (traceback("Can't pickle", "TypeError: no"), "compile 2/0: bypassed, the key could not be pickled: TypeError: no"),
-        (traceback("AOTAutogradCache unable to load compiled graph", "ValueError: x"),
-         "compile 2/0: an entry could not be loaded: ValueError: x"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("lines", "said"), [
+    (NOT_PICKLED, "compile 2/0: bypassed, the key could not be pickled: AttributeError: Can't pickle local object"),
+    (NOT_LOADED, "compile 2/0: an entry could not be loaded: EOFError: Ran out of input"),
+    (NOT_STORED, "compile 2/0: what was compiled could not be stored: OSError: [Errno 28] No space left"),
+    # The words of 2.5, and those of 2.15.
+    (traceback("Can't pickle", "TypeError: no"), "compile 2/0: bypassed, the key could not be pickled: TypeError: no"),
+    (traceback("AOTAutogradCache unable to load compiled graph", "ValueError: x"),
+     "compile 2/0: an entry could not be loaded: ValueError: x"),
+])  # fmt: skip
 def test_what_torch_says_at_its_default_level_is_told(lines: list[str], said: str, tmp_path: Path) -> None:
     scope = scope_of(tmp_path, "step 1", *lines, "step 2")
     (problem,) = scope.problems.to_dict("records")
@@ -63,14 +60,11 @@ def test_what_torch_says_at_its_default_level_is_told(lines: list[str], said: st
     assert "does not say that there was none" in counts_text(scope)
 
 
-@pytest.mark.parametrize(
-    ("error", "line", "column", "wanted"),
-    [
-        (NOT_LOADED, f"fx graph cache miss for key {KEY}", "load_error", "EOFError: Ran out of input"),
-        (NOT_PICKLED, "Bypassing FX Graph Cache because 'Failed to pickle cache key'", "bypass_reason",
-         "Failed to pickle cache key: AttributeError: Can't pickle local object 'f.<locals>.g'"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("error", "line", "column", "wanted"), [
+    (NOT_LOADED, f"fx graph cache miss for key {KEY}", "load_error", "EOFError: Ran out of input"),
+    (NOT_PICKLED, "Bypassing FX Graph Cache because 'Failed to pickle cache key'", "bypass_reason",
+     "Failed to pickle cache key: AttributeError: Can't pickle local object 'f.<locals>.g'"),
+])  # fmt: skip
 def test_where_its_lookup_is_logged_it_is_a_fact_of_that(
     error: list[str], line: str, column: str, wanted: str, tmp_path: Path
 ) -> None:
@@ -113,17 +107,14 @@ def test_counters_that_a_program_prints_are_quoted(tmp_path: Path) -> None:
     assert "FX cache" not in str(error.value) and "TORCH_TRACE" in str(error.value)
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        f"2026-11-01 10:00:00,123 - torch._inductor.codecache - INFO - fx graph cache hit for key {KEY}",
-        "10:00 WARNING torch._functorch._aot_autograd.autograd_cache: words of a later release",
-        json.dumps({"name": "codecache", "message": f"fx graph cache miss for key {KEY}"}),
-        "[WARNING]:Bypassing autograd cache due to: Cannot cache a graph with functional tensor",
-        # The form of torch before 2.4.
-        "[2024-04-16 22:28:39,856] torch._dynamo.convert_frame: [WARNING] torch._dynamo hit config.cache_size_limit (8)",
-    ],
-)
+@pytest.mark.parametrize("line", [
+    f"2026-11-01 10:00:00,123 - torch._inductor.codecache - INFO - fx graph cache hit for key {KEY}",
+    "10:00 WARNING torch._functorch._aot_autograd.autograd_cache: words of a later release",
+    json.dumps({"name": "codecache", "message": f"fx graph cache miss for key {KEY}"}),
+    "[WARNING]:Bypassing autograd cache due to: Cannot cache a graph with functional tensor",
+    # The form of torch before 2.4.
+    "[2024-04-16 22:28:39,856] torch._dynamo.convert_frame: [WARNING] torch._dynamo hit config.cache_size_limit (8)",
+])  # fmt: skip
 def test_what_a_formatter_of_the_program_wrote_is_quoted(line: str, tmp_path: Path) -> None:
     with pytest.raises(SourceError) as error:
         scope_of(tmp_path, "epoch 0", line, "epoch 1")
@@ -177,20 +168,17 @@ USING = f"Using cache directory: {FOLDER}/rank_0_0/backbone for vLLM's torch.com
 ON_WINDOWS = USING.replace(FOLDER, "C:" + FOLDER).replace("/rank", "\\rank").replace("/", "\\")
 
 
-@pytest.mark.parametrize(
-    ("head", "texts", "wanted"),
-    [
-        # 0.8.5 to 0.9.2.
-        (VLLM, [USING, "Compiling a graph for general shape takes 48.20 s"], "compiled"),
-        # 0.7: without a bracket, a part and a time.
-        ("INFO 02-20 14:00:03 backends.py:408]",
-         [USING.replace("_0/backbone", ""), "Directly load the compiled graph for shape None from the cache"], "loaded"),
-        # The escape character of colours was lost.
-        ("[1;36m(Worker_TP0 pid=120)[0;0m INFO 08-30 06:10:02 [backends.py:559]",
-         [USING, "Directly load the compiled graph(s) for dynamic shape from the cache, took 4.510 s"], "loaded"),
-        (VLLM, [ON_WINDOWS, "Compiling a graph for compile range (1, 4096) takes 9.15 s"], "compiled"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("head", "texts", "wanted"), [
+    # 0.8.5 to 0.9.2.
+    (VLLM, [USING, "Compiling a graph for general shape takes 48.20 s"], "compiled"),
+    # 0.7: without a bracket, a part and a time.
+    ("INFO 02-20 14:00:03 backends.py:408]",
+     [USING.replace("_0/backbone", ""), "Directly load the compiled graph for shape None from the cache"], "loaded"),
+    # The escape character of colours was lost.
+    ("[1;36m(Worker_TP0 pid=120)[0;0m INFO 08-30 06:10:02 [backends.py:559]",
+     [USING, "Directly load the compiled graph(s) for dynamic shape from the cache, took 4.510 s"], "loaded"),
+    (VLLM, [ON_WINDOWS, "Compiling a graph for compile range (1, 4096) takes 9.15 s"], "compiled"),
+])  # fmt: skip
 def test_vllm_of_other_releases_and_places(head: str, texts: list[str], wanted: str, tmp_path: Path) -> None:
     starts = scope_of(tmp_path, *(f"{head} {text}" for text in texts)).vllm_starts
     assert (starts["outcome"].tolist(), starts["folder"].tolist()) == ([wanted], ["7a60f1c2de"])

@@ -84,19 +84,16 @@ def time_of_headers(steps: list[Step]) -> int:
     return sum(one.self_time_ns for place, one in spent.items() if place.inferred == HEADERS)
 
 
-@pytest.mark.parametrize(
-    ("steps", "headers"),
-    [
-        ([*BEFORE, *KERNEL, *AFTER], 110),
-        # From the first run of the compiler on.
-        ([*BEFORE[:3], (COMPILER, 20, True), (COMPILER, 5, False), BEFORE[3], *KERNEL, *AFTER], 135),
-        # Where no kernel is compiled it may be one that was, and without the headers' own sources nothing says that there are any.
-        ([*BEFORE, *AFTER], 0),
-        ([BEFORE[0], BEFORE[3], *KERNEL, *AFTER], 0),
-        # What is compiled meanwhile is a kernel.
-        ([*BEFORE[:2], BEFORE[3], *KERNEL, AFTER[0], BEFORE[2], AFTER[1]], 0),
-    ],
-)
+@pytest.mark.parametrize(("steps", "headers"), [
+    ([*BEFORE, *KERNEL, *AFTER], 110),
+    # From the first run of the compiler on.
+    ([*BEFORE[:3], (COMPILER, 20, True), (COMPILER, 5, False), BEFORE[3], *KERNEL, *AFTER], 135),
+    # Where no kernel is compiled it may be one that was, and without the headers' own sources nothing says that there are any.
+    ([*BEFORE, *AFTER], 0),
+    ([BEFORE[0], BEFORE[3], *KERNEL, *AFTER], 0),
+    # What is compiled meanwhile is a kernel.
+    ([*BEFORE[:2], BEFORE[3], *KERNEL, AFTER[0], BEFORE[2], AFTER[1]], 0),
+])  # fmt: skip
 def test_headers_are_what_comes_before_a_kernel(steps: list[tuple[str, int, bool]], headers: int) -> None:
     assert time_of_headers([(*step, "0/0") for step in steps]) == headers
 

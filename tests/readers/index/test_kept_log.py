@@ -60,20 +60,17 @@ def append(log: Path) -> None:
 WHOLE = [("f0", 0), ("f1", 1)], ["cut"], 3, 2
 
 
-@pytest.mark.parametrize(
-    ("age", "end_state", "processes", "is_stored", "is_current", "is_grown"),
-    [
-        (OLD, "{}", 1, True, True, True),
-        (OLD, None, 1, True, True, False),
-        (OLD, "{}", 2, True, True, True),
-        (OLD, "{}", 3, True, True, False),
-        (OLD, "{}", 0, True, True, False),
-        # A log that may still be written to is only where a later reading begins.
-        (YOUNG, "{}", 1, True, False, True),
-        (YOUNG, None, 1, False, False, False),
-        (YOUNG, "{}", 0, False, False, False),
-    ],
-)
+@pytest.mark.parametrize(("age", "end_state", "processes", "is_stored", "is_current", "is_grown"), [
+    (OLD, "{}", 1, True, True, True),
+    (OLD, None, 1, True, True, False),
+    (OLD, "{}", 2, True, True, True),
+    (OLD, "{}", 3, True, True, False),
+    (OLD, "{}", 0, True, True, False),
+    # A log that may still be written to is only where a later reading begins.
+    (YOUNG, "{}", 1, True, False, True),
+    (YOUNG, None, 1, False, False, False),
+    (YOUNG, "{}", 0, False, False, False),
+])  # fmt: skip
 def test_what_is_stored_of_a_log(
     age: int,
     end_state: str | None,
@@ -114,16 +111,13 @@ def changed(log: Path) -> None:
     log.write_bytes(b"y" * 20_000)
 
 
-@pytest.mark.parametrize(
-    ("change", "is_same"),
-    [
-        (append, True),
-        (replaced, False),
-        (replaced_by_a_longer, False),
-        (changed, False),
-        (Path.unlink, False),
-    ],
-)
+@pytest.mark.parametrize(("change", "is_same"), [
+    (append, True),
+    (replaced, False),
+    (replaced_by_a_longer, False),
+    (changed, False),
+    (Path.unlink, False),
+])  # fmt: skip
 def test_a_log_that_was_written_to_since_is_not_stored(
     change: Callable[[Path], None], is_same: bool, log: Path, index: Index
 ) -> None:
@@ -164,18 +158,15 @@ def test_a_link_of_another_name_has_a_place_of_its_own(log: Path, index: Index, 
     assert place(index, tmp_path / "rank_1.log").file != own
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        lambda data: data[:-1],
-        lambda data: data[:-1] + bytes([data[-1] ^ 1]),
-        lambda data: b"C" + data[1:],
-        lambda data: data.replace(b'"inode"', b'"in0de"'),
-        lambda data: data[:17] + b"[]\n" + data[17:],
-        lambda data: data[:17] + b"{\n" + data[17:],
-        lambda data: b"",
-    ],
-)
+@pytest.mark.parametrize("damage", [
+    lambda data: data[:-1],
+    lambda data: data[:-1] + bytes([data[-1] ^ 1]),
+    lambda data: b"C" + data[1:],
+    lambda data: data.replace(b'"inode"', b'"in0de"'),
+    lambda data: data[:17] + b"[]\n" + data[17:],
+    lambda data: data[:17] + b"{\n" + data[17:],
+    lambda data: b"",
+])  # fmt: skip
 def test_a_damaged_file_is_of_no_use(damage: Callable[[bytes], bytes], log: Path, index: Index) -> None:
     kept = place(index, log)
     kept.store(tables(log))
@@ -294,18 +285,15 @@ def test_a_file_of_the_index_that_another_process_removed_is_no_error(
     Index(tmp_path / "nowhere").clear()
 
 
-@pytest.mark.parametrize(
-    "head",
-    [
-        b"",
-        b"cachescope index\n",
-        b"cachescope index\n[]\n",
-        b"cachescope index\n{}\n",
-        b"cachescope index\nno json\n",
-        b'cachescope index\n{"log": {}}\n',
-        b"another index..\n{}\n",
-    ],
-)
+@pytest.mark.parametrize("head", [
+    b"",
+    b"cachescope index\n",
+    b"cachescope index\n[]\n",
+    b"cachescope index\n{}\n",
+    b"cachescope index\nno json\n",
+    b'cachescope index\n{"log": {}}\n',
+    b"another index..\n{}\n",
+])  # fmt: skip
 def test_a_file_that_is_none_of_the_index_is_passed_over(head: bytes, tmp_path: Path) -> None:
     (tmp_path / "a.log_index").write_bytes(head)
     assert Index(tmp_path).logs() == []

@@ -188,17 +188,14 @@ def guards(type_: str, second: float = 1, source: str = "L['self']", more: str =
     return record({"dynamo_cpp_guards_str": {}, **IDS}, tree, second, place="torch/_dynamo/guards.py:4552")
 
 
-@pytest.mark.parametrize(
-    ("stack", "type_", "wanted"),
-    [
-        (["/mine.py"], ", type=<class '__main__.Net'>", "Net"),
-        (["/mine.py"], ", type=<class 'mine.made.<locals>.Net'>", "Net"),
-        (["/mine.py"], "", None),  # torch 2.8 and earlier
-        # The module that torch's wrapper calls is not that of the caller, which is named.
-        (["/mine.py", "/lib/torch/nn/modules/module.py"], ", type=<class '__main__.Net'>", None),
-        ([], ", type=<class '__main__.Net'>", None),
-    ],
-)
+@pytest.mark.parametrize(("stack", "type_", "wanted"), [
+    (["/mine.py"], ", type=<class '__main__.Net'>", "Net"),
+    (["/mine.py"], ", type=<class 'mine.made.<locals>.Net'>", "Net"),
+    (["/mine.py"], "", None),  # torch 2.8 and earlier
+    # The module that torch's wrapper calls is not that of the caller, which is named.
+    (["/mine.py", "/lib/torch/nn/modules/module.py"], ", type=<class '__main__.Net'>", None),
+    ([], ", type=<class '__main__.Net'>", None),
+])  # fmt: skip
 def test_the_class_of_a_method(stack: list[str], type_: str, wanted: str | None, tmp_path: Path) -> None:
     """Ids begin again where Dynamo is reset: what follows is of other code."""
     frames = [{"name": "f", "line": 3, "filename": file} for file in stack]
