@@ -187,6 +187,12 @@ def test_what_the_user_asked_to_compare_with(choice: Choice, entries: list[Told]
     assert Made(*RUNS, entries=entries, choice=choice).of_last == wanted
 
 
+def test_for_equal_inputs_only_where_the_user_asked_for_nothing() -> None:
+    chosen = [None, Choice("nearest"), Choice("run", run=0), Choice("key", cache_key="f0")]
+    found = [Made(NEAR, look("A"), choice=choice).baselines.for_equal_inputs(1) for choice in chosen]
+    assert found == [0, None, None, None]
+
+
 def test_a_key_is_its_latest_lookup_of_one_cache_and_direction() -> None:
     asked = Choice("key", cache_key="k")
     made = [look("B", cache_key="k"), look("A", cache_key="k"), look("A", cache_key="k", direction="forward"),
