@@ -327,8 +327,7 @@ KINDS: Final[dict[tuple[str, str], Kind]] = {
     ("entry_unavailable", "process ended"): replace(
         _COMPILED_AGAIN,
         advice="An entry is stored when its compile ends, and the process ended before.",
-        # What had been compiled before had not ended.
-        cost="first",
+        cost="first",  # what had been compiled before had not ended
     ),
     ("entry_unavailable", "not saved"): replace(
         _UNAVAILABLE,
@@ -369,6 +368,7 @@ KINDS: Final[dict[tuple[str, str], Kind]] = {
         summary="compiled by several processes at once, in a directory each",
         advice="Point TORCHINDUCTOR_CACHE_DIR to one directory and let one rank compile first, or copy a cache made beforehand to each.",
         advice_from="other directory",
+        why_still="the key is the same, and was still being compiled, for another cache directory",
     ),
     ("bypassed", ""): _BYPASSED,
     # What AOTAutograd says where the FX graph cache is off, which gives no reason itself.

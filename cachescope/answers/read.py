@@ -9,7 +9,7 @@ from cachescope.answers.chosen import Chosen
 from cachescope.answers.recording import MOST_CAUSES, Recording
 from cachescope.components import Detail
 from cachescope.errors import SourceError
-from cachescope.frames.answer_rows import TrendRow
+from cachescope.frames.answer_rows import RankDifference, TrendRow
 from cachescope.frames.compile_rows import RecompileRow, RecordedText
 from cachescope.frames.directory_rows import Candidate
 from cachescope.frames.linked_rows import LockRow
@@ -23,6 +23,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from cachescope.analysis.contexts.caching_files import Call
+
+
+def _differing_ranks(read: Recording) -> Table[RankDifference]:
+    from cachescope.answers.starts import differing_ranks
+
+    return differing_ranks(read)
 
 
 class Read(Recording):
@@ -52,7 +58,7 @@ class Read(Recording):
     problems = copied(lambda read: read.tables.problems, "One row per thing that could not be read.")
     misses = copied(lambda read: read.missed, "One row per lookup that did not hit, with its verdict.")
     causes = copied(lambda read: read.explained, "One row per distinct reason, the costliest first.")
-    rank_differences = copied(lambda read: read.differing_ranks, "One row per field in which some ranks of a job differ from the majority.")
+    rank_differences = copied(_differing_ranks, "One row per field in which some ranks of a job differ from the majority.")
     phase_problems = copied(lambda read: Table(ProblemRow, read.phases_read[1]), "One row per event or trace that could not be read for ``phases``; with the columns of ``problems``.")
     compile_problems = copied(lambda read: Table(ProblemRow, read.compiles_read[2]), "One row per record or trace that could not be read for ``compiles``; with the columns of ``problems``.")
     # fmt: on

@@ -17,7 +17,7 @@ from cachescope.analysis.verdicts.since_baseline import ChangedSince, changed_si
 from cachescope.answers.facts import Facts
 from cachescope.collector import all_is_kept, no_collections
 from cachescope.components import Detail
-from cachescope.frames.answer_rows import CauseRow, MissRow, RankDifference
+from cachescope.frames.answer_rows import CauseRow, MissRow
 from cachescope.frames.checks import FalseHit
 from cachescope.frames.compile_rows import CompileRow, PhaseRow, SymbolRow
 from cachescope.frames.directory_rows import EntryRow
@@ -309,17 +309,6 @@ class Recording:
             own = [row for row in self.tables.runs.rows if row.run == run]
             self._symbols_of_run[run] = self._read_compiles(own, [])[1].rows
         return self._symbols_of_run[run]
-
-    @cached_property
-    def differing_ranks(self) -> Table[RankDifference]:
-        """The fields in which some ranks of a job differ from the majority."""
-        tables = self.tables
-        if len({run.rank for run in tables.runs.rows if run.rank is not None}) < 2:
-            return Table(RankDifference, [])
-        from cachescope.analysis.verdicts.ranks import rank_differences
-
-        found = rank_differences(self.settled.rows, tables.runs.rows, tables.hash_details)
-        return Table(RankDifference, [*found])
 
     @cached_property
     def changes(self) -> Callable[[int], tuple[FieldChange, ...]]:

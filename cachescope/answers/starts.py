@@ -11,11 +11,13 @@ from typing import Final
 
 from cachescope.analysis.history.history import program_of
 from cachescope.analysis.rates import grouped, rates
+from cachescope.analysis.verdicts.ranks import rank_differences
 from cachescope.answers.difference import runs_below
 from cachescope.answers.recording import Recording
 from cachescope.errors import CachescopeError
-from cachescope.frames.answer_rows import RateRow
+from cachescope.frames.answer_rows import RankDifference, RateRow
 from cachescope.frames.recorded_rows import LookupRow, RunRow
+from cachescope.table import Table
 
 _UNKNOWN: Final = -1
 # Jobs that may run beside each other.
@@ -90,6 +92,16 @@ def starts_of(read: Recording) -> tuple[Start, ...]:
     # First in each folder: two jobs may run at once. Nodes, or ranks, may have a folder each.
     starts = _jobs(_jobs([[one] for one in by_time], within=True), within=False)
     return tuple(Start(tuple(sorted(members, key=lambda one: one.row.rank or 0))) for members in starts)
+
+
+def differing_ranks(read: Recording) -> Table[RankDifference]:
+    """The fields in which some ranks of a job differ from the majority."""
+    runs = read.tables.runs.rows
+    if len({run.rank for run in runs if run.rank is not None}) < 2:
+        return Table(RankDifference, [])
+    starts = [start.runs for start in starts_of(read) if len(start.runs) > 1]
+    job_of = {run: number for number, members in enumerate(starts) for run in members}
+    return Table(RankDifference, rank_differences(read.settled.rows, runs, read.tables.hash_details, job_of))
 
 
 def _jobs(parts: Iterable[list[OneRun]], *, within: bool) -> list[list[OneRun]]:

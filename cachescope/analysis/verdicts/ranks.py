@@ -22,40 +22,48 @@ _GRAPH: Final = "gm"
 
 
 def rank_differences(
-    lookups: Iterable[LookupRow], runs: Iterable[RunRow], details: HashDetails
+    lookups: Iterable[LookupRow],
+    runs: Iterable[RunRow],
+    details: HashDetails,
+    job_of: Mapping[int, int],
 ) -> list[RankDifference]:
-    """See ``describe("rank_differences")``: the field that most places differ in comes first."""
+    """See ``describe("rank_differences")``: the field that most places differ in comes first.
+
+    Ranks that `job_of` says started together are compared with each other alone; the other runs are taken for ranks of one job.
+    """
     rank_of = {run.run: run.rank for run in runs if run.rank is not None}
     # The same field of the same ranks is one difference, at however many places.
     same = by_key(
-        ((row.field, row.ranks, row.has_majority), row)
-        for members in _of_several_ranks(lookups, rank_of)
+        ((row.field, row.ranks, row.has_majority), (place, row))
+        for place, members in _of_several_ranks(lookups, rank_of, job_of)
         for row in _differences(members, rank_of, details)
     )
     rows = [
         replace(
-            of_places[0],
-            ranks_compared=max(row.ranks_compared for row in of_places),
-            values=max(row.values for row in of_places),
-            graphs=len(of_places),
-            misses=sum(row.misses for row in of_places),
+            of_places[0][1],
+            ranks_compared=max(row.ranks_compared for _, row in of_places),
+            values=max(row.values for _, row in of_places),
+            graphs=len({place for place, _ in of_places}),
+            misses=sum(row.misses for _, row in of_places),
         )
         for of_places in same.values()
     ]
     return sorted(rows, key=lambda row: (-row.graphs, -row.misses, len(row.ranks), row.field))
 
 
-def _of_several_ranks(lookups: Iterable[LookupRow], rank_of: Mapping[int, int]) -> Iterator[list[LookupRow]]:
-    """What several ranks looked up at one place: the first time each, the second time each, and so on."""
+def _of_several_ranks(
+    lookups: Iterable[LookupRow], rank_of: Mapping[int, int], job_of: Mapping[int, int]
+) -> Iterator[tuple[tuple[object, ...], list[LookupRow]]]:
+    """What several ranks of one job looked up at one place, and the place: the first time each, the second time each, and so on."""
     times: Counter[tuple[object, ...]] = Counter()
     groups: dict[tuple[object, ...], list[LookupRow]] = defaultdict(list)
     for row in lookups:
         if row.detail_set is not None and row.run in rank_of:
-            place = row.cache, row.compile_id, row.direction
+            place = job_of.get(row.run), row.cache, row.compile_id, row.direction
             of_rank = *place, rank_of[row.run]
             groups[*place, times[of_rank]].append(row)
             times[of_rank] += 1
-    return (members for members in groups.values() if len(members) > 1)
+    return ((place[1:], members) for place, members in groups.items() if len(members) > 1)
 
 
 def _differences(

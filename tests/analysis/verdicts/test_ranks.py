@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cachescope.analysis.verdicts.ranks import all_hold_a_rank
+from cachescope.answers.starts import differing_ranks
 from cachescope.columns import records
 from cachescope.details import HashDetails
 from cachescope.report.why_missed import rank_lines
@@ -52,6 +53,19 @@ def test_what_the_most_ranks_have_is_what_others_differ_from(
     assert [tuple(row[name] for name in names) for row in ranks(*details)] == wanted
 
 
+def test_ranks_are_compared_with_those_that_started_with_them() -> None:
+    """Two ranks, then three, of which one has another value; the first two find what the first job stored."""
+    jobs = (("0 full_miss", "1 full_miss"), ("0 hit", "1 full_miss", "2 hit"))
+    runs = []
+    for job, members in enumerate(jobs):
+        for rank, outcome in map(str.split, members):
+            fields = TWO if (job, rank) == (1, "1") else ONE
+            looked_up = made.fx(f"f{fields['x']}", outcome, fields, at=100 * job)
+            runs.append(made.run(looked_up, rank=int(rank), clock_first_us=0, clock_last_us=9_000_000))
+    (told,) = records(made.scope_of(*runs).rank_differences)
+    assert (told["field"], told["ranks"], told["has_majority"], told["graphs"]) == ("x", (1,), True, 1)
+
+
 @pytest.mark.parametrize(("details", "said"), [
     ((ONE, ONE, TWO, ONE, ONE), "1 rank of 5 (2): 2, the others 1"),
     ((ONE, TWO, SIX), "each of 3 ranks has its own: 1 in rank 0"),
@@ -69,7 +83,7 @@ def test_what_the_most_ranks_have_is_what_others_differ_from(
      "others example_inputs[0] and 1 more input   each of 2 ranks has its own: 1 in rank 0 x   each"),
 ])  # fmt: skip
 def test_ranks_that_differ_are_told(details: tuple[dict[str, str], ...], said: str) -> None:
-    assert said in " ".join(line.text for line in rank_lines(scope_of(*details).differing_ranks.rows))
+    assert said in " ".join(line.text for line in rank_lines(differing_ranks(scope_of(*details)).rows))
 
 
 def test_a_value_is_that_of_the_rank_beside_it_whichever_was_quicker() -> None:
@@ -78,7 +92,7 @@ def test_a_value_is_that_of_the_rank_beside_it_whichever_was_quicker() -> None:
         for at, (rank, fields) in enumerate([(1, ONE), (0, TWO)])
     ]
     (line,) = [
-        line.text for line in rank_lines(made.scope_of(*runs).differing_ranks.rows) if "own" in line.text
+        line.text for line in rank_lines(differing_ranks(made.scope_of(*runs)).rows) if "own" in line.text
     ]
     assert line.endswith("each of 2 ranks has its own: 2 in rank 0")
 
