@@ -84,16 +84,16 @@ def _stored(read: Recording, places: tuple[str, ...]) -> Iterator[SeenKey]:
 def difference(read: Recording, before: Sequence[SeenKey], after: Sequence[SeenKey]) -> Difference:
     """Pair the keys of two sides and say what differs in each pair.
 
-    Keys are paired within one cache: equal keys, then a missed key with the one that its miss was judged by. Of the others,
-    within one direction, keys of an equal graph (of the same compile if there is one), then graphs in the place of another
-    one, according to `GraphAligner`.
+    Keys are paired within one cache: equal keys, then a missed key with the one that its miss was judged by, which both
+    sides may have. Of the others, within one direction, keys of an equal graph (of the same compile if there is one), then
+    graphs in the place of another one, according to `GraphAligner`.
     """
     old_keys, new_keys = ({seen.identity for seen in side} for side in (before, after))
     old = [seen for seen in before if seen.identity not in new_keys]
     new = [seen for seen in after if seen.identity not in old_keys]
     # Two keys that were asked for by name are compared, whatever their graphs.
     by_name = len(before) == len(after) == len(old) == 1
-    pairs = [(old[0], new[0])] if by_name else list(_judged_pairs(read, old, new))
+    pairs = [(old[0], new[0])] if by_name else list(_judged_pairs(read, (old, new), (before, after)))
     judged = {seen.identity for pair in pairs for seen in pair}
     old_left, new_left = ([seen for seen in side if seen.identity not in judged] for side in (old, new))
     if not by_name:
@@ -124,11 +124,16 @@ def _process(read: Recording, seen: SeenKey) -> RunRow | None:
     return None if seen.lookup is None else read.facts.runs[read.facts.lookups[seen.lookup].run]
 
 
-def _judged_pairs(read: Recording, old: Sequence[SeenKey], new: Sequence[SeenKey]) -> Iterator[Pair]:
-    """The missed keys of each side whose baseline is of the other one, each key once; whichever side is which."""
+def _judged_pairs(
+    read: Recording, alone: Sequence[Sequence[SeenKey]], sides: Sequence[Sequence[SeenKey]]
+) -> Iterator[Pair]:
+    """The missed keys of each side alone whose baseline is of the other one, each once; whichever side is which.
+
+    A baseline that both sides have may be that of several: one rank has another option than the others, or than it had.
+    """
     facts, found = read.facts, dict[int, Pair]()
-    for side, other in ((old, new), (new, old)):
-        known = {seen.identity: seen for seen in other}
+    for number, side in enumerate(alone):
+        known = {seen.identity: seen for seen in sides[1 - number]}
         for seen in side:
             miss = None if seen.lookup is None else facts.misses.get(seen.lookup)
             if miss is None or not miss.changed or miss.baseline is None:
@@ -141,10 +146,11 @@ def _judged_pairs(read: Recording, old: Sequence[SeenKey], new: Sequence[SeenKey
                 base = facts.entries[miss.baseline_entry]
             partner = known.get((base.cache, base.cache_key or ""))
             if partner is not None:
-                found[miss.lookup] = (seen, partner) if side is old else (partner, seen)
+                found[miss.lookup] = (partner, seen) if number else (seen, partner)
+    once = {seen.identity for side in alone for seen in side}
     taken = set[tuple[str, str]]()
     for _, pair in sorted(found.items()):
-        names = {seen.identity for seen in pair}
+        names = once.intersection(seen.identity for seen in pair)
         if not names & taken:
             taken |= names
             yield pair

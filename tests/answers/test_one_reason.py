@@ -19,12 +19,13 @@ from cachescope.report.page.markdown import markdown
 from cachescope.scope import Scope
 from cachescope.wording import duration
 from tests.conftest import Recording
+from tests.made import CODE, fx, run, scope_of
 from tests.readings import read_once
 from tests.recordings import Recorded
 
 
 def diff_gives_the_fields_of_explain(scope: Scope) -> None:
-    """For a changed key and the one that it is compared with, where neither is on both sides."""
+    """For a changed key and the one that it is compared with, which may be on both sides."""
     facts = scope.facts
     between: dict[tuple[int, int], Difference] = {}
     for miss in facts.misses.values():
@@ -35,11 +36,7 @@ def diff_gives_the_fields_of_explain(scope: Scope) -> None:
             continue
         sides = side_of_runs(scope, [before.run], []), side_of_runs(scope, [row.run], [])
         keys, other_keys = ({seen.cache_key: seen for seen in side} for side in sides)
-        if (
-            before.cache_key in other_keys
-            or row.cache_key in keys
-            or other_keys[row.cache_key].lookup != row.lookup
-        ):
+        if row.cache_key in keys or other_keys[row.cache_key].lookup != row.lookup:
             continue
         found = between.setdefault((before.run, row.run), difference(scope, *sides))
         told = [
@@ -119,3 +116,17 @@ def agree(folder: Path) -> None:
 )
 def test_commands_give_one_reason(name: str, recording: Recording) -> None:
     agree(recording("2.13.0", name))
+
+
+def test_a_key_of_one_rank_is_compared_with_one_that_both_sides_have() -> None:
+    """Three ranks find what was baked, but for one with another option."""
+    fields = {"gm": CODE, "inductor_config[epilogue_fusion]": "True"}
+    other = fields | {"inductor_config[epilogue_fusion]": "False"}
+    baked = run(fx("f1", details=fields, at=0, took=5.0))
+    ranks = [run(fx("f1", "hit", fields, at=100), rank=rank) for rank in (0, 2)]
+    scope = scope_of(baked, *ranks, run(fx("f2", details=other, at=101, took=5.0), rank=1))
+    found = difference(scope, side_of_runs(scope, [0], []), side_of_runs(scope, [1, 2, 3], []))
+    ((changes, ((before, after),)),) = found.groups
+    assert [change.summary for change in changes] == ["True -> False"]
+    assert (found.equal, before.cache_key, after.cache_key) == (1, "f1", "f2")
+    assert not found.only_before and not found.only_after
