@@ -35,6 +35,8 @@ _CONTENT_NAME_LENGTH = 51
 WHOLE = "a whole entry, which torch before 2.13 loads"
 
 _MOST: Final = 2_000
+# Python prints ints of at most 4,300 digits.
+_BITS_PRINTED: Final = 14_000
 
 
 def entry_reader(check: Check) -> ReadFile:
@@ -152,6 +154,10 @@ class _Text(reprlib.Repr):
         self.maxdict = self.maxlist = self.maxtuple = self.maxset = self.maxfrozenset = 50
         self.maxstring = self.maxlong = self.maxother = 200
 
+    def repr_int(self, x: int, level: int) -> str:
+        # Of more digits than Python prints, reprlib gives the address from Python 3.14 on.
+        return super().repr_int(x, level) if x.bit_length() < _BITS_PRINTED else "(int)"
+
     def repr1(self, x: object, level: int) -> str:
         if not isinstance(x, Stub):
             return super().repr1(x, level)
@@ -167,6 +173,6 @@ def value_text(value: object) -> str:
     """The value as Python would print it, shortened if it is long; objects as their class and contents."""
     try:
         text = well_formed(_Text().repr(value))
-    except (RecursionError, ValueError):  # an int of more digits than Python prints
+    except (RecursionError, ValueError):  # the user may have set a lower limit of digits
         return f"({type(value).__name__})"
     return text if len(text) <= _MOST else text[: _MOST - 1] + "…"

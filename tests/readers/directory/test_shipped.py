@@ -4,6 +4,7 @@ import json
 import pickle
 import shutil
 import struct
+import sys
 import zipfile
 import zlib
 from collections.abc import Callable
@@ -232,7 +233,8 @@ def packed(path: Path, members: dict[str, bytes], compression: int = zipfile.ZIP
     (b'{"AOTI_DEVICE_KEY": 7}', "ok", None),
     (b"[]", "damaged", "no object"),
     (b"{", "damaged", "no whole archive"),
-    (b"[" * 60_000, "damaged", "nested too deep"),
+    # Python 3.14 parses what is nested deeper.
+    (b"[" * 60_000, "damaged", "Expecting value" if sys.version_info >= (3, 14) else "nested too deep"),
     (b" " * (1 << 25), "unreadable", "too long"),
 ])  # fmt: skip
 def test_metadata_of_a_package(metadata: bytes, status: str, what: str | None, tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ def test_long_values_are_cut() -> None:
     assert len(long) == 2_000 and long.endswith("…")
     edge = value_text(["y" * 150] * 12)
     assert len(edge) < 2_000 and edge.endswith("]")
-    assert value_text(10**5_000) == "(int)"
+    assert value_text(10**5_000) == "(int)" and value_text([10**5_000, 3]) == "[(int), 3]"
 
 
 def held(value: Any) -> object:

@@ -386,7 +386,9 @@ def test_a_frame_is_damaged_where_python_refuses_it() -> None:
     for _ in range(PICKLES):
         data = framed(chance)
         told = loaded(data)
-        assert read(data) == told, data
+        # Python 3.14 also refuses frames that end in an opcode or in another frame; earlier ones load them.
+        if told[0] or sys.version_info < (3, 14):
+            assert read(data) == told, data
         sound += told[0]
     assert PICKLES // 10 < sound < PICKLES * 9 // 10
 
