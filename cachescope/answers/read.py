@@ -139,9 +139,7 @@ class Read(Recording):
     @property
     def recompiles(self) -> pd.DataFrame:
         """One row per guard whose failure caused recompiles of a function, the costliest first; read together with ``compiles``."""
-        from cachescope.analysis.compiles.frames import recompiles
-
-        return _frame(recompiles(self.compiles_read[0].rows), RecompileRow)
+        return _frame(self.recompiles_of(self.compiles_read[0].rows), RecompileRow)
 
     def hit_rates(self, by: str | Sequence[str] = ()) -> pd.DataFrame:
         """Hit rates by count and by compile time, for groups of lookups; see ``describe("hit_rates")``.

@@ -19,7 +19,7 @@ from cachescope.collector import all_is_kept, no_collections
 from cachescope.components import Detail
 from cachescope.frames.answer_rows import CauseRow, MissRow
 from cachescope.frames.checks import FalseHit
-from cachescope.frames.compile_rows import CompileRow, PhaseRow, SymbolRow
+from cachescope.frames.compile_rows import CompileRow, PhaseRow, RecompileRow, SymbolRow
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.linked_rows import DuplicateRow, LinkRow, OrphanRow, PastMiss, RemovableRow
 from cachescope.frames.recorded_rows import LookupRow, ProblemRow, RunRow
@@ -283,6 +283,12 @@ class Recording:
 
         compiles, symbols, problems = read_compiles(runs, self.tables.stamps, lookups, self.tables.compiled)
         return Table(CompileRow, compiles), Table(SymbolRow, symbols), problems
+
+    def recompiles_of(self, compiles: Iterable[CompileRow]) -> list[RecompileRow]:
+        """The recompiles among compiles, by function and guard."""
+        from cachescope.analysis.compiles.frames import recompiles
+
+        return recompiles(compiles, self.facts.lookups.values(), self.facts.misses)
 
     def has_symbols_of(self, runs: Collection[int], most_bytes: int | None = None) -> bool:
         """Whether the symbols of runs were read, or may be: with `most_bytes`, from traces of no more than so many bytes together."""

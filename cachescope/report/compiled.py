@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, TypeVar
 
-from cachescope.analysis.compiles.frames import recompiles
 from cachescope.analysis.compiles.ranges import bounds_of
 from cachescope.analysis.guards import in_words
 from cachescope.analysis.rates import known_sum
@@ -50,7 +49,7 @@ def rows(read: Recording) -> dict[str, Sequence[object]]:
     return {
         "runs": read.tables.runs.rows,
         "compiles": compiles.rows,
-        "recompiles": recompiles(compiles.rows),
+        "recompiles": read.recompiles_of(compiles.rows),
         "symbols": symbols.rows,
         "problems": [*read.tables.problems.rows, *problems],
     }
@@ -66,7 +65,7 @@ def blocks(read: Recording, most: int = 10, where: str = "--json") -> list[Line]
     placed: list[_Placed] = [*compiles, *symbols]
     files = short_names(row.file for row in placed if row.file is not None)
     sections: dict[str, Iterable[Iterable[Line]]] = {
-        _AGAIN: (_recompile(row, files) for row in recompiles(compiles)),
+        _AGAIN: (_recompile(row, files) for row in read.recompiles_of(compiles)),
         "looked up in caches": ([line] for line in _looked_up(compiles, files)),
         "graph breaks": ([line] for line in _breaks(compiles, files)),
         "sizes and numbers that became symbols": _symbols(symbols, files),
@@ -79,7 +78,7 @@ def again_lines(read: Recording, most: int) -> list[Line]:
     """What was compiled again, the costliest first; no line if nothing is known to have been."""
     compiles = compiles_of(read, read.facts.runs.keys())
     files = short_names(row.file for row in compiles if row.file is not None)
-    items = (_recompile(row, files) for row in recompiles(compiles))
+    items = (_recompile(row, files) for row in read.recompiles_of(compiles))
     return first_items(_AGAIN, items, most, "cachescope compiles lists all", 2)
 
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Final
 
 from cachescope.analysis.compiles.ranges import remaining_ranges
 from cachescope.analysis.rates import known_sum
-from cachescope.analysis.verdicts.recompiles import failed_guard
+from cachescope.analysis.verdicts.recompiles import OF_COMPILE, failed_guard
+from cachescope.frames.answer_rows import MissRow
 from cachescope.frames.compile_rows import CompileRow, RecompileRow, SymbolRow
 from cachescope.frames.recorded_rows import LookupRow, ProblemRow, RunRow
 from cachescope.grouping import by_key
@@ -134,26 +136,43 @@ def _compiled(path: str, size: int | None) -> tuple[list[CompiledFrame], Sequenc
     return found.rows, found.problems
 
 
-def recompiles(compiles: Iterable[CompileRow]) -> list[RecompileRow]:
-    """Group the recompiles by function and guard."""
-    groups = by_key(
-        ((row.function, code_file(row.file), row.line, *map(failed_guard, row.recompile_reasons[:1])), row)
-        for row in compiles
-        if row.kind in ("recompile", "limit")
-    )
+def recompiles(
+    compiles: Iterable[CompileRow], lookups: Iterable[LookupRow], misses: Mapping[int, MissRow]
+) -> list[RecompileRow]:
+    """Group the recompiles by function and guard: that of the earlier compile which a miss is compared with."""
+    compared = {
+        (row.run, first_attempt(row.compile_id or ""), row.segment): match[1]
+        for row in lookups
+        if row.lookup in misses and (match := OF_COMPILE.match(misses[row.lookup].reason))
+    }
+    known = set[tuple[Hashable, ...]]()
+    groups: dict[tuple[Hashable, ...], list[tuple[CompileRow, str | None]]] = {}
+    for row in compiles:
+        if row.kind in ("recompile", "limit"):
+            place = row.function, code_file(row.file), row.line
+            own = f"{compared.get((row.run, row.compile_id, row.segment), row.compile_id)}: "
+            ways = [(one, (*place, failed_guard(one))) for one in row.recompile_reasons]
+            # Each is of another earlier compile; without lookups, one for which the function was not compiled again before, or for other values.
+            told = (way for way in ways if way[0].startswith(own))
+            new = (way for way in ways if (row.run, *way[1]) not in known)
+            other = (way for way in ways if (row.run, way[0].partition(": ")[2]) not in known)
+            reason, guard = next(chain(told, new, other, ways), (None, place))
+            known.update((row.run, *way[1]) for way in ways)
+            known.update((row.run, way[0].partition(": ")[2]) for way in ways)
+            groups.setdefault(guard, []).append((row, reason))
     rows = [_recompile_row(members) for members in groups.values()]
     return sorted(rows, key=lambda row: -(row.time_taken_ns or 0))
 
 
-def _recompile_row(members: Sequence[CompileRow]) -> RecompileRow:
-    first = members[0]
+def _recompile_row(told: Sequence[tuple[CompileRow, str | None]]) -> RecompileRow:
+    members, (first, reason) = [row for row, _ in told], told[0]
     limits = sum(row.kind == "limit" for row in members)
     return like(
         RecompileRow,
         first,
         class_name=class_of(members),
-        guard=next(map(failed_guard, first.recompile_reasons), None),
-        example=next((reason for row in members for reason in row.recompile_reasons), None),
+        guard=None if reason is None else failed_guard(reason),
+        example=reason,
         compiles=len(members) - limits,
         limits=limits,
         time_taken_ns=known_sum(row.time_taken_ns for row in members),

@@ -33,6 +33,8 @@ _FIELDS_NAMED: Final = 3
 _REASON: Final = re.compile(
     r"(?:(?P<compile>!?\d+(?:/\d+)*): )?(?P<guard>.*?)(?: # .*| \(HINT: .*)?", re.DOTALL
 )
+# The compile in the sentence on it.
+OF_COMPILE: Final = re.compile(r"a guard of compile (\S+) failed: ")
 # The values in it, which differ each time: not what it compares by name, and not the id of an object.
 _VALUE: Final = re.compile(
     r"(?<= )(?:(==|!=|<=?|>=?) (?![A-Za-z_]\w*[.[(])[^,]+|(expected|actual) [^,]+)|(, )\d{6,}(?=\))"

@@ -162,10 +162,13 @@ def test_what_is_told_as_a_recompile(
     ("recompiles_dynamic", {"tensor 'x' size mismatch at index 0": 2}),
 ])  # fmt: skip
 def test_a_recorded_program(recording: Any, scenario: str, kinds: dict[str, int]) -> None:
-    causes = cachescope.read(recording("2.13.0", scenario)).causes
+    scope = cachescope.read(recording("2.13.0", scenario))
+    causes = scope.causes
     again = causes[causes["kind"].str.startswith("compiled again: ")]
     start = "compiled again: matmul_relu (record_programs.py:34): "
     assert dict(zip(again["kind"].str.removeprefix(start), again["misses"], strict=True)) == kinds
+    # Each compile failed a guard of every earlier one: both answers tell the same one.
+    assert {guard.partition(". expected ")[0] for guard in scope.recompiles["guard"]} >= set(kinds)
 
 
 def test_a_text_log_names_the_guard_where_it_is_asked_to(tmp_path: Path) -> None:

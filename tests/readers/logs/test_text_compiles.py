@@ -205,3 +205,31 @@ def test_all_loggers_tell_what_the_trace_does(tmp_path: Path) -> None:
     counters = json.loads((tmp_path / "facts.json").read_text())["counters"]
     assert len(in_log) == counters["frames"]["total"]
     assert in_log["graph_breaks"].map(len).sum() == sum(counters["graph_break"].values()) > 0
+
+
+def test_the_guard_of_the_compile_that_is_alike_is_told(tmp_path: Path) -> None:
+    """What torch 2.13 logs of a model of timm that is trained and evaluated at three resolutions, one after the other."""
+    mode, size = (
+        "GLOBAL_STATE changed: grad_mode",
+        "tensor 'x' size mismatch at index 2. expected {}, actual {}".format,
+    )
+    failed = [
+        [mode],
+        [mode, size(32, 64)],
+        [mode, size(32, 64), mode],
+        [mode, size(64, 48), mode, size(32, 48)],
+        [mode, size(64, 48), mode, size(32, 48), mode],
+    ]
+    lines = []
+    for number, guards in enumerate(failed, 1):
+        head = (
+            f"V1129 00:02:{number:02}.158000 20352 torch/_dynamo/guards.py:5396] [0/{number}] [__recompiles] "
+        )
+        lines += [f"{head}Recompiling function forward in /timm/vision_transformer.py:1344"]
+        lines += [f"{head}    triggered by the following guard failure(s):"]
+        lines += [f"{head}    - 0/{number - 1 - back}: {guard}" for back, guard in enumerate(guards)]
+    (tmp_path / "log").write_text("\n".join(lines) + "\n")
+    rows = cachescope.read(tmp_path / "log").recompiles
+    told = dict(zip(rows["guard"], rows["compile_ids"], strict=True))
+    # At a resolution that is not new the mode is, or both are known: then it is the latest.
+    assert told == {mode: ("0/1", "0/3", "0/5"), size("…", "…"): ("0/2", "0/4")}
