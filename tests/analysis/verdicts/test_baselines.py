@@ -292,6 +292,12 @@ def test_of_the_last_32_lookups(between: int, wanted: int) -> None:
     assert (-1 if found is None else found) == wanted
 
 
+@pytest.mark.parametrize(("took", "wanted"), [(99, 0), (1, None)])
+def test_a_lookup_beside_a_compile_that_went_on(took: int, wanted: int | None) -> None:
+    made = Made(look("A2", time_taken_ns=took), look("A", time_taken_ns=99))
+    assert made.baselines.concurrent_lookup(1) == wanted
+
+
 # What is said of the two.
 
 
