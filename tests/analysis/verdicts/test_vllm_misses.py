@@ -225,6 +225,9 @@ def test_the_same_folder_elsewhere_is_another_directory(tmp_path: Path) -> None:
     )
     _, miss = verdicts(log)
     assert (miss.verdict, miss.kind, miss.evidence) == ("entry_unavailable", "another directory", "recorded")
+    # Not of one that was still made there.
+    made = write_log(log, start("aaaaaaaaaa"), start("aaaaaaaaaa", NOON + 1, pid=2, root="/d"))
+    assert verdicts(made)[1].verdict == "first_lookup"
 
 
 @pytest.mark.sweep
