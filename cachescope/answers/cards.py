@@ -262,12 +262,11 @@ def _cut(name: str, end: str = "") -> str:
 def nothing_to_fix(chosen: Chosen) -> str:
     """Why the worklist of some lookups is empty."""
     if not len(chosen):
-        nothing = "was read" if chosen.is_all else "is of this time"
-        return f"No lookup {nothing}."
+        return "No lookup was read." if chosen.is_all else f"No lookup is {chosen.which}."
     if not chosen.causes:
         if any(row.outcome == "unknown" for row in chosen.rows):
             return "No lookup is known to have missed; the outcome of some was not seen."
-        return f"Nothing missed: every lookup {'that was read' if chosen.is_all else 'of this time'} hit."
+        return f"Nothing missed: every lookup {chosen.which} hit."
     text = "Every miss is a first lookup, with nothing earlier to compare with."
     concurrent = sum(cause.misses for cause in chosen.causes if kind_of(cause).is_beside)
     if not concurrent:
