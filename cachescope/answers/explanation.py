@@ -123,7 +123,7 @@ class Explanation:
             miss.reason,
             miss.evidence,
             miss.evidence_text,
-            baseline=baseline_name(facts, miss),
+            baseline=baseline_name(facts, miss, read.history.folders),
             changes=read.changes(lookup),
             same_cause=tuple(f"run {other.run}: {lookup_name(other)}" for other in others),
             more_of_same_cause=len(of_cause) - 1 - len(others),

@@ -88,11 +88,16 @@ def runs_name(facts: Facts, runs: Sequence[int]) -> str:
     return f"{len(rows):,} runs ({', '.join(told)})"
 
 
-def baseline_name(facts: Facts, miss: MissRow) -> str | None:
-    """What a miss was compared with, in words; None where there is nothing."""
+def baseline_name(facts: Facts, miss: MissRow, folders: Sequence[str | None]) -> str | None:
+    """What a miss was compared with, in words, by the directory of each lookup; None where there is nothing."""
     if miss.baseline_lookup is not None:
         row, own = facts.lookups[miss.baseline_lookup], facts.lookups[miss.lookup]
-        return f"{run_name(facts, row.run)}, {lookup_name(row)}{in_compile(facts, row, beside=own)}"
+        here, there = (folders[at] for at in (miss.lookup, miss.baseline_lookup))
+        where = ""
+        # Of an equal key its own reason says so.
+        if here is not None and there is not None and here != there and row.cache_key != own.cache_key:
+            where = f", in another directory ({harmless(shown(there))})"
+        return f"{run_name(facts, row.run)}, {lookup_name(row)}{in_compile(facts, row, beside=own)}{where}"
     if miss.baseline_entry is not None:
         entry = facts.entries[miss.baseline_entry]
         return f"the entry {harmless(short_key(entry.cache_key or ''))} of {harmless(shown(entry.root))}"

@@ -242,3 +242,15 @@ def test_the_text_repr_counts_the_entries_of_each_status() -> None:
     statuses = scope.entries["status"].value_counts().to_dict()
     assert statuses["damaged"] > 0
     assert repr(scope).endswith(f"entries: {sum(statuses.values())}, damaged: {statuses['damaged']}")
+
+
+@pytest.mark.parametrize("is_other", [False, True])
+def test_a_key_that_changed_in_another_directory_names_it(
+    is_other: bool, tmp_path: Path, recording: Recording
+) -> None:
+    """As if each run had its own directory: no key holds the path, so nothing else in the traces differs."""
+    for at, trace in enumerate((recording("2.13.0", "config_flip") / "trace").iterdir()):
+        text = trace.read_text().replace("/config_flip/cache", f"/config_flip/cache{at if is_other else ''}")
+        (tmp_path / trace.name).write_text(text)
+    (work,) = Cards.of(cachescope.read(tmp_path), most=10).works
+    assert work.row.fields and ("in another directory (" in str(work.baseline)) == is_other
