@@ -197,7 +197,7 @@ PREFLIGHTS = "pre-flights"
 NEVER = (
     "a live GPU: NVIDIA, AMD, Intel or Apple",
     "macOS, Windows, Linux on ARM",
-    "Python other than 3.11 in what was recorded",
+    "Python other than 3.11, 3.13 and 3.14 in what was recorded",
     "torch 2.4, but for outcomes and compiles of its traces",
     "vLLM with a model on a device; releases other than these two",
 )
