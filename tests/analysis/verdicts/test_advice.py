@@ -132,7 +132,7 @@ def never_stored(reason: str) -> AdviceFacts:
     (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): tensor 'x' size mismatch at index 1", changes=(_SYMBOLIC,)), "mark_dynamic(x, 1)"),
     (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): tensor 'kwargs['ids']' size mismatch at index 1", changes=(_SYMBOLIC,)), "mark_dynamic(ids, 1)"),
     (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): tensor 'batch['ids']' size mismatch at index 1", changes=(_SYMBOLIC,)), "mark_dynamic(batch['ids'], 1)"),
-    # With torch 2.13 contiguous() made two compiles one, and clone() those of a batch of one; dynamic=True and mark_dynamic did not.
+    # With torch 2.13 contiguous() made two compiles one, and clone(memory_format=torch.contiguous_format) those of a batch of one; dynamic=True and mark_dynamic did not.
     (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): tensor 'x' stride mismatch at index 0", changes=(_SYMBOLIC,)), "contiguous_format)."),
     (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): n == …", changes=(_STRIDED,)), "contiguous_format)."),
     (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): GLOBAL_STATE changed: grad_mode", changes=(_SYMBOLIC,)), "once for each such state."),
