@@ -51,7 +51,8 @@ SCHEMAS = (
     "gm",
 )  # fmt: skip
 ALONE = ("explain", "time", "compiles", "contexts", "devices", "what-if", "entries", "check", "audit")
-# What the file system, and not the recording, decides.
+# What the file system, and not the recording, decides; and where a packed sample is unpacked.
+UNPACKED = re.compile(r"/tmp/cachescope-\w{8}/")
 CHANGED_TIME = re.compile(r'"changed_time": "[^"]*"')
 
 
@@ -70,7 +71,9 @@ def printed(arguments: list[str]) -> str:
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         status = cli.main(arguments)
     text = CHANGED_TIME.sub('"changed_time": "…"', out.getvalue())
-    said = f"{text}{err.getvalue()}".replace(f"{os.getpid()}.html", "report.html")
+    said = UNPACKED.sub("/tmp/unpacked/", f"{text}{err.getvalue()}").replace(
+        f"{os.getpid()}.html", "report.html"
+    )
     return f"$ cachescope {shlex.join(arguments)}\n{said}exit status {status}\n".replace(
         f"{os.getpid()}.html", "report.html"
     )

@@ -151,7 +151,7 @@ def test_failed_compiles_lead_the_answer_with_their_reason(
     assert main(["explain", "--no-index", str(log)]) == 0
     said = capsys.readouterr().out
     assert re.search(
-        r"^2 of 3 compiles failed .*\n.*raised: CalledProcessError:(?s:.)*not explained", said, re.MULTILINE
+        r"^2 of 3 compiles failed .*\n.*raised: CalledProcessError:(?s:.)*problems:", said, re.MULTILINE
     )
     assert "/usr/bin/gcc could not build cuda_utils.so: it returned" in " ".join(said.split())
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from cachescope.analysis.differences import FieldChange
-from cachescope.analysis.fixes import OPTION, VARIABLE, ways_to_set
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.costs import cost_of
-from cachescope.answers.explanation import Explanation, guard_miss
+from cachescope.answers.explanation import Explanation, guard_miss, what_to_do
 from cachescope.answers.names import (
     baseline_name,
     fields_text,
@@ -28,6 +26,7 @@ from cachescope.answers.summary import MOST_BYTES_READ_AGAIN, footer
 from cachescope.frames.answer_rows import CauseRow, MissRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.grouping import by_key
+from cachescope.keys.key_fields import is_input
 from cachescope.terms import VLLM
 from cachescope.verdict_kinds import kind_of
 from cachescope.wording import function_name, harmless, listed, numbered, plural
@@ -41,9 +40,6 @@ MOST: Final = 20
 _ROOTS_TRIED: Final = 20
 _OTHER_VALUES: Final = 3
 _FIELDS: Final = 4
-_OF_COMPILE: Final = " (or in mode or options of torch.compile, if set there)"
-# One word or number: a collection, or an object as Python prints it, is more than its text.
-_PLAIN: Final = re.compile(r"[\w ./-]{1,200}")
 _PLACES_NAMED: Final = 2
 _FOLLOWERS_NAMED: Final = 3
 _LONGEST_NAME: Final = 80
@@ -84,16 +80,7 @@ class Card(NamedTuple):
         is_by_guard = kind_of(cause).is_of_function and bool(facts.lookups[told.lookup].recompile_reasons)
         changes = () if is_by_guard else read.changes(told.lookup)
         guards = guard_miss(read, roots[0], MOST_BYTES_READ_AGAIN)
-        is_of_vllm = facts.lookups[roots[0].lookup].cache == VLLM
-        settings, advice = dict[str, tuple[str, ...]](), cause.advice if guards is None else guards.advice
-        if changes and is_named_by_fields(cause) and not is_of_vllm:
-            settings, is_all = _settings(read, told.lookup, changes)
-            # What gives every field its earlier value says what sets it; a collection may have an order that nothing sets.
-            advice = (
-                None
-                if is_all and all(_PLAIN.fullmatch(change.before or "") for change in changes)
-                else advice
-            )
+        settings, advice = what_to_do(read, told, changes, guards)
         return cls(
             row=cause,
             title=title,
@@ -110,7 +97,7 @@ class Card(NamedTuple):
             where=_where(read, cause, roots),
             places=tuple(_place(read, root) for root in roots[:places]),
             guards=guards,
-            is_of_vllm=is_of_vllm,
+            is_of_vllm=facts.lookups[told.lookup].cache == VLLM,
         )
 
 
@@ -228,8 +215,9 @@ def _title(read: Recording, cause: CauseRow, roots: Sequence[MissRow]) -> str:
         return cause.summary
     named = (rows for rows in _by_place(read, roots) if rows[0].function)
     functions = list(dict.fromkeys(function_name(*rows) for rows in named))
-    if cause.fields == ("gm",) and functions:
-        return f"code of {listed(functions, _PLACES_NAMED)}"
+    if functions and "gm" in cause.fields and all(one == "gm" or is_input(one) for one in cause.fields):
+        what = "code" if cause.fields == ("gm",) else "code and inputs"
+        return f"{what} of {listed(functions, _PLACES_NAMED)}"
     return fields_text(cause.fields, _FIELDS)
 
 
@@ -259,25 +247,6 @@ def _cut(name: str, end: str = "") -> str:
     return (name if len(name) <= room else f"{name[: room - 1]}…") + end
 
 
-def nothing_to_fix(chosen: Chosen) -> str:
-    """Why the worklist of some lookups is empty."""
-    if not len(chosen):
-        return "No lookup was read." if chosen.is_all else f"No lookup is {chosen.which}."
-    if not chosen.causes:
-        if any(row.outcome == "unknown" for row in chosen.rows):
-            return "No lookup is known to have missed; the outcome of some was not seen."
-        return f"Nothing missed: every lookup {chosen.which} hit."
-    text = "Every miss is a first lookup, with nothing earlier to compare with."
-    concurrent = sum(cause.misses for cause in chosen.causes if kind_of(cause).is_beside)
-    if not concurrent:
-        return text
-    were = "1 was" if concurrent == 1 else f"{concurrent:,} were"
-    return (
-        f"{text} {were} made while another run was compiling the same graph under another key: "
-        "Compare shows what differs, What-if what a staggered start would do."
-    )
-
-
 def _by_place(read: Recording, roots: Sequence[MissRow]) -> Iterable[list[LookupRow]]:
     """The lookups of a cause, those of one function together: the guards that name a class are not written where a compile does not end."""
     rows = (read.facts.lookups[root.lookup] for root in roots[:_ROOTS_TRIED])
@@ -292,36 +261,3 @@ def _where(read: Recording, cause: CauseRow, roots: Sequence[MissRow]) -> str:
     ranks = f", {numbered('rank', cause.ranks)}" if len(cause.ranks) > 1 else ""
     more = " or more" if functions and len(roots) > _ROOTS_TRIED else ""
     return f"{listed(functions, _PLACES_NAMED)}{more}, in {run}{ranks}" if functions else f"in {run}{ranks}"
-
-
-def _settings(
-    read: Recording, lookup: int, changes: Sequence[FieldChange]
-) -> tuple[dict[str, tuple[str, ...]], bool]:
-    """The smallest changes that give fields the value of the baseline, by where they belong; and whether they are for all fields."""
-    found: list[tuple[str, str]] = []
-    of_compile = set[str]()
-    # The value of one process is none for another.
-    fields = {change.field for change in changes if change.process_values is None}
-    # torch.use_deterministic_algorithms sets Inductor's option, too.
-    set_back = (
-        {"inductor_config[deterministic]"} & fields
-        if "deterministic_algorithms_settings" in fields
-        else set[str]()
-    )
-    fields -= set_back
-    for before, after in read.changed_details(lookup):
-        if before is None or after is None or before.field not in fields or len(set_back) == _FIELDS:
-            continue
-        # Which variables were set is in no log, and a program may set in Python what they set: what it does last decides.
-        ways = sorted(ways_to_set(before, after, {}), key=lambda way: way[0].kind == VARIABLE)
-        for way in ways[:1]:
-            found += ((way[0].where, setting.code) for setting in way)
-            if any(other[0].kind == OPTION for other in ways):
-                of_compile.add(way[0].where)
-            set_back.add(before.field)
-    # An option that torch.compile was given counts, whatever the module says.
-    lines = {
-        where + (_OF_COMPILE if where in of_compile else ""): tuple(dict.fromkeys(codes))
-        for where, codes in by_key(found).items()
-    }
-    return lines, len(set_back) == len(changes)

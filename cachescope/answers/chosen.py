@@ -35,7 +35,6 @@ class Chosen:
     def __init__(self, read: Recording, numbers: Collection[int] | None = None) -> None:
         self.read = read
         self.is_all = numbers is None
-        self.which = "that was read" if self.is_all else "of this time"
         self._numbers = None if numbers is None else frozenset(numbers)
 
     @classmethod
@@ -46,9 +45,7 @@ class Chosen:
     @classmethod
     def of_runs(cls, read: Recording, runs: Collection[int]) -> Self:
         """The lookups of some runs."""
-        chosen = cls(read, [row.lookup for row in read.facts.lookups.values() if row.run in runs])
-        chosen.which = "of this run"
-        return chosen
+        return cls(read, [row.lookup for row in read.facts.lookups.values() if row.run in runs])
 
     @cached_property
     def rows(self) -> Sequence[LookupRow]:

@@ -279,16 +279,11 @@ def _cpu_tests(read: Recording, costs: Costs) -> Iterator[tuple[str, str]]:
     )
     for what, compiles in costs.compiles.items():
         times = self_times(chain.from_iterable(rows.get(one, ()) for one in compiles))
-        parts = [
-            f", {duration(times[phase])} of them {whose} test of the CPU's vector instructions, once a folder"
-            for phase, whose in (
-                (VECTOR_TEST, "torch's"),
-                (WAITING_FOR_TEST, "waiting for another process's"),
-            )
-            if phase in times
-        ]
+        whose = ((VECTOR_TEST, "torch's"), (WAITING_FOR_TEST, "waiting for another process's"))
+        parts = [(duration(times[phase]), text) for phase, text in whose if phase in times]
         if parts:
-            yield what, "".join(parts)
+            told = " and ".join([" of them ".join(parts[0]), *map(" ".join, parts[1:])])
+            yield what, f", {told} test of the CPU's vector instructions, once a folder"
 
 
 def _of_ranks(costs: Costs) -> str:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Final, Self
 
 from cachescope.analysis.differences import FieldChange
+from cachescope.analysis.fixes import OPTION, VARIABLE, ways_to_set
 from cachescope.analysis.resolve_name import lookup_named
 from cachescope.answers.chosen import Chosen
-from cachescope.answers.names import baseline_name, lookup_in_run, lookup_name
+from cachescope.answers.names import baseline_name, is_named_by_fields, lookup_in_run, lookup_name
 from cachescope.answers.recording import Recording
 from cachescope.answers.summary import WHY_UNKNOWN, hits_call
 from cachescope.errors import NotFoundError
 from cachescope.frames.answer_rows import ChangeRow, MissRow
 from cachescope.frames.recorded_rows import LookupRow
+from cachescope.grouping import by_key
 from cachescope.terms import VLLM, Evidence
 from cachescope.verdict_kinds import kind_of
 from cachescope.wording import duration
@@ -27,6 +31,10 @@ if TYPE_CHECKING:
 
 # A fleet misses the same by the hundred thousand.
 _SAME_CAUSE: Final = 100
+_FIELDS: Final = 4
+_OF_COMPILE: Final = " (or in mode or options of torch.compile, if set there)"
+# One word or number: a collection, or an object as Python prints it, is more than its text.
+_PLAIN: Final = re.compile(r"[\w ./-]{1,200}")
 _PREDICTED: Final = "predicted by a pre-flight, from what was read with it"
 
 
@@ -54,8 +62,10 @@ class Explanation:
         The other misses of the same cause, the first hundred of them.
     more_of_same_cause : int
         How many more there are.
+    settings : dict
+        By where they belong, the lines of a program or a shell that give changed fields the values of the baseline.
     advice : str or None
-        What can be done.
+        What can be done besides.
     sizes : str or None
         Of a guard miss, which size the guards of stored entries did not hold for, and the line that they are from; None where traces
         do not tell.
@@ -73,6 +83,7 @@ class Explanation:
     changes: tuple[FieldChange, ...] = ()
     same_cause: tuple[str, ...] = ()
     more_of_same_cause: int = 0
+    settings: dict[str, tuple[str, ...]] = field(default_factory=dict)
     advice: str | None = None
     root: bool = True
     outcome: str = "full_miss"
@@ -115,7 +126,8 @@ class Explanation:
         of_cause = facts.misses_of(miss.cause)
         first = (m.lookup for m in of_cause[: _SAME_CAUSE + 1] if m.lookup != lookup)
         others = [facts.lookups[number] for number in islice(first, _SAME_CAUSE)]
-        guards = guard_miss(read, miss)
+        changes, guards = read.changes(lookup), guard_miss(read, miss)
+        settings, advice = what_to_do(read, miss, changes, guards)
         return cls(
             lookup,
             miss.verdict,
@@ -124,10 +136,11 @@ class Explanation:
             miss.evidence,
             miss.evidence_text,
             baseline=baseline_name(facts, miss, read.history.folders),
-            changes=read.changes(lookup),
+            changes=changes,
             same_cause=tuple(f"run {other.run}: {lookup_name(other)}" for other in others),
             more_of_same_cause=len(of_cause) - 1 - len(others),
-            advice=facts.causes[miss.cause].advice if guards is None else guards.advice,
+            settings=settings,
+            advice=advice,
             root=miss.root,
             outcome=row.outcome,
             sizes=None if guards is None else guards.text,
@@ -177,3 +190,50 @@ def guard_miss(read: Recording, miss: MissRow, most_bytes: int | None = None) ->
         return GuardMiss.of(read, miss.lookup, most_bytes)
     baseline = miss.baseline_lookup
     return None if baseline is None else GuardMiss.of_changed(read, miss.lookup, baseline, most_bytes)
+
+
+def what_to_do(
+    read: Recording, miss: MissRow, changes: Sequence[FieldChange], guards: GuardMiss | None
+) -> tuple[dict[str, tuple[str, ...]], str | None]:
+    """What gives the changed fields of a miss the values of its baseline: lines by where they belong; and what can be done besides."""
+    cause = read.facts.causes[miss.cause]
+    advice = cause.advice if guards is None else guards.advice
+    if not (changes and is_named_by_fields(cause)) or read.facts.lookups[miss.lookup].cache == VLLM:
+        return {}, advice
+    settings, is_all = _settings(read, miss.lookup, changes)
+    # What gives every field its earlier value says what sets it; a collection may have an order that nothing sets.
+    is_told = is_all and all(_PLAIN.fullmatch(change.before or "") for change in changes)
+    return settings, None if is_told else advice
+
+
+def _settings(
+    read: Recording, lookup: int, changes: Sequence[FieldChange]
+) -> tuple[dict[str, tuple[str, ...]], bool]:
+    """The smallest changes that give fields the value of the baseline, by where they belong; and whether they are for all fields."""
+    found: list[tuple[str, str]] = []
+    of_compile = set[str]()
+    # The value of one process is none for another.
+    fields = {change.field for change in changes if change.process_values is None}
+    # torch.use_deterministic_algorithms sets Inductor's option, too.
+    set_back = (
+        {"inductor_config[deterministic]"} & fields
+        if "deterministic_algorithms_settings" in fields
+        else set[str]()
+    )
+    fields -= set_back
+    for before, after in read.changed_details(lookup):
+        if before is None or after is None or before.field not in fields or len(set_back) == _FIELDS:
+            continue
+        # Which variables were set is in no log, and a program may set in Python what they set: what it does last decides.
+        ways = sorted(ways_to_set(before, after, {}), key=lambda way: way[0].kind == VARIABLE)
+        for way in ways[:1]:
+            found += ((way[0].where, setting.code) for setting in way)
+            if any(other[0].kind == OPTION for other in ways):
+                of_compile.add(way[0].where)
+            set_back.add(before.field)
+    # An option that torch.compile was given counts, whatever the module says.
+    lines = {
+        where + (_OF_COMPILE if where in of_compile else ""): tuple(dict.fromkeys(codes))
+        for where, codes in by_key(found).items()
+    }
+    return lines, len(set_back) == len(changes)

@@ -183,8 +183,9 @@ def footer(read: Recording, causes: Sequence[CauseRow] | None = None) -> str:
             is_of_some = cause.ranks and ranks.difference(cause.ranks)
             where = f" on {numbered('rank', cause.ranks)}" if is_of_some else ""
             parts.append(f"{cause.summary}: {plural(cause.misses, 'miss')}{where}{time}")
-    unexplained = [cause.misses for cause in counted if kind_of(cause).is_unexplained]
-    parts.append(f"not explained: {sum(unexplained):,}")
+    if facts.lookups:
+        unexplained = (cause.misses for cause in counted if kind_of(cause).is_unexplained)
+        parts.append(f"not explained: {sum(unexplained):,}")
     unknown = Counter(row.cache == VLLM for row in facts.lookups.values() if row.outcome == "unknown")
     parts += [f"unknown: {count:,}, for {WHY_UNKNOWN[of_vllm]}" for of_vllm, count in sorted(unknown.items())]
     if tuned := _tuned(read):
@@ -239,7 +240,7 @@ def phases_of(read: Recording, runs: Collection[int]) -> list[PhaseRow]:
 
 
 def about_text(scope: Recording, said: str) -> str:
-    """How many lookups hit unless that was said, when the sources were recorded, and by what; the same for the same data."""
+    """How many lookups hit unless that was said, how many entries are beside them, when the sources were recorded, and by what; the same for the same data."""
     facts = scope.facts
     times = [row.start_time for row in facts.runs.values() if row.start_time is not None]
     versions = sorted({row.torch_version for row in facts.runs.values() if row.torch_version})
@@ -250,5 +251,6 @@ def about_text(scope: Recording, said: str) -> str:
         parts.append(f"recorded {first}" + (f" to {last}" if last != first else "") + " UTC")
     if versions:
         parts.append(f"torch {', '.join(versions[:4])}")
-    parts.append(f"{plural(len(facts.runs), 'run')}, {plural(len(facts.entries), 'entry')}")
+    if facts.lookups and facts.entries:
+        parts.append(plural(len(facts.entries), "entry"))
     return " · ".join([*parts, f"made by cachescope {__version__}"])

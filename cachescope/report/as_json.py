@@ -83,7 +83,7 @@ def explanation_object(explained: Explanation) -> JsonObject:
     return {
         **values_of(explained, *first),
         "changes": list(map(whole_change_object, explained.changes)),
-        **values_of(explained, "same_cause", "more_of_same_cause", "advice"),
+        **values_of(explained, "same_cause", "more_of_same_cause", "settings", "advice"),
     }
 
 

@@ -147,7 +147,9 @@ class CardText(NamedTuple):
     # For forms that cannot fold the evidence behind the card: how its code changed, and the evidence in short.
     code: Diff | None
     told: tuple[str, ...]
-    lines: tuple[str, ...]  # what gives them their earlier values, to copy
+    lines: tuple[
+        tuple[str, str], ...
+    ]  # what gives them their earlier values: what to do where, and the line to copy
     advice: str | None
     evidence: tuple[Block, ...] | None = None  # what is folded behind it; None where the pane Why has that
 

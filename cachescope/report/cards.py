@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from cachescope.analysis.rates import known_sum
-from cachescope.answers.cards import MOST, Card, Cards, nothing_to_fix
+from cachescope.answers.cards import MOST, Card, Cards
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.costs import WORDS
 from cachescope.answers.names import lookups_of_cause, short_fields
 from cachescope.report.blocks import Block, CardText, Diff, Group, WorkItems, diff_lines
+from cachescope.report.explanation import setting_lines
 from cachescope.report.layout import Line
 from cachescope.verdict_kinds import kind_of
 from cachescope.wording import duration, plural, short
@@ -47,8 +48,6 @@ def first_cards(
     if found.apart:
         yield Line(f"{_NEVER_ASKED}:")
         yield items(_NEVER_ASKED, found.apart, len(found.works) + 1)
-    if not found.cards:
-        yield Line(nothing_to_fix(chosen), style="dim")
     if found.more:
         causes = plural(found.more, "more cause")
         misses = plural(found.more_misses, "miss")
@@ -68,7 +67,7 @@ def card_text(card: Card, evidence: tuple[Block, ...] | None = None) -> CardText
         changes=tuple(_changes_of(card)),
         code=None if changed is None else Diff("", *diff_lines(changed.diff, _DIFF_LINES)),
         told=tuple(_told(card)),
-        lines=tuple(f"do, {where}: {'; '.join(lines)}" for where, lines in card.settings.items()),
+        lines=setting_lines(card.settings),
         advice=card.advice,
         evidence=evidence,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Final, TypeVar
 
 from cachescope.analysis.differences import FieldChange
@@ -34,7 +34,20 @@ def explanation_blocks(explained: answer.Explanation) -> list[Block]:
     if explained.same_cause:
         others = listed(explained.same_cause, _SAME_CAUSE_SHOWN, "; ", explained.more_of_same_cause)
         blocks.append(Line(f"same cause: {others}"))
-    return blocks + ([Line(explained.advice, style="dim")] if explained.advice else [])
+    return [*blocks, *to_do_lines(explained)]
+
+
+def setting_lines(settings: Mapping[str, Sequence[str]]) -> tuple[tuple[str, str], ...]:
+    """What to do where, and the line to copy."""
+    return tuple((f"do, {where}:", "; ".join(lines)) for where, lines in settings.items())
+
+
+def to_do_lines(explained: answer.Explanation) -> Iterator[Line]:
+    """What gives the fields the values of the baseline, and what can be done besides."""
+    for told in setting_lines(explained.settings):
+        yield Line(" ".join(told))
+    if explained.advice:
+        yield Line(explained.advice, style="dim")
 
 
 class Explanation(Reprs, answer.Explanation):

@@ -136,7 +136,7 @@ def _card(card: CardText, evidence: str) -> str:
         parts.append(f"<ul>{''.join(map(_change, card.changes))}</ul>")
     parts.append(f"<div class='cs-faint'>{prose_html(card.where)}</div>")
     # What to do is never cut.
-    parts += [f"<div class='cs-set'>{safe(line)}</div>" for line in card.lines]
+    parts += [f"<div>{safe(do)} <code class='cs-set'>{safe(line)}</code></div>" for do, line in card.lines]
     parts += [f"<div>{safe(card.advice)}</div>"] if card.advice else []
     return f"<li>{''.join(parts)}{below}</li>"
 

@@ -93,7 +93,7 @@ def _card(number: int, card: CardText) -> Iterator[Line]:
     yield Line(f"{number}  {card.title}", style="bold", right=card.cost)
     yield from (Line(f"{name}   {change}" if name else change, 3) for name, change in card.changes)
     yield from () if card.code is None else _code(card.code)
-    yield from (Line(text, 3) for text in (card.where, *card.told, *card.lines))
+    yield from (Line(text, 3) for text in (card.where, *card.told, *map(" ".join, card.lines)))
     # Where lines give some fields their earlier values, what is to be said of the others is in the explanation of the lookup.
     if card.advice and (not card.lines or len(card.changes) <= 1):
         yield Line(card.advice, 3, "dim", rows=_ADVICE_ROWS)

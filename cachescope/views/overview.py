@@ -26,6 +26,7 @@ from cachescope.report.page.reading import wrong_blocks
 from cachescope.report.rates import rate_numbers, trend_blocks
 from cachescope.report.vllm import vllm_lines
 from cachescope.report.why_missed import answer_blocks
+from cachescope.terms import HOW_TO_RECORD
 from cachescope.views.controls import Pane, Shows, button, columns, heading, markup, row, toggle_buttons
 from cachescope.views.lookup_rows import between
 from cachescope.views.plot import Plot, Tabled, first_number, pictured
@@ -247,7 +248,5 @@ def _what_now(scope: Read) -> Iterator[Line]:
         yield Line("The pane Entries shows what is in the cache directory.")
     if scope.facts.contexts:
         yield Line("The pane Machines shows the contexts that were captured.")
-    yield Line(
-        "To record lookups: cachescope record -- python train.py, or TORCH_TRACE=runs and"
-        ' TORCH_LOGS="+torch._inductor.codecache,+torch._functorch._aot_autograd.autograd_cache".'
-    )
+    if not scope.facts.runs:
+        yield Line(f"To see why lookups miss, {HOW_TO_RECORD}.")

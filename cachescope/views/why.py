@@ -23,8 +23,7 @@ from cachescope.figures.key_strip import key_difference
 from cachescope.figures.picture import Picture
 from cachescope.report.blocks import Block, Group
 from cachescope.report.comparison import key_difference_blocks
-from cachescope.report.explanation import change_blocks, told_lines
-from cachescope.report.layout import Line
+from cachescope.report.explanation import change_blocks, to_do_lines, told_lines
 from cachescope.views.controls import Pane, Shows, button, markup, row, sentence, text_box
 from cachescope.views.lookup_rows import LookupRows, listed_lookups
 from cachescope.views.lookups import NOTHING
@@ -196,8 +195,8 @@ class Why(Shows):
         self.explained = Explanation.of(self._scope, lookup)
         self.lookup.value, self.other.value = str(lookup), "" if other is None else str(other)
         if other is None:
-            self._changes, advice = self.explained.changes, self.explained.advice
-            told: list[Block] = [*told_lines(self.explained), *([Line(advice)] if advice else [])]
+            self._changes = self.explained.changes
+            told: list[Block] = [*told_lines(self.explained), *to_do_lines(self.explained)]
             changed = change_blocks(self._changes, "explorer.frame()")
         else:
             graphs = self._compared(other, lookup).graphs

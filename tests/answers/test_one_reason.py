@@ -90,6 +90,13 @@ def comparing_counts_alike(scope: Scope) -> None:
             assert (side.rate.lookups, side.rate.hits) == (row.lookups, row.hits)
 
 
+def why_says_what_cards_say(scope: Scope) -> None:
+    for card in Cards.of(scope).cards:
+        explained = Explanation.of(scope, card.first.lookup)
+        assert card.settings == explained.settings
+        assert card.advice in (None, explained.advice)
+
+
 def readings(folder: Path) -> Iterator[Scope]:
     for kind in ("trace", "text", ""):
         if (folder / kind).is_dir() and any((folder / kind).iterdir()):
@@ -109,10 +116,11 @@ def agree(folder: Path) -> None:
             diff_gives_the_fields_of_explain(scope)
             everything_counts_alike(scope)
             comparing_counts_alike(scope)
+            why_says_what_cards_say(scope)
 
 
 @pytest.mark.parametrize(
-    "name", ["grad_mode", "edited_program_fx", "recompiles_fx", "two_ranks_cold_paths_fx"]
+    "name", ["three_changes", "grad_mode", "edited_program_fx", "recompiles_fx", "two_ranks_cold_paths_fx"]
 )
 def test_commands_give_one_reason(name: str, recording: Recording) -> None:
     agree(recording("2.13.0", name))

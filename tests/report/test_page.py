@@ -143,11 +143,17 @@ def test_every_lookup_is_listed_and_every_miss_with_its_reason(tour: Page) -> No
     assert sum(str(why).endswith("follows another miss") for why in column(found, "Why")) == 13
 
 
+_OF_LOOKUPS = ["hits", "why", "time", "what-if"]
+
+
 def test_every_section_explains_itself_and_none_is_empty(directory: Page, tour: Page, nothing: Page) -> None:
+    anchors = [
+        "causes", "hits", "why", "time", "spent", "compiles", "what-if", "machines", "devices", "entries", "read", "words",
+    ]  # fmt: skip
+    assert [one.anchor for one in tour.sections] == anchors
+    without = [anchor for anchor in anchors if anchor not in _OF_LOOKUPS]
+    assert [one.anchor for one in nothing.sections] == without
     for page in (directory, tour, nothing):
-        assert [one.anchor for one in page.sections] == [
-            "causes", "hits", "why", "time", "spent", "compiles", "what-if", "machines", "devices", "entries", "read", "words",
-        ]  # fmt: skip
         for one in page.sections:
             assert one.blocks and (one.sentence.endswith(".") or one.anchor == "causes"), one.anchor
 
@@ -155,8 +161,7 @@ def test_every_section_explains_itself_and_none_is_empty(directory: Page, tour: 
 def test_what_is_missing_is_said_with_what_to_do(tour: Page, nothing: Page) -> None:
     assert "TORCHINDUCTOR_CACHE_DIR" in texts(section(tour, "entries").blocks)
     assert "Read a cache directory as well" in texts(section(tour, "machines").blocks)
-    assert "TORCH_TRACE" in texts(section(nothing, "hits").blocks)
-    assert "No lookup was read" in texts(section(nothing, "why").blocks)
+    assert "TORCH_TRACE" in nothing.headline
     # Where nothing was looked up, the headline says it alone.
     assert nothing.headline.startswith("no lookup") and "no lookup" not in nothing.about
     assert tour.about.startswith("48 lookups in 6 runs: ")

@@ -518,7 +518,7 @@ def test_a_span_without_lookups_says_so(tour: Explorer) -> None:
             assert "could not be drawn" not in plot.figure, plot
     assert tour.pane("Why").same.table.total == 0
     assert "0 of 48 lookups" in tour.span.said.value and tour.state.error == ""
-    assert "No lookup is of this time" in tour.pane("Overview").cards.cards.value
+    assert "none of the 48 lookups" in tour.pane("Overview").numbers.value
     assert "No lookup is of this time" in tour.pane("Overview").outcomes.plot.figure
 
 

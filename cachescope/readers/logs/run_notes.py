@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache, partial
 from itertools import pairwise
 from typing import Final
 
+from cachescope.grouping import by_key
 from cachescope.json_types import JsonObject
 from cachescope.readers.json_record import Record, load_json, moment_ns
 from cachescope.readers.logs.remote import is_address
@@ -33,9 +35,32 @@ def tell_of_runs(reading: Reading) -> None:
 
 def labels_of(runs: Sequence[Process]) -> list[str | None]:
     """Each run's own label; else what tells it from the others: words of its command, each with the option before it, variables, the commit."""
-    told = [(*(run.command or "").split(), *run.environment, *_commit_of(run)) for run in runs]
+    told = [
+        (*(run.command or "").split(), *variables, *_commit_of(run))
+        for run, variables in zip(runs, _variables_of(runs), strict=True)
+    ]
     shared = set[str].intersection(*(set(words) for words in told if words)) if any(told) else set()
     return [run.label or " ".join(_own(words, shared)) or None for run, words in zip(runs, told, strict=True)]
+
+
+def _variables_of(runs: Sequence[Process]) -> Iterator[list[str]]:
+    """The variables of each run without what most have alike; of paths what lies below the folder that all values of a variable share."""
+    pairs = [[text.partition("=") for text in run.environment] for run in runs]
+    values = by_key((name, value) for of_run in pairs for name, _, value in of_run)
+    # Without the name behind the last slash: that one is told.
+    shared = {name: os.path.commonprefix(paths).rpartition("/")[0] for name, paths in values.items()}  # noqa: RUF071
+    # What a run without the variable has is not known to be the same.
+    usual = {
+        name: Counter(found).most_common(1)[0][0]
+        for name, found in values.items()
+        if len(found) == len(runs) and 2 * max(Counter(found).values()) > len(runs)
+    }
+    for of_run in pairs:
+        yield [
+            f"{name}={f'…{value[len(shared[name]) :]}' if value.startswith('/') and shared[name] else value}"
+            for name, _, value in of_run
+            if usual.get(name) != value
+        ]
 
 
 def _commit_of(run: Process) -> tuple[str, ...]:

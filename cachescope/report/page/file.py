@@ -109,8 +109,9 @@ def page_of(scope: Read) -> Page:
         Section(anchor, title, sentence, tuple(blocks(scope)))
         for anchor, title, blocks, sentence in (*_OF_LOOKUPS, *told_of, *_FURTHER)
     )
+    answered = tuple(one for one in sections if one.blocks)
     said = headline(Chosen(scope))
-    return Page("Compile cache report", said, about_text(scope, said), tuple(sections))
+    return Page("Compile cache report", said, about_text(scope, said), answered)
 
 
 def page_script() -> tuple[str, str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from cachescope.answers.cards import Card, nothing_to_fix, ways
+from cachescope.answers.cards import Card, ways
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.names import cache_name
 from cachescope.answers.read import Read
@@ -27,7 +27,6 @@ from cachescope.report.time_spent import time_blocks
 from cachescope.report.vllm import vllm_lines
 from cachescope.report.what_if_forms import saving_blocks, sensitivity_lines
 from cachescope.report.why_missed import past_lines
-from cachescope.terms import HOW_TO_RECORD
 from cachescope.verdict_kinds import VERDICTS, kind_of
 from cachescope.wording import short_key
 
@@ -67,8 +66,6 @@ def why_blocks(scope: Read) -> Iterator[Block]:
     """Question 2: why, lookup by lookup, with what the directory says of earlier misses, and warnings."""
     if scope.facts.lookups:
         yield Group("misses", "Every lookup", (_lookups(scope),))
-    else:
-        yield Line(nothing_to_fix(Chosen(scope)))
     if past := past_lines(scope):
         intro = Line("Read from the directory itself: which field made each further entry of a graph.")
         yield Group("past", "Past misses", (intro, *past))
@@ -79,7 +76,6 @@ def why_blocks(scope: Read) -> Iterator[Block]:
 def what_if_blocks(scope: Read) -> Iterator[Block]:
     """Question 3: would it have hit without that field."""
     if not scope.asked_torch:
-        yield Line("No lookup in torch's caches was read, so none can be replayed.")
         return
     yield from sensitivity_lines(scope.sensitivity_rows(), _RANKED)
     yield from replay_parts(scope)
@@ -130,7 +126,6 @@ def causes_blocks(scope: Read) -> Iterator[Block]:
 def rates_blocks(scope: Read) -> Iterator[Block]:
     """Question 1: did it hit."""
     if not scope.facts.lookups:
-        yield Line(f"No lookup was read, so there is no hit rate. To record some: {HOW_TO_RECORD}.")
         return
     yield Numbers(rate_numbers(Chosen(scope)))
     yield from trend_blocks(scope)
@@ -140,10 +135,9 @@ def rates_blocks(scope: Read) -> Iterator[Block]:
 
 def when_blocks(scope: Read) -> Iterator[Block]:
     """Where in a job the misses are."""
-    drawn = (scope.shown.rows, scope.tables.runs.rows)
     if not scope.facts.lookups:
-        yield Line("No lookup was read: nothing to place.")
         return
+    drawn = (scope.shown.rows, scope.tables.runs.rows)
     yield Drawing("Lookups over time", timeline, drawn)
     yield Drawing("Outcomes, runs by graphs", runs_by_graph, drawn)
 

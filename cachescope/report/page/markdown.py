@@ -28,7 +28,7 @@ from cachescope.wording import and_more, harmless_line
 
 _SENTENCE: Final = 600
 _CELL: Final = 80
-_ROWS: Final = 8
+_ROWS: Final = 6
 _ITEMS: Final = 5
 # What Markdown, HTML and GitHub's references to people, issues and addresses begin with.
 _COMMANDS: Final = re.compile(r"[\\`*_{}\[\]<>|#!~$&]|@|(?<=:)//")
@@ -48,7 +48,7 @@ def markdown(scope: Read, *, redact: bool) -> str:
     lines = [f"### {_safe(title, _SENTENCE)}", "", f"<sub>{_safe(about, _SENTENCE)}</sub>", ""]
     lines += _blocks(blocks)
     if rates is not None:
-        lines += _folded(rates.name, _table(rates))
+        lines += _folded(rates.name, [*_table(rates), ""])
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -62,7 +62,7 @@ def _blocks(blocks: Iterable[Block]) -> Iterator[str]:
     for block in blocks:
         match block:
             case WorkItems():
-                for number, card in enumerate(block.cards[:_ITEMS], 1):
+                for number, card in enumerate(block.cards[:_ITEMS], block.start):
                     yield from _card(number, card)
                 if len(block.cards) > _ITEMS:
                     yield from (f"- {and_more(len(block.cards) - _ITEMS)}", "")
@@ -76,21 +76,22 @@ def _blocks(blocks: Iterable[Block]) -> Iterator[str]:
 
 def _card(number: int, card: CardText) -> Iterator[str]:
     yield f"{number}. **{_safe(card.title, _SENTENCE)}** · {_safe(card.cost, _CELL)}  "
-    yield f"   {_safe(card.where, _SENTENCE)}"
+    yield f"   {_safe(card.where, _SENTENCE)}  "
     for name, change in card.changes:
         yield f"   - {f'{_safe(name, _CELL)} ' if name else ''}{_safe(change, _SENTENCE)}"
-    if card.lines:
+    for do, line in card.lines:
         # A fence that nothing in it ends.
-        longest = max(map(len, re.findall("`+", "".join(card.lines))), default=0)
-        fence = "`" * max(3, longest + 1)
-        yield from (f"   {fence}", *(f"   {harmless_line(line)}" for line in card.lines), f"   {fence}")
+        fence = "`" * max(3, 1 + max(map(len, re.findall("`+", line)), default=0))
+        yield from (f"   {_safe(do, _SENTENCE)}", f"   {fence}", f"   {harmless_line(line)}", f"   {fence}")
     if card.advice:
+        # Else the last change would go on with it.
+        yield from [""] if card.changes else []
         yield f"   {_safe(card.advice, _SENTENCE)}"
     yield ""
 
 
 def _folded(title: str, lines: Iterable[str]) -> Iterator[str]:
-    yield from (f"<details><summary>{_safe(title, _CELL)}</summary>", "", *lines, "", "</details>", "")
+    yield from (f"<details><summary>{_safe(title, _CELL)}</summary>", "", *lines, "</details>", "")
 
 
 def _table(table: Table) -> Iterator[str]:

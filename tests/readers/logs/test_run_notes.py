@@ -88,6 +88,32 @@ def test_else_by_a_variable_the_commit_or_the_label_that_was_given(
     assert recorded("two threads") == [first, second, "two threads"]
 
 
+def test_a_folder_is_told_by_what_lies_below_the_one_that_all_share(
+    trace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Names of runs are cut: two long paths would be told by what they have in common."""
+    for one, cache in zip(sorted(trace.parent.iterdir()), ("cache", "cold/x", "cold"), strict=False):
+        monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", f"/scratch/somebody/project/{cache}")
+        shutil.copy(one, tmp_path / "log")
+        record(["sh", "-c", f'cp {tmp_path}/log "$TORCH_TRACE"'], tmp_path / "runs")
+    labels = cachescope.read(tmp_path / "runs").runs["label"].tolist()
+    assert sorted(labels) == [
+        f"TORCHINDUCTOR_CACHE_DIR=…/{name}" for name in ("cache", "cold", "cold/x")[: len(labels)]
+    ]
+
+
+def test_a_value_that_most_runs_have_names_none_of_them(
+    trace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logs = sorted(trace.parent.iterdir(), key=lambda path: path.read_bytes()[:40])
+    for one, threads in zip(logs, ("1", "1", "2"), strict=True):
+        monkeypatch.setenv("OMP_NUM_THREADS", threads)
+        shutil.copy(one, tmp_path / "log")
+        record(["sh", "-c", f'cp {tmp_path}/log "$TORCH_TRACE"'], tmp_path / "runs")
+    labels = cachescope.read(tmp_path / "runs").runs["label"]
+    assert labels.isna().tolist() == [True, True, False] and labels[2] == "OMP_NUM_THREADS=2"
+
+
 def test_a_run_that_goes_on_has_no_status_yet(trace: Path, tmp_path: Path) -> None:
     began = "2026-01-01T00:00:00+00:00"
     note = {"cachescope_run": 1, "command": ["python", "my train.py"], "start_time": began}
