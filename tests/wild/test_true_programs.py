@@ -141,7 +141,7 @@ def test_a_function_that_was_compiled_ahead_of_time(tmp_path: Path) -> None:
     advice = " ".join(cause["advice"] or "" for cause in saved.told["causes"])
     assert "unset" not in advice and "puts a random name into the key" in advice
     loaded = ran("precompile_loaded", tmp_path)
-    assert loaded.told["lookups"] == [] and "came from a package" in counts_text(
+    assert loaded.told["lookups"] == [] and "were loaded from a package" in counts_text(
         cachescope.read(tmp_path / "runs" / "precompile_loaded")
     )
 

@@ -263,7 +263,7 @@ class NewKeys:
             return _lines_are_missing(row.cache)
         is_alone = not self._history.other_run_before(at)
         again, below = _compiled_again(row), self._why_graphs_are_new(at)
-        if below is not None and below.what.is_first:
+        if below is not None and below.what.is_first and at <= self._lost_graphs:
             return below
         if again is not None and below is not None:
             return replace(again, reason=below.reason, kind=below.kind)
@@ -279,6 +279,13 @@ class NewKeys:
         above = self._history.aot[at]
         why = None if above is None else self._found.why[above]
         return why is not None and not why.what.is_first
+
+    @cached_property
+    def _lost_graphs(self) -> int:
+        """The first AOTAutograd lookup of which no lookup of a graph was read: its graph may be that of any later one."""
+        rows, graphs_of = self._lookups, self._history.timeline.graphs_of
+        asked = (at for at, row in enumerate(rows) if row.cache == AOTAUTOGRAD and row.cache_key is not None)
+        return next((at for at in asked if not graphs_of(at)), len(rows))
 
     def _why_graphs_are_new(self, at: int) -> Why | None:
         """Why the graphs below an AOTAutograd lookup missed, if nothing is earlier, or a failed guard is why: they are new, and so is its key.
