@@ -147,9 +147,8 @@ class CardText(NamedTuple):
     # For forms that cannot fold the evidence behind the card: how its code changed, and the evidence in short.
     code: Diff | None
     told: tuple[str, ...]
-    lines: tuple[
-        tuple[str, str], ...
-    ]  # what gives them their earlier values: what to do where, and the line to copy
+    # What gives them their earlier values: what to do where, and the line to copy.
+    lines: tuple[tuple[str, str], ...]
     advice: str | None
     evidence: tuple[Block, ...] | None = None  # what is folded behind it; None where the pane Why has that
 

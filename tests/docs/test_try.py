@@ -116,7 +116,7 @@ def test_an_example_has_the_answers_of_the_command(page: Any, example: str, tmp_
         assert (html, json) == (report, printed("explain", path, "--json"))
     shown = page.frame_locator("#report")
     assert f"<p class='headline'>{shown.locator('.headline').inner_text()}</p>" in unescape(report)
-    shown.locator("figure.plot > div > svg").first.wait_for()
+    shown.locator("figure.plot > div > svg").first.wait_for(state="attached")
 
 
 def downloaded(page: Any, form: str) -> str:

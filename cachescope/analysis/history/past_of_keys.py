@@ -31,9 +31,8 @@ class Past(NamedTuple):
     latest: int  # the latest earlier lookup of it
     latest_hit: int | None  # the latest that found an entry
     latest_stored: int | None  # the latest that shows that an entry of it was stored
-    racing: (
-        Racing | None
-    )  # the runs that still compiled it, for another directory if all that is known of it lies elsewhere
+    # The runs that still compiled it; for another directory, if all that is known of it lies elsewhere.
+    racing: Racing | None
     # If none did, why nothing of it was found, as far as that shows; and the lookup that shows it: that stored nothing, or that stored it
     # or looked it up last.
     why: _NotFound

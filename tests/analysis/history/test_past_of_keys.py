@@ -71,7 +71,12 @@ def test_it_is_what_looking_back_at_every_earlier_lookup_finds(values: list[tupl
         assert of_all.guards_before(at) == list(dict.fromkeys(text for text in shown if text))
         last = (stored or earlier)[-1]
         there, here = {DIRECTORIES[one.run] for one in stored or earlier}, DIRECTORIES[row.run]
-        racing = [one for one in going_on if one.run != row.run and may_share(one, row)]
+        is_elsewhere = here is not None and DIRECTORIES[last.run] is not None and here not in there
+        others = [one for one in going_on if one.run != row.run]
+        racing = [one for one in others if may_share(one, row)]
+        if is_elsewhere and not refused:
+            # Those that compile it elsewhere would race in one directory, too.
+            racing = racing or others
         racing = [] if row.time is None or stored else racing
         if racing:
             assert past.racing is not None
@@ -79,7 +84,7 @@ def test_it_is_what_looking_back_at_every_earlier_lookup_finds(values: list[tupl
             assert list(past.racing.runs) == sorted({one.run for one in racing})
         elif refused:
             assert (past.why, past.by) == ("not stored", refused.lookup)
-        elif here is not None and DIRECTORIES[last.run] is not None and here not in there:
+        elif is_elsewhere:
             assert (past.why, past.by) == ("elsewhere", last.lookup)
         else:
             assert (past.why, past.by) == ("gone", last.lookup)
