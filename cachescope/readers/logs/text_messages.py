@@ -111,6 +111,9 @@ _LEVELS: Final = b"DEBUG", b"INFO", b"WARN", b"ERROR"
 
 def in_another_form(line: bytes) -> str | None:
     """What a line without torch's prefix has of one of these messages, without its key; None if it has nothing of them."""
+    # Each has one of these; a program writes many lines, and hardly one of them has.
+    if not (b"ache" in line or b"ompil" in line or b"torch._dynamo" in line or b"Graph break" in line):
+        return None
     words = (*_ALONE, *_LOGGERS) if any(level in line for level in _LEVELS) else _ALONE
     at = min((at for word in words if (at := line.find(word)) >= 0), default=None)
     return (
