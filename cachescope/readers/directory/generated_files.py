@@ -34,6 +34,7 @@ _INCLUDE: Final = re.compile(r'^#include "(.*?c[a-z2-7]{51}\.h)"', re.MULTILINE)
 _TRITON: Final = re.compile(r"^@triton\.jit\ndef (\w+)\(", re.MULTILINE)
 _LOCATION: Final = re.compile(r'#loc = loc\("([^"\n]*)"')
 _MOST_LOOKED_AT: Final = 400
+_LINKED_WITHIN_NS: Final = 60_000_000_000
 # The header of a 64-bit little-endian library: where its tables begin, and the sizes and numbers of their rows.
 _ELF: Final = struct.Struct("<6s26xQQ6xHHHH2x")
 
@@ -157,6 +158,8 @@ def read_library(entry: EntryRow, path: str, name: str, reading: Reading) -> boo
 
     Torch 2.13 loads whatever is there under the name of a library; a process that loads half of one ends with SIGBUS.
     """
+    if (entry.seen_time or 0) - (entry.modified_time or 0) < _LINKED_WITHIN_NS:
+        return True  # a linker may be at work on it
     head = read_bytes(entry, path, reading, _ELF.size)
     if head is None:
         return entry.status == UNREADABLE
