@@ -92,7 +92,7 @@ def why_no_lookup(read: Recording, runs: Collection[int]) -> str:
     """Why no lookup of some runs is recorded: what their logs show of it, else what it may be."""
     sources = {source for run in runs for source in read.facts.runs[run].sources}
     if any(row.kind == "quoted" and row.source in sources for row in read.facts.problems):
-        return f"what their logs say of torch's caches is not all understood: see the problems, or {HOW_TO_RECORD}"
+        return f"what their logs say of torch's caches is not all read as lookups: see the problems, or {HOW_TO_RECORD}"
     in_text = read.tables.compiled.keys() & set(runs)
     if in_text:
         others = set(runs) - in_text

@@ -134,8 +134,8 @@ def test_beside_lines_of_another_form_nothing_is_denied(tmp_path: Path) -> None:
     (problem,) = scope.problems.to_dict("records")
     assert (problem["kind"], problem["where"], problem["count"]) == ("quoted", "line 4", 3)
     assert problem["message"].endswith("its form is not torch's: fx graph cache hit")
-    assert "not all understood: see the problems" in headline(Chosen(scope))
-    assert "not all understood" not in headline(Chosen(scope_of(tmp_path, *map(torch_line, LIMIT))))
+    assert "not all read as lookups: see the problems" in headline(Chosen(scope))
+    assert "not all read" not in headline(Chosen(scope_of(tmp_path, *map(torch_line, LIMIT))))
 
 
 def test_compiles_without_an_id_are_not_denied(tmp_path: Path) -> None:
