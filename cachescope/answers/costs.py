@@ -13,7 +13,7 @@ from cachescope.analysis.phases.names import VECTOR_TEST, WAITING_FOR_TEST
 from cachescope.analysis.verdicts.misses import Compile, compile_of
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.facts import Facts
-from cachescope.answers.names import fields_text
+from cachescope.answers.names import fields_text, other_directory
 from cachescope.answers.recording import Recording
 from cachescope.answers.summary import counts_text, phases_of
 from cachescope.frames.answer_rows import CauseRow, MissRow
@@ -200,12 +200,12 @@ def headline(chosen: Chosen) -> str:
     untimed = costs.avoidable_untimed if costs.is_timed else {}
     took = f"{plural(sum(untimed.values()), 'miss')} whose time is not recorded"
     if costs.avoidable:
-        text = f"{_avoidable(costs)} avoidable{_by(costs)}"
+        text = f"{_avoidable(costs)} avoidable{_by(chosen.read, costs)}"
         text += f"; so {'was' if sum(untimed.values()) == 1 else 'were'} {took}" if untimed else ""
         text += f"; {rest}" if rest else ""
     elif untimed:
-        causes = [chosen.read.facts.causes[cause] for cause in untimed]
-        text = f"{took} {'was' if sum(untimed.values()) == 1 else 'were'} avoidable, by {listed(map(_cause, causes), _NAMED)}; {rest}"
+        causes = [_cause(chosen.read, chosen.read.facts.causes[cause]) for cause in untimed]
+        text = f"{took} {'was' if sum(untimed.values()) == 1 else 'were'} avoidable, by {listed(causes, _NAMED)}; {rest}"
     elif costs.is_any_in_doubt:
         where = "" if costs.ranks_ns is None else " on the slowest rank"
         text = f"No compile{where} is known to have been avoidable: {rest}"
@@ -239,16 +239,23 @@ def _avoidable(costs: Costs) -> str:
     return f"{avoidable:,} of {costs.amount:,} misses {'was' if avoidable == 1 else 'were'}"
 
 
-def _by(costs: Costs) -> str:
-    if len(costs.avoidable) == 1:
-        return f", by {_cause(costs.avoidable[0][0])}"
-    return f": {listed((f'{_amount(costs, amount)} by {_cause(cause)}' for cause, amount in costs.avoidable), _NAMED)}"
+def _by(read: Recording, costs: Costs) -> str:
+    causes = [(_cause(read, cause), _amount(costs, amount)) for cause, amount in costs.avoidable]
+    if len(causes) == 1:
+        return f", by {causes[0][0]}"
+    return f": {listed((f'{amount} by {cause}' for cause, amount in causes), _NAMED)}"
 
 
-def _cause(cause: CauseRow) -> str:
-    if cause.fields:
-        return fields_text((FREEZING,) if FREEZING in cause.fields else cause.fields, _FIELDS)
-    return kind_of(cause).by or cause.summary
+def _cause(read: Recording, cause: CauseRow) -> str:
+    if not cause.fields:
+        return kind_of(cause).by or cause.summary
+    named = fields_text((FREEZING,) if FREEZING in cause.fields else cause.fields, _FIELDS)
+    first = read.facts.misses_of(cause.cause)[0]
+    return (
+        f"{named} and another directory"
+        if other_directory(read.facts, first, read.history.folders)
+        else named
+    )
 
 
 def _amount(costs: Costs, amount: int) -> str:

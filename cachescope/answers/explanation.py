@@ -12,7 +12,13 @@ from cachescope.analysis.differences import FieldChange
 from cachescope.analysis.fixes import OPTION, VARIABLE, ways_to_set
 from cachescope.analysis.resolve_name import lookup_named
 from cachescope.answers.chosen import Chosen
-from cachescope.answers.names import baseline_name, is_named_by_fields, lookup_in_run, lookup_name
+from cachescope.answers.names import (
+    baseline_name,
+    is_named_by_fields,
+    lookup_in_run,
+    lookup_name,
+    other_directory,
+)
 from cachescope.answers.recording import Recording
 from cachescope.answers.summary import WHY_UNKNOWN, hits_call
 from cachescope.errors import NotFoundError
@@ -20,7 +26,7 @@ from cachescope.frames.answer_rows import ChangeRow, MissRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.grouping import by_key
 from cachescope.terms import VLLM, Evidence
-from cachescope.verdict_kinds import kind_of
+from cachescope.verdict_kinds import KINDS, kind_of
 from cachescope.wording import duration
 
 if TYPE_CHECKING:
@@ -35,6 +41,8 @@ _FIELDS: Final = 4
 _OF_COMPILE: Final = " (or in mode or options of torch.compile, if set there)"
 # One word or number: a collection, or an object as Python prints it, is more than its text.
 _PLAIN: Final = re.compile(r"[\w ./-]{1,200}")
+# What gives a key its earlier fields finds the entry only where that lies.
+_ONE_DIRECTORY: Final = KINDS["entry_unavailable", "another directory"].advice
 _PREDICTED: Final = "predicted by a pre-flight, from what was read with it"
 
 
@@ -203,7 +211,9 @@ def what_to_do(
     settings, is_all = _settings(read, miss.lookup, changes)
     # What gives every field its earlier value says what sets it; a collection may have an order that nothing sets.
     is_told = is_all and all(_PLAIN.fullmatch(change.before or "") for change in changes)
-    return settings, None if is_told else advice
+    is_elsewhere = settings and other_directory(read.facts, miss, read.history.folders)
+    told = (None if is_told else advice, _ONE_DIRECTORY if is_elsewhere else None)
+    return settings, " ".join(filter(None, told)) or None
 
 
 def _settings(

@@ -92,16 +92,23 @@ def baseline_name(facts: Facts, miss: MissRow, folders: Sequence[str | None]) ->
     """What a miss was compared with, in words, by the directory of each lookup; None where there is nothing."""
     if miss.baseline_lookup is not None:
         row, own = facts.lookups[miss.baseline_lookup], facts.lookups[miss.lookup]
-        here, there = (folders[at] for at in (miss.lookup, miss.baseline_lookup))
-        where = ""
-        # Of an equal key its own reason says so.
-        if here is not None and there is not None and here != there and row.cache_key != own.cache_key:
-            where = f", in another directory ({harmless(shown(there))})"
+        there = other_directory(facts, miss, folders)
+        where = f", in another directory ({harmless(shown(there))})" if there else ""
         return f"{run_name(facts, row.run)}, {lookup_name(row)}{in_compile(facts, row, beside=own)}{where}"
     if miss.baseline_entry is not None:
         entry = facts.entries[miss.baseline_entry]
         return f"the entry {harmless(short_key(entry.cache_key or ''))} of {harmless(shown(entry.root))}"
     return None
+
+
+def other_directory(facts: Facts, miss: MissRow, folders: Sequence[str | None]) -> str | None:
+    """The directory in which another key lies that a miss was compared with; None where it is the same one, or not known."""
+    if miss.baseline_lookup is None:
+        return None
+    here, there = (folders[at] for at in (miss.lookup, miss.baseline_lookup))
+    row, own = facts.lookups[miss.baseline_lookup], facts.lookups[miss.lookup]
+    # Of an equal key its own reason says so.
+    return there if here is not None and here != there and row.cache_key != own.cache_key else None
 
 
 def is_named_by_fields(cause: CauseRow) -> bool:

@@ -9,6 +9,7 @@ import pytest
 import cachescope
 from cachescope.answers.cards import MOST, Cards, cause_names, ways
 from cachescope.answers.chosen import Chosen
+from cachescope.answers.costs import headline
 from cachescope.answers.summary import footer
 from cachescope.columns import rows_of
 from cachescope.frames.replay_rows import SensitivityRow
@@ -248,5 +249,9 @@ def test_a_key_that_changed_in_another_directory_names_it(
     for at, trace in enumerate((recording("2.13.0", "config_flip") / "trace").iterdir()):
         text = trace.read_text().replace("/config_flip/cache", f"/config_flip/cache{at if is_other else ''}")
         (tmp_path / trace.name).write_text(text)
-    (work,) = Cards.of(cachescope.read(tmp_path), most=10).works
+    scope = cachescope.read(tmp_path)
+    (work,) = Cards.of(scope, most=10).works
     assert work.row.fields and ("in another directory (" in str(work.baseline)) == is_other
+    # The earlier setting finds the entry only where that lies.
+    assert ("by epilogue_fusion and another directory;" in headline(Chosen(scope))) == is_other
+    assert str(work.advice).endswith("or copy the cache there.") == is_other
