@@ -82,10 +82,8 @@ class Kind:
         What to do about it, where nothing more is certain; of vLLM's own lookups.
     advice_from : str or None
         The facts that advice depends on, which `cachescope.analysis.verdicts.causes` looks at.
-    cost : str
-        One of `Cost`.
-    by : str
-        What an avoidable compile was made by, where no field says it.
+    cost, by : str
+        One of `Cost`; and what an avoidable compile was made by, where no field says it, or why one is not cached.
     is_miss : bool
         Whether it is counted as a miss; otherwise it never reached the cache.
     may_be_first, is_first : bool
@@ -100,20 +98,16 @@ class Kind:
         Whether an AOTAutograd entry was found, but not the FX entry that it points to; whether the key was known, and no entry of it there.
     is_below, is_shown_by_graphs : bool
         Whether it always follows from the AOTAutograd miss of the same compile; whether only the misses of the graphs below show what changed.
-    explains : frozenset of str
-        Of an AOTAutograd miss: the verdicts of the FX misses of the same compile that it explains.
+    explains, explains_backward : frozenset of str
+        Of an AOTAutograd miss: the verdicts of the FX misses of the same compile that it explains; and of a backward graph, new because of it.
     explains_same_kind, explains_fields : bool
         Whether it explains those of the same verdict and kind; and those whose fields changed above, too, or are of the graph.
-    explains_backward : frozenset of str
-        The verdicts of a backward graph that is new because this is the miss of its forward graph.
     is_advice_in_reason : bool
         Whether the reason says already what to do.
     why_still : str or None
         Why its misses stay misses whatever fields are left out of the key; None where fields decide.
-    in_directory, in_other_directory : str
-        The title of misses that a directory alone shows; the second if the entry before lies in another one.
-    before_in_directory : str
-        What had been stored before an entry that such a miss made.
+    in_directory, in_other_directory, before_in_directory : str
+        The title of misses that a directory alone shows; the same if the entry before lies in another one; and what had been stored before.
     """
 
     colour: str
@@ -205,6 +199,7 @@ _CONCURRENT: Final = Kind(
 _BYPASSED: Final = Kind(
     colour="purple",
     summary="bypassed: {kind}",
+    by="bypassed",
     advice_from="bypass",
     cost="not cached",
     is_miss=False,
@@ -214,6 +209,7 @@ _BYPASSED: Final = Kind(
 _DISABLED: Final = Kind(
     colour="grey",
     summary="caching was switched off",
+    by="switched off",
     advice="TORCHINDUCTOR_FORCE_DISABLE_CACHES, TORCH_COMPILE_FORCE_DISABLE_CACHES, "
     "torch.compiler.config.force_disable_caches, TORCHINDUCTOR_FX_GRAPH_CACHE=0 and torch._inductor.config.fx_graph_cache = False "
     "switch caching off: unset what is set. AOTInductor (torch._inductor.aot_compile, aoti_compile_and_package) never caches.",
@@ -316,6 +312,7 @@ KINDS: Final[dict[tuple[str, str], Kind]] = {
     ),
     ("entry_unavailable", "failed compile"): replace(
         _COMPILED_AGAIN,
+        by="failed",
         advice="Nothing is stored of a compile that fails, so that it is compiled again each time until its error is mended.",
         cost="not cached",
     ),
@@ -341,11 +338,13 @@ KINDS: Final[dict[tuple[str, str], Kind]] = {
     ),
     ("entry_unavailable", "restarted compile"): replace(
         _UNAVAILABLE,
+        by="restarted",
         advice="Nothing was compiled: torch gives this attempt up in every process, and the next one has its own key.",
         cost="not cached",
     ),
     ("entry_unavailable", "compiled autograd"): replace(
         _COMPILED_AGAIN,
+        by="under compiled autograd",
         advice="AOTAutograd stores no entry of a training graph whose backward pass compiled autograd compiles: only the FX "
         "cache serves its graphs.",
         cost="not cached",
@@ -377,6 +376,7 @@ KINDS: Final[dict[tuple[str, str], Kind]] = {
     ("disabled", AOT_INDUCTOR): replace(
         _DISABLED,
         summary="AOTInductor asks no cache",
+        by="AOTInductor",
         advice="No setting changes it. AOTInductor (torch._inductor.aot_compile, aoti_compile_and_package) writes a library of its own: "
         "keep that and load it, as with torch._inductor.aoti_load_package, and the graph is not compiled again.",
     ),

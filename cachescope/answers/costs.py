@@ -39,10 +39,7 @@ WORDS: Final = {
     "machine": ("another machine", "on another machine or torch"),
     "upgrade": ("upgrade", "after another torch was installed"),
     "factors": ("other factors", "after vLLM's factors changed"),
-    "not cached": (
-        "not cached",
-        "not cached: bypassed, switched off, failed, restarted, or under compiled autograd",
-    ),
+    "not cached": ("not cached", "not cached"),
     "unknown": ("not known", "for a reason that is not known"),
 }
 """What compiles after misses were, beside their seconds: on a card, and in the headline where it is not what was avoidable."""
@@ -65,6 +62,7 @@ class Costs:
     ranks_ns: int | None  # what all ranks of all starts compiled together; None where no start has several
     at_once_ns: int  # how much of it several compiled at once
     compiles: dict[str, set[Compile]]  # by the same keys, the compiles
+    not_cached: tuple[str, ...]  # why what was not cached was not, the costliest first
     untimed: int  # misses without a recorded time, where others have one, that were not avoidable
     # By its cause, how many avoidable ones have no recorded time, whether or not others have one: one of AOTAutograd above graphs that hit is
     # traced and partitioned again, and Inductor compiles nothing.
@@ -108,7 +106,7 @@ class Costs:
                 what = "first" if facts.lookups[miss.lookup].run in of_start else "avoidable"
             return "avoidable" if what == "first" and miss.lookup in found_before else what
 
-        avoidable, avoidable_in = Counter[int](), Counter[int]()
+        avoidable, avoidable_in, not_cached = Counter[int](), Counter[int](), Counter[str]()
         others, compiles = Counter[str](), defaultdict[str, set[Compile]](set)
         for run in _path(of_run, of_start):
             for miss, amount in of_run[run]:
@@ -118,6 +116,8 @@ class Costs:
                     avoidable_in[run] += amount
                 else:
                     others[what] += amount
+                    if what == "not cached":
+                        not_cached[kind_of(facts.causes[miss.cause]).by] += amount
                     compiles[what].add(compile_of(facts.lookups[miss.lookup]))
         every = [(miss, amount) for rows in of_run.values() for miss, amount in rows]
         at_once = [ns for miss, ns in every if kind_of(facts.causes[miss.cause]).cost == "at once"]
@@ -131,6 +131,7 @@ class Costs:
             else None,
             sum(at_once) if is_timed else 0,
             compiles,
+            tuple(reason for reason, _ in not_cached.most_common()),
             sum(ns is None and what_of(miss) != "avoidable" for miss, ns in timed) if is_timed else 0,
             Counter(miss.cause for miss in untimed if what_of(miss) == "avoidable"),
             is_any_in_doubt=bool(facts.problems)
@@ -271,7 +272,8 @@ def _others(costs: Costs, tests: Mapping[str, str]) -> Iterator[str]:
             if what == "not cached" and not costs.is_timed
             else _amount(costs, amount)
         )
-        yield f"{how_many} {WORDS[what][1]}{tests.get(what, '')}"
+        why = f" ({listed(costs.not_cached, _NAMED)})" if what == "not cached" else ""
+        yield f"{how_many} {WORDS[what][1]}{why}{tests.get(what, '')}"
     if costs.untimed:
         yield f"{plural(costs.untimed, 'miss')} without a recorded time"
 
