@@ -228,6 +228,12 @@ def test_an_input_that_another_one_moved_is_told_by_its_place() -> None:
     alone, more = (store.add(inputs(names))[0] or 0 for names in ("x", "xvw"))
     said = {change.field: change.summary[:3] for change in field_changes(store, alone, more)}
     assert (said["example_inputs[1]"], said["example_inputs[2]"]) == ("v, ", "w, ")
+    # One without a name, as what DDPOptimizer made an input, is not called by what it lacks.
+    unnamed = ([line.replace(source("x"), "None") for line in inputs(names)] for names in ("xy", "yx"))
+    found = {
+        change.field: change for change in field_changes(store, *(store.add(one)[0] or 0 for one in unnamed))
+    }
+    assert found["example_inputs[1]"].summary == "dtype torch.float32 -> torch.float16"
     # Which name an input had before is not told where its aot_config is lost.
     lost = store.add(inputs("yx")[:-1])[0] or 0
     found = {change.field: change for change in field_changes(store, lost, fewer)}

@@ -155,6 +155,11 @@ def test_a_start_that_may_have_stored_nothing_is_no_baseline(tmp_path: Path) -> 
     for outcome, fields in (("compiled", [("env_hash",)]), ("not known", [])):
         log = write_log(tmp_path / "before.log", start(folder_name(OTHER), env=OTHER, outcome=outcome))
         assert [since.fields for since in new.changed_since(cachescope.read(log))] == fields
+    # Of factors that only one of them keeps the hashes are compared.
+    make_folder(tmp_path / "tree")
+    beside_factors = cachescope.read(tmp_path / "tree", tmp_path / "new.log")
+    before = write_log(tmp_path / "before.log", start(folder_name(OTHER), env=OTHER))
+    assert [one.fields for one in beside_factors.changed_since(cachescope.read(before))] == [("env_hash",)]
 
 
 def explained(capsys: pytest.CaptureFixture[str], *paths: Path) -> str:

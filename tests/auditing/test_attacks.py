@@ -353,6 +353,18 @@ def test_what_torch_would_do_with_an_entry(name: str, tmp_path: Path) -> None:
     assert level in against(tmp_path / "cache")
 
 
+def test_a_partial_is_of_the_function_that_its_state_says(tmp_path: Path) -> None:
+    sympys = found("torch.utils._sympy.functions", "FloorDiv")
+    of_int = found("functools", "partial") + found("builtins", "int") + b"\x85R"
+    data = _with(graph="@@").replace(b"\x8c\x02@@", of_int + b"(" + sympys + b"(I1\nt}Ntb")
+    laid(tmp_path / "cache", "pickle", data)
+    assert (
+        cachescope.audit(tmp_path / "cache")["message"]
+        .str.startswith("uses torch.utils._sympy.functions.FloorDiv in a way")
+        .any()
+    )
+
+
 @pytest.mark.parametrize(("scope", "levels"), [(None, {"unproven"}), ({"x": 1}, {"danger", "unproven"})])
 def test_a_kernel_has_what_triton_copies_of_its_function(
     scope: Any, levels: set[str], tmp_path: Path

@@ -105,7 +105,7 @@ def _file_of(test: str) -> str:
 def _forget_readings() -> None:
     """Let each file of tests read its recordings by itself (`tests/readings.py`), so that it is seen to reach what reads them."""
     for one in gc.get_objects():
-        if isinstance(one, _lru_cache_wrapper) and one.__module__.endswith("readings"):
+        if type(one) is _lru_cache_wrapper and one.__module__.endswith("readings"):
             one.cache_clear()
 
 

@@ -166,7 +166,7 @@ def _try(
                 is_changed = True
         assert is_changed
         for one in gc.get_objects():
-            if isinstance(one, _lru_cache_wrapper) and one.__module__.startswith("cachescope"):
+            if type(one) is _lru_cache_wrapper and one.__module__.startswith("cachescope"):
                 one.cache_clear()
         items = {item.nodeid: item for item in session.items}
         code = _NOTICED if _fails([items[test] for test in tests], reach, session) else _SURVIVED

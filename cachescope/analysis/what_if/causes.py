@@ -201,9 +201,9 @@ def concurrent_misses(replayed: Replayed) -> list[int]:
     replay, after = replayed.replay, replayed.after
     found = []
     for group in replayed.groups:
-        missed = [at for cell in group for at in cell.misses if after[at] == MISS]
+        missed = sorted(at for cell in group for at in cell.misses)
         # Once there is an entry, none of them is concurrent.
-        if len(missed) > 1 and sorted(missed)[1] < first_entry(group, after):
+        if len(missed) > 1 and missed[1] < first_entry(group, after):
             found += [
                 at
                 for at, why, is_compiled in still_missed(replayed, group)

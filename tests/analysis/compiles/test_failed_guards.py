@@ -62,6 +62,7 @@ def test_sources_in_the_words_of_the_program(source: str, words: str) -> None:
     (["('s_0',)", "('s_1',)"], [X, Y], None),
     (["('s_0',)"], [X, Y], None),
     (["('2*s0',)"], [X], None),
+    (["('s_0',)", "('2*s0',)"], [X], None),
     (["('s0',)"], [symbol("s0", None, "L['n']")], None),
     (["('s0',)"], [symbol("s0", "5")], None),
     (["('s0',)"], [], None),

@@ -88,8 +88,9 @@ def test_an_entry_is_told_with_its_number_its_guards_and_its_graphs() -> None:
 
 
 def test_what_a_lock_lists_may_have_any_guards() -> None:
-    entries = stored(locks=(ListedEntry(*AOT, "/a.lock", ("f1", "f2")),))
-    (found,) = entries.under(AOT, None)
+    entries = stored(entry(*AOT), locks=(ListedEntry(*AOT, "/a.lock", ("f1", "f2")),))
+    own, found = entries.under(AOT, None)
+    assert number_of(own) == 0
     graphs = (("f1", None), ("f2", None))
     what = "the AOTAutograd entry that /a.lock lists"
     assert found == Candidate(what, are_guards_known=False, graphs=graphs)

@@ -122,15 +122,16 @@ def test_a_graph_is_new_where_each_entry_is_known_to_be_of_another(
 
 @pytest.mark.parametrize(("is_there", "changed"), [(True, ("x",)), (False, ("gm",))])
 def test_an_entry_of_this_form_says_more_than_another_form(is_there: bool, changed: tuple[str, ...]) -> None:
-    """It was compiled with another graph before, and in the directory there is this one with another x."""
+    """It was compiled with another graph before, and in the directory there is this one with another x, and a y that its key alone has."""
     sides = [{"gm": gm, "x": "2"} for gm in (OTHER["gm"], CODE)]
     lookups = []
     for at, details in enumerate(sides):
-        told: dict[str, Any] = {"details": details, "compile_id": f"0/{at}"}
-        lookups += [aot(f"a{at}", at=10 * at, **told), fx(f"f{at}", at=10 * at + 1, took=1.0, **told)]
+        told: dict[str, Any] = {"compile_id": f"0/{at}"}
+        graph = fx(f"f{at}", details={**details, "y": "2"}, at=10 * at + 1, took=1.0, **told)
+        lookups += [aot(f"a{at}", details=details, at=10 * at, **told), graph]
     entries = [
         entry("aotautograd", "a9", at=-9, fx_keys=("f9",)),
-        entry("fxgraph", "f9", {"gm": CODE, "x": "1"}, at=-8),
+        entry("fxgraph", "f9", {"gm": CODE, "x": "1", "y": "1"}, at=-8),
     ]
     rows = miss_rows(scope_of(run(*lookups, cache_dir="/cache"), entries=entries if is_there else []))
     (above,) = (row for row in rows if row["lookup"] == 2)

@@ -83,7 +83,9 @@ def test_the_entries_over_time(
     ("m5 h", (9,), [(9, -1, None), (1, 0, None)]),
 ])  # fmt: skip
 def test_entries_there(text: str, since: tuple[int, ...], entries: list[tuple[int, int, int | None]]) -> None:
-    assert spans(walked(text, *(Stored(at, -1) for at in since))) == entries
+    walk = walked(text, *(Stored(at, -1) for at in since))
+    assert spans(walk) == entries
+    assert all(one.sure == one.since for one in walk.entries)
 
 
 def guards_of(walk: CellWalk) -> list[Any]:

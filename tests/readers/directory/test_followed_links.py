@@ -170,6 +170,12 @@ def test_links_to_files_and_to_nothing(
         assert row.size_bytes == (disk / to).stat().st_size
 
 
+def test_a_pipe_under_the_name_of_a_lock_is_none(cache: Path) -> None:
+    (cache / "locks").mkdir()
+    os.mkfifo(cache / "locks" / "x.lock")
+    assert added(cache) == [("locks/x.lock", "other", "foreign", None, False)]
+
+
 def test_what_is_temporary_stays_so_behind_a_link(cache: Path, disk: Path) -> None:
     triton = cache / "triton" / "0" / ("A" * 52)
     put(triton, "k.json")

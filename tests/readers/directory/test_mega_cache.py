@@ -5,7 +5,7 @@ import zlib
 from pathlib import Path
 
 import pytest
-from hostile_pickles import Object, detail_line, entry_bytes
+from hostile_pickles import Object, detail_line, entry_bytes, entry_name
 
 import cachescope
 from cachescope.frames.directory_rows import EntryRow
@@ -175,6 +175,18 @@ def test_a_standalone_artifact_holds_what_its_mega_cache_does(directory: Directo
         made = tmp_path / "artifact.bin"
         made.write_bytes(summed(content))
         assert names(made) == wanted
+
+
+def test_of_several_saves_the_first_is_lost(tmp_path: Path) -> None:
+    saves = [("inductor", [(key, GRAPH)]) for key in (FX, OTHER)]
+    (tmp_path / "m.bin").write_bytes(summed(body(*saves)))
+    for key in (FX, OTHER):
+        file = tmp_path / "cache" / "fxgraph" / key[1:3] / key / entry_name(GRAPH)
+        file.parent.mkdir(parents=True)
+        file.write_bytes(GRAPH)
+    found = cachescope.compare(tmp_path / "m.bin", tmp_path / "cache").coverage.set_index("cache_key")
+    assert found["held"].to_dict() == {FX: "no", OTHER: "yes"}
+    assert "of several saves torch loads only the last" in found.loc[FX, "reason"]
 
 
 def test_the_details_of_keys_that_it_holds_are_known(directory: Directory) -> None:

@@ -41,6 +41,7 @@ WRONG: dict[str, tuple[bytes, bytes | Callable[[], bytes], str]] = {
     "three values": (b"SCAN", b"*3\r\n" + text(b"0") * 3, NO_REDIS),
     "a text as cursor": (b"SCAN", page(b"abc", KEY), NO_REDIS),
     "a list as cursor": (b"SCAN", b"*2\r\n*0\r\n*0\r\n", NO_REDIS),
+    "keys of too many bytes": (b"SCAN", page(b"0", b"pt2:" + b"x" * 6_000), "bytes of them: not read"),
     "no cursor": (b"SCAN", b"*2\r\n$-1\r\n*0\r\n", NO_REDIS),
     "keys that are a number": (b"SCAN", b"*2\r\n" + text(b"0") + b":5\r\n", NO_REDIS),
     "keys that are numbers": (b"SCAN", b"*2\r\n" + text(b"0") + b"*1\r\n:5\r\n", NO_REDIS),
@@ -108,7 +109,13 @@ def server(command: bytes, wrong: bytes | Callable[[], bytes], *, is_slow: bool 
 
 @pytest.mark.parametrize("case", WRONG)
 def test_one_line_says_what_is_wrong(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in (("_TIMEOUT_S", 0.5), ("_MOST_SCANS", 50), ("_MOST_BYTES_BESIDE", 1 << 20)):
+    limits = {
+        "_TIMEOUT_S": 0.5,
+        "_MOST_SCANS": 50,
+        "_MOST_BYTES_BESIDE": 1 << 20,
+        "_MOST_BYTES_OF_KEYS": 5_000,
+    }
+    for name, value in limits.items():
         monkeypatch.setattr(stored, name, value)
     command, wrong, said = WRONG[case]
     with (
