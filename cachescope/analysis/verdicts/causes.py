@@ -21,10 +21,12 @@ from cachescope.analysis.verdicts.change_advice import (
     NUMBERS_ONLY,
     OF_A_GUARD,
     OR_EDITED,
+    TYPES_ONLY,
     are_floats_passed,
     change_sentences,
     changed_sizes,
     field_advice,
+    graph_advice,
 )
 from cachescope.analysis.verdicts.misses import Miss, Why, changes_of
 from cachescope.catalogue.bypasses import bypass_facts, cacheable_since, function_of, operator_of, versions
@@ -99,7 +101,7 @@ _OF_A_SIZE: Final = re.compile(
 )
 _OTHERWISE: Final = (
     "What torch makes of a graph depends on torch.autocast, torch.no_grad() and the like around the call, on torch._functorch.config, and on the code of the "
-    "program's own operators: keep them equal in every process."
+    "program's own operators and backends: keep them equal in every process."
 )
 _MARK_EACH: Final = "Other sizes changed with it: mark each of them."
 # The value of the guard that failed is a float, as Python prints it; behind it stands the line of code.
@@ -297,7 +299,9 @@ def _key_advice(facts: AdviceFacts) -> str | None:
         # What its forward graph saves for it follows from that graph: no input of the program.
         ways = [tuple(change for change in way if not is_input(change.field)) for way in ways]
     if kind.is_same_code:
-        ways = [tuple(change for change in way if change.field != "gm") for way in ways]
+        ways = [
+            tuple(one for one in way if one.field != "gm" or graph_advice(one) == TYPES_ONLY) for way in ways
+        ]
     told: Iterable[tuple[str, str]] = chain.from_iterable(
         change_sentences(way, facts.were_graphs_found) for way in ways
     )
@@ -309,7 +313,7 @@ def _key_advice(facts: AdviceFacts) -> str | None:
         told = (
             (field, one.replace(OR_EDITED, "."))
             for field, one in told
-            if field != "gm" and (is_by_input or not is_input(field))
+            if one == TYPES_ONLY or (field != "gm" and (is_by_input or not is_input(field)))
         )
         if is_of_strides or _OF_NO_SIZE.search(facts.kind):
             # Sizes that differ besides are of the compile that it is compared with.
@@ -326,8 +330,7 @@ def _key_advice(facts: AdviceFacts) -> str | None:
     found = tuple(
         dict.fromkeys(_OF_AN_OPTIMIZER if is_optimizer and one == NUMBERS_ONLY else one for _, one in told)
     )
-    if len(found) > _MOST_SENTENCES:
-        rest = len(found) - _MOST_SENTENCES
+    if (rest := len(found) - _MOST_SENTENCES) > 0:
         found = (
             *found[:_MOST_SENTENCES],
             f"Of the other fields there {'is' if rest == 1 else 'are'} {rest} more to say.",
@@ -338,7 +341,8 @@ def _key_advice(facts: AdviceFacts) -> str | None:
         # torch names the first guard that fails.
         is_one = len(changed_sizes(one for one in facts.changes if not one.is_static)) < 2
         text = marked if is_one or marked == text else f"{marked} {_MARK_EACH}"
-    return text or (_OTHERWISE if kind.is_same_code else None)
+    is_otherwise = kind.is_same_code and not any(is_input(change.field) for change in ways[0])
+    return text or (_OTHERWISE if is_otherwise else None)
 
 
 def _never_stored_advice(facts: AdviceFacts) -> str | None:
@@ -370,8 +374,7 @@ def bypass_advice(reason: str | None, cache: str, exception: str | None = None) 
         )
     if reason is not None and "pickl" in facts.message and reason.strip() != facts.message:
         return _NOT_PICKLED
-    function = function_of(reason or "")
-    if function is None:
+    if (function := function_of(reason or "")) is None:
         return facts.advice
     if function.startswith("torch._dynamo.compiled_autograd."):
         return _COMPILED_AUTOGRAD
@@ -391,7 +394,6 @@ def _operator_advice(operator: str, function: str) -> str:
 
 
 def _about(operator: str) -> str:
-    since = cacheable_since(operator)
-    if since is None:
+    if (since := cacheable_since(operator)) is None:
         return f"No torch up to {minor_version(versions()[-1])} caches graphs with {operator} by itself."
     return f"Torch {minor_version(since)} and later cache graphs with {operator}."

@@ -52,7 +52,8 @@ def change_sentences(changes: Sequence[FieldChange], were_graphs_found: bool) ->
     is_by_inputs = bool(inputs) and not are_moved
     code = None if were_graphs_found else next((one for one in changes if one.field == "gm"), None)
     # A model of other sizes needs code of its own, whatever the sizes of its inputs, gradients and states are.
-    moot = _OF_ONE_SIZE if any(map(_is_other_model, inputs)) else ()
+    is_other = any(one.is_static and name == "shape" for one in inputs for name, *_ in one.parts)
+    moot = _OF_ONE_SIZE if is_other else ()
     for change in changes:
         # The arguments of other code are others.
         if not (code is not None and change.field == "aot_config"):
@@ -67,8 +68,8 @@ def _own_sentences(change: FieldChange, were_graphs_found: bool, is_by_inputs: b
     elif change.field == "gm":
         text = graph_advice(change)
         if were_graphs_found:
-            yield text if text in (_NAMES_ONLY, _TYPES_ONLY) else _OF_AUTOGRAD_ALONE
-        elif not is_by_inputs:
+            yield text if text in (_NAMES_ONLY, TYPES_ONLY) else _OF_AUTOGRAD_ALONE
+        elif not is_by_inputs or text == TYPES_ONLY:
             yield text
     elif is_reordered(change.before, change.after):
         yield _SET_ORDER
@@ -89,10 +90,6 @@ def _of_field(change: FieldChange) -> str | None:
 def _is_of_graph(change: FieldChange) -> bool:
     """Whether a field is of the graph and its inputs: it follows from which sizes are symbolic, and from what is frozen."""
     return is_input(change.field) or change.field in ("gm", "aot_config")
-
-
-def _is_other_model(change: FieldChange) -> bool:
-    return change.is_static and any(name == "shape" for name, *_ in change.parts)
 
 
 # Values of a process.
@@ -151,7 +148,7 @@ _NAMES_ONLY: Final = (
 )
 # Behind a name: ``x : torch.nn.parameter.Parameter``.
 _ANNOTATION: Final = re.compile(r" : [A-Za-z_][\w.]*")
-_TYPES_ONLY: Final = "Only the types of the graph's arguments changed, such as a Parameter in place of a Tensor: pass each as one type in every process."
+TYPES_ONLY: Final = "In the graph's code only the types of arguments changed, such as a Parameter in place of a Tensor: pass each as one type in every process."
 NUMBERS_ONLY: Final = (
     "A number in the code of the graph changed. One that varies from run to run may come from a step, a seed or the "
     "environment; keys do not hold the values of tensors that are passed."
@@ -175,7 +172,7 @@ def graph_advice(change: FieldChange) -> str:
     if not change.diff:
         return _INNER_NOT_PRINTED if inner_graphs(change.after) else _NOT_PRINTED
     if _ANNOTATION.sub("", change.before) == _ANNOTATION.sub("", change.after):
-        return _TYPES_ONLY
+        return TYPES_ONLY
     old, new = tokens(change.before), tokens(change.after)
     if len(old) != len(new):
         return _OTHER_CODE

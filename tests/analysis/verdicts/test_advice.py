@@ -8,7 +8,7 @@ import pytest
 import cachescope
 from cachescope.analysis.differences import FieldChange, field_change
 from cachescope.analysis.verdicts.causes import AdviceFacts, cause_advice
-from cachescope.verdict_kinds import RECOMPILE, UPGRADE, Verdict
+from cachescope.verdict_kinds import OTHER_INPUTS, OTHERWISE, RECOMPILE, UPGRADE, Verdict
 from tests.analysis.key_advice import changes_advice
 from tests.conftest import Recording
 from tests.made import CODE, fx, run, scope_of
@@ -110,6 +110,17 @@ _STRIDED = field_change(
     _TENSOR.format("float32", "1, 4", "4, 1"),
     _TENSOR.format("float32", "1, 4", "s0, 1"),
 )
+_PARAMETER = field_change(
+    "gm",
+    *(
+        f"def forward(self, L_x_ : {one}):\n    return (L_x_,)"
+        for one in ("torch.Tensor", "torch.nn.parameter.Parameter")
+    ),
+)
+_CONJUGATED = field_change(
+    "example_inputs[0]", *(f"TensorMetadata(shape=torch.Size([8]), is_conj={one})" for one in (False, True))
+)
+_ARGUMENTS = field_change("aot_config", "static_input_indices=[]", "static_input_indices=[0]")
 _SGD = "/usr/lib/python3/site-packages/torch/optim/sgd.py"
 
 
@@ -148,6 +159,11 @@ def never_stored(reason: str) -> AdviceFacts:
     # Another function, or an argument of another class, is no size.
     *((AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): {guard}", changes=(_SYMBOLIC,)), "one value in every call") for guard in (
         "___check_type_id(fn, …), type=<class 'method'>", "CodeGuardAccessor: Not a function on fn.__code__")),
+    # A parameter where a tensor was: Dynamo traced the same code. With torch 2.13 its .data found the entry of the tensor.
+    (AdviceFacts("key_changed", f"{OTHERWISE}f (a.py:1)", changes=(_ARGUMENTS, _PARAMETER)), "In the graph's code only the types of arguments changed"),
+    (AdviceFacts("key_changed", f"{OTHER_INPUTS}f (a.py:1)", changes=(_CONJUGATED, _PARAMETER)), "In the graph's code only the types of arguments changed"),
+    (AdviceFacts("key_changed", f"{OTHER_INPUTS}f (a.py:1)", changes=(_CONJUGATED, _BRANCHED)), None),
+    (AdviceFacts("key_changed", f"{OTHERWISE}f (a.py:1)", changes=(_BRANCHED,)), "own operators and backends"),
     # A directory is known by its name.
     (deleted("/tmp/tmpab12_xyz"), "fresh_cache()"),
     (deleted("/tmp/tmpab12_xyz/"), "fresh_cache()"),

@@ -144,7 +144,7 @@ def test_whether_inputs_moved(changes: list[tuple[str, str | None, str | None]],
 
 NAMES, TYPES, NUMBERS, OTHER, EQUAL, INNER = (
     "Only names in the code",
-    "Only the types of the graph's arguments",
+    "In the graph's code only the types of arguments",
     "A number in the code",
     "The code of the graph changed",
     "The printed code is equal: a captured tensor",
