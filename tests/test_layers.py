@@ -78,13 +78,12 @@ OWN_AND_HEAVY = {
     # starts are told from each other where runs have ranks
     "cachescope.answers.starts": {"answers"},
     # patterns and words, and most reports hide nothing
-    "cachescope.report.identifying_values": {"report"},
+    "cachescope.report.redact": {"report"},
     # all of the report, and nothing else is written by it
     "cachescope.report.page.file": {"scope"},
     # ipywidgets
     "cachescope.views.compare": {"scope"},
     "cachescope.views.explorer": {"scope"},
-    "cachescope.views.watching": {"scope"},
     "cachescope.views.state": {"scope"},
     "cachescope.views.what_if": {"scope"},
 }

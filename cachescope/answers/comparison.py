@@ -1,4 +1,4 @@
-"""Two sides beside each other: graphs and keys, contexts, which entries of one the other would find; and how their runs went."""
+"""Two sides beside each other: graphs and keys, contexts, which entries of one a process would find; and how their runs went."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from cachescope.answers.aligned_lookups import CHANGES, Aligned, Change, aligned
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.difference import Difference, Side, difference, folded
 from cachescope.answers.names import runs_name
-from cachescope.answers.predictions import context_fields, predictions, run_fields
 from cachescope.answers.recording import Recording
 from cachescope.errors import NotFoundError
 from cachescope.frames.answer_rows import RateRow
@@ -33,6 +32,18 @@ from cachescope.terms import MEGA_CACHE
 
 if TYPE_CHECKING:
     import pandas as pd
+
+import json
+from dataclasses import asdict
+
+from cachescope.analysis.contexts.prediction import predictions_of
+from cachescope.analysis.contexts.process_fields import ProcessFields
+from cachescope.details import HashDetails
+from cachescope.frames.directory_rows import EntryRow
+from cachescope.readers.assemble import entry_rows
+from cachescope.readers.directory.bundles import entries_inside
+from cachescope.readers.directory.file_contents import source_of
+from cachescope.terms import BUNDLES, CACHES
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +194,16 @@ def side_times(
     return one, other
 
 
+def _framed(name: str, kind: type, meaning: str) -> Any:
+    """A property that is the frame of rows, None where there are none to be had."""
+
+    def frame(found: Comparison) -> pd.DataFrame | None:
+        rows = getattr(found, name)
+        return None if rows is None else Table(kind, rows).frame
+
+    return property(frame, doc=meaning)
+
+
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """What differs between two sides.
@@ -210,31 +231,12 @@ class Comparison:
     # Of each side the path, which its runs are named beside; empty of what was asked for by its own name.
     paths: tuple[str, str] = ("", "")
 
-    @property
-    def contexts(self) -> pd.DataFrame | None:
-        """See ``describe("context_difference")``; None where neither side is a snapshot, or one has no context."""
-        return _frame(self.form_differences, FormDifference)
-
-    @property
-    def predictions(self) -> pd.DataFrame | None:
-        """See ``describe("predictions")``: the entries of the side that is a directory, and whether the process of
-        the other would find them; None where there is no such process.
-        """
-        return _frame(self.predicted, PredictionRow)
-
-    @property
-    def built(self) -> pd.DataFrame | None:
-        """See ``describe("built")``: what both hold under one key, and whether it was built alike; None where a side
-        holds no entries.
-        """
-        return _frame(self.built_alike, Built)
-
-    @property
-    def coverage(self) -> pd.DataFrame | None:
-        """See ``describe("coverage")``: what of one side the mega-caches of the other hold; None where no side consists
-        of mega-caches.
-        """
-        return _frame(self.covered, CoverageRow)
+    # fmt: off
+    contexts = _framed("form_differences", FormDifference, """See ``describe("context_difference")``; None where neither side is a snapshot, or one has no context.""")
+    predictions = _framed("predicted", PredictionRow, """See ``describe("predictions")``: the entries of the side that is a directory, and whether the process of the other would find them; None where there is no such process.""")
+    built = _framed("built_alike", Built, """See ``describe("built")``: what both hold under one key, and whether it was built alike; None where a side holds no entries.""")
+    coverage = _framed("covered", CoverageRow, """See ``describe("coverage")``: what of one side the mega-caches of the other hold; None where no side consists of mega-caches.""")
+    # fmt: on
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -312,5 +314,55 @@ def _predicted(read: Recording, one: Side, other: Side) -> list[PredictionRow] |
     return predictions(read, directory.entries, known)
 
 
-def _frame(rows: list[Any] | None, kind: type) -> pd.DataFrame | None:
-    return None if rows is None else Table(kind, rows).frame
+def predictions(read: Recording, entries: Sequence[EntryRow], process: ProcessFields) -> list[PredictionRow]:
+    """The entries of a directory; if there are none, those in mega-cache files."""
+    details = read.tables.hash_details
+    files = [row for row in entries if row.cache in BUNDLES]
+    if not files or any(row.cache in CACHES for row in entries):
+        return predictions_of(entries, details, process, source_of)
+    inside, file_of = _inside(files, details)
+    # A file holds the source of its entries itself.
+    found = predictions_of(entry_rows(inside), details, process, lambda file: file.source_code)
+    return [replace(row, entry=file_of[row.entry]) for row in found]
+
+
+def _inside(files: Iterable[EntryRow], details: HashDetails) -> tuple[list[EntryRow], list[int]]:
+    """The entries that mega-cache files hold, and for each the number of its file."""
+    inside: list[EntryRow] = []
+    file_of: list[int] = []
+    for file in files:
+        found = entries_inside(file.path, Reading(details=details))
+        inside += found
+        file_of += [file.entry] * len(found)
+    return inside, file_of
+
+
+def predictions_of_run(read: Recording, run: int) -> list[PredictionRow]:
+    """Whether the process of a run would find each entry that was read."""
+    return predictions(read, read.tables.entries.rows, run_fields(read, run))
+
+
+def run_fields(read: Recording, run: int | None = None) -> ProcessFields:
+    """What the lookups of a run, by default the last one, and its snapshot say of its process; without runs, the last snapshot."""
+    runs, captured = read.facts.runs, read.tables.contexts.rows
+    if not runs and captured:
+        return context_fields(read, captured[-1].context)
+    if not runs:
+        raise NotFoundError("there is no run in what was read, and no snapshot was given")
+    if run is not None and run not in runs:
+        raise NotFoundError(f"no run {run}; there are runs 0 to {len(runs) - 1}")
+    of_torch = [one for one in runs if one not in read.of_vllm_alone]
+    if run is None and not of_torch:
+        raise NotFoundError("no run that was read asked torch's caches, and no snapshot was given")
+    number = of_torch[-1] if run is None else run
+    rows = [row for row in read.history.lookups if row.run == number]
+    known = ProcessFields.of_lookups(rows, read.tables.hash_details, runs[number].torch_version)
+    own = [row.context for row in read.all_contexts.rows if row.run == number and row.settings]
+    return known.with_captured(context_fields(read, own[0])) if own else known
+
+
+def context_fields(read: Recording, context: int) -> ProcessFields:
+    """What a captured context says of its process."""
+    captured = read.all_contexts.rows[context]
+    as_json = {name: json.loads(getattr(captured, name) or "{}") for name in ("key_fields", "settings")}
+    return ProcessFields.of_snapshot(asdict(captured) | as_json)

@@ -1,4 +1,4 @@
-"""What was compiled after misses, and how much of it was avoidable: the headline of every answer."""
+"""What was compiled after misses, and how much of it was avoidable: the headline of every answer; and start by start."""
 
 from __future__ import annotations
 
@@ -6,27 +6,37 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from cachescope.analysis.phases.frame import self_times
 from cachescope.analysis.phases.names import VECTOR_TEST, WAITING_FOR_TEST
+from cachescope.analysis.rates import rates
 from cachescope.analysis.verdicts.misses import Compile, compile_of
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.facts import Facts
 from cachescope.answers.names import fields_text, other_directory
 from cachescope.answers.recording import Recording
 from cachescope.answers.summary import counts_text, phases_of
-from cachescope.frames.answer_rows import CauseRow, MissRow
+from cachescope.frames.answer_rows import CauseRow, MissRow, TrendRow
 from cachescope.grouping import by_key
 from cachescope.keys.key_fields import FREEZING, OF_THE_INSTALLATION, is_input, is_of_the_call
+from cachescope.rows import like
 from cachescope.terms import FXGRAPH, VLLM
 from cachescope.verdict_kinds import kind_of
-from cachescope.wording import duration, listed, plural
+from cachescope.wording import date, duration, listed, plural
+
+if TYPE_CHECKING:
+    from cachescope.answers.starts import Start
 
 _NAMED: Final = 3
 _FIELDS: Final = 2
 # Inductor's own code is in the key as well.
 _OF_THE_MACHINE: Final = (*OF_THE_INSTALLATION, "code_hash")
+
+
+_DAY_NS: Final = 24 * 3600 * 10**9
+
+_FEWEST: Final = 3
 
 WORDS: Final = {
     "avoidable": ("avoidable", ""),
@@ -304,3 +314,43 @@ def _of_ranks(costs: Costs) -> str:
         else ""
     )
     return f". That is the slowest rank of each start; all ranks together compiled for {duration(costs.ranks_ns)}{at_once}"
+
+
+def trend_rows(read: Recording, *, by_day: bool = False) -> list[TrendRow]:
+    """Each start in the order of time, or those of each day and commit together; none of a pre-flight, which compiles nothing."""
+    from cachescope.answers.starts import starts_of
+
+    starts = [start for start in starts_of(read) if not start.members[0].row.is_preflight]
+    days = by_key(((day_of(one), one.members[0].row.commit), one) for one in starts)
+    costs = Costs.of(Chosen(read))
+    return [_row(some, costs) for some in (days.values() if by_day else ([one] for one in starts))]
+
+
+def day_of(start: Start | TrendRow) -> str | None:
+    """The day on which it began; UTC."""
+    return None if start.start_time is None else date(start.start_time)
+
+
+def is_spread(read: Recording) -> bool:
+    """Whether there are several runs, a day or a commit apart."""
+    runs = read.facts.runs.values()
+    times = [row.start_time for row in runs if row.start_time is not None]
+    commits = {row.commit for row in runs if row.commit is not None}
+    return len(times) >= _FEWEST and (len(commits) > 1 or max(times) - min(times) >= _DAY_NS)
+
+
+def _row(starts: Sequence[Start], costs: Costs) -> TrendRow:
+    first = starts[0].members[0].row
+    avoidable = sum(costs.avoidable_in.get(run, 0) for start in starts for run in start.runs)
+    rate = rates(row for start in starts for one in start.members for row in one.lookups)
+    is_known = costs.is_timed and (rate.time_lost_ns is not None or rate.hits == rate.lookups)
+    return like(
+        TrendRow,
+        rate,
+        run=first.run,
+        start_time=starts[0].start_time,
+        label=first.label,
+        commit=first.commit,
+        starts=len(starts),
+        avoidable_ns=avoidable if is_known else None,
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -61,24 +61,18 @@ class Difference:
 
 def side_of_runs(read: Recording, runs: Iterable[int], roots: Iterable[str]) -> list[SeenKey]:
     """The distinct keys of some runs and of the entries below some directories, in the order of time."""
-    distinct: dict[tuple[str, str], SeenKey] = {}
-    for seen in [*_looked_up(read, set(runs)), *_stored(read, tuple(roots))]:
-        distinct.setdefault(seen.identity, seen)
-    return list(distinct.values())
-
-
-def _looked_up(read: Recording, runs: Collection[int]) -> Iterator[SeenKey]:
-    for row in read.history.lookups:
-        if row.run in runs and row.cache_key is not None:
-            yield like(SeenKey, row)
-
-
-def _stored(read: Recording, places: tuple[str, ...]) -> Iterator[SeenKey]:
+    chosen, places, details = set(runs), tuple(roots), read.tables.hash_details
+    looked_up = (row for row in read.history.lookups if row.run in chosen and row.cache_key is not None)
+    found = [like(SeenKey, row) for row in looked_up]
     for entry in sorted(read.history.entries, key=lambda entry: entry.modified_time or 0):
         if entry.path.startswith(places) and entry.status == "ok":
-            details = entry.detail_set
-            direction = None if details is None else read.tables.hash_details.direction(details)
-            yield SeenKey(entry.cache, entry.cache_key or "", direction, details, entry=entry.entry)
+            direction = None if entry.detail_set is None else details.direction(entry.detail_set)
+            key = entry.cache, entry.cache_key or "", direction, entry.detail_set
+            found.append(SeenKey(*key, entry=entry.entry))
+    distinct: dict[tuple[str, str], SeenKey] = {}
+    for seen in found:
+        distinct.setdefault(seen.identity, seen)
+    return list(distinct.values())
 
 
 def difference(read: Recording, before: Sequence[SeenKey], after: Sequence[SeenKey]) -> Difference:

@@ -1,4 +1,4 @@
-"""What was read: its frames, and the frames that take arguments."""
+"""What is read from sources: its frames, and the frames that take arguments."""
 
 from __future__ import annotations
 
@@ -24,11 +24,47 @@ if TYPE_CHECKING:
 
     from cachescope.analysis.contexts.caching_files import Call
 
+from typing import TYPE_CHECKING
+
+from cachescope.readers.assemble import Tables, assemble
+from cachescope.readers.kinds import is_saved_scope
+from cachescope.readers.reading import Reading
+from cachescope.readers.sources import Progress, read_sources
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+    from cachescope.readers.index.kept_logs import Index
+
 
 def _differing_ranks(read: Recording) -> Table[RankDifference]:
     from cachescope.answers.starts import differing_ranks
 
     return differing_ranks(read)
+
+
+def tables_of(
+    sources: Sequence[str],
+    *,
+    strict: bool = False,
+    progress: Progress | None = None,
+    executor: Executor | None = None,
+    index: bool = True,
+) -> Tables:
+    """Read sources; see `cachescope.read`."""
+    if len(sources) == 1 and is_saved_scope(sources[0]):
+        from cachescope.readers.parquet_folder import read_saved_scope
+
+        return read_saved_scope(sources[0])
+    reading = Reading(strict=strict)
+    read_sources(list(sources), reading, progress, executor=executor, index=_index if index else None)
+    return assemble(reading)
+
+
+def _index() -> Index | None:
+    from cachescope.readers.index.kept_logs import index_of_user
+
+    return index_of_user()
 
 
 class Read(Recording):
@@ -75,7 +111,7 @@ class Read(Recording):
         SourceError
             If a source is gone, or there is none, because it was recorded in this process.
         """
-        from cachescope.answers.reading import tables_of
+        from cachescope.answers.read import tables_of
 
         if not self.sources:
             raise SourceError("this process", "there is no file to read again: it was recorded as it ran")
@@ -132,7 +168,7 @@ class Read(Recording):
     @property
     def trend(self) -> pd.DataFrame:
         """One row per start, in the order of time: a process, or all ranks of a job, with its commit, its hit rate and what was avoidable."""
-        from cachescope.answers.trend import trend_rows
+        from cachescope.answers.costs import trend_rows
 
         return _frame(trend_rows(self), TrendRow)
 

@@ -1,8 +1,12 @@
-"""Where the time of compiling went, process by process, and what the slowest of several spent longer on than another one."""
+"""Where the time of compiling went, process by process, and what the slowest of several spent longer on than another one.
+
+Also which functions the ranks of a job compiled with different collectives: what their traces record, and no blame.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
+import re
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Self
@@ -12,14 +16,24 @@ from cachescope.analysis.phases.names import ENTIRE_FRAME, WAITING_FOR_RANKS
 from cachescope.analysis.rates import known_sum
 from cachescope.answers.difference import runs_below
 from cachescope.answers.facts import Facts
-from cachescope.answers.names import run_name, runs_name
-from cachescope.answers.rank_collectives import CollectivesApart, collectives_apart
+from cachescope.answers.names import place_name, run_name, runs_name
 from cachescope.answers.recording import Recording
 from cachescope.answers.vllm import Started, starts_of_vllm
+from cachescope.frames.compile_rows import CompileRow
 from cachescope.frames.recorded_rows import ProblemRow, RunRow
 from cachescope.grouping import by_key
+from cachescope.notebook_cells import code_file
+from cachescope.wording import short_names
 
 _TRACING: Final = "bytecode_tracing"
+
+
+_BACKWARD: Final = "backward"
+
+# Not a collective; each rank's scheduler decides where it goes.
+_WAITS: Final = re.compile(r"\bwait_tensor\b")
+
+_Where = tuple[bool, str, str, int | None, str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,17 +42,17 @@ class Besides:
 
     # From the start of the command to the first record of the log; None if `cachescope record` did not record
     # it.
-    before_ns: int | None
+    before_ns: int | None = None
     # Between the first and the last record, outside of all events; None if the log has no times.
-    between_ns: int | None
+    between_ns: int | None = None
     # From the last record to the end of the command; None as for `before_ns`, or if it still runs.
-    after_ns: int | None
+    after_ns: int | None = None
 
     @classmethod
     def of_run(cls, row: RunRow, total_ns: int) -> Self:
         """Of a process whose events cover so much time."""
         if row.start_time is None or row.end_time is None:
-            return cls(None, None, None)
+            return cls()
         return cls(
             _passed(row.command_start_time, row.start_time),
             _passed(row.start_time + total_ns, row.end_time),
@@ -69,6 +83,10 @@ class RunTime:
     has_lookups: bool = True  # whether a lookup of it is recorded: otherwise nothing says what it could find
     of: int = 1  # how many processes are added up
     machine: str = ""  # its cores and limits; empty if not recorded
+    path: str | None = (
+        None  # the path that it represents beside others; None if every process represents itself
+    )
+    of_path: int = 1  # how many processes of the path have events: it is the slowest of them
 
     @property
     def could_save_ns(self) -> int | None:
@@ -82,20 +100,11 @@ class RunTime:
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
-    """A process that is compared with others: for a path with several processes, the slowest."""
-
-    path: str | None  # the path that it represents; None if every process represents itself
-    of: int  # how many processes of the path have events
-    time: RunTime  # the process
-
-
-@dataclass(frozen=True, slots=True)
 class Contrast:
     """The slowest of several processes beside another one."""
 
-    slower: Member  # the one that took longest
-    other: Member  # the one that took least
+    slower: RunTime  # the one that took longest
+    other: RunTime  # the one that took least
     of: int  # how many there are
     longer_ns: int  # how much longer the slower one took
     # How much longer it took in each phase, the largest first, those where it took less below zero; they add
@@ -103,13 +112,13 @@ class Contrast:
     phases: dict[str, int]
 
     @classmethod
-    def of_members(cls, members: Sequence[Member]) -> Self | None:
+    def of_members(cls, members: Sequence[RunTime]) -> Self | None:
         """Of the slowest and the quickest; None where there are not two."""
         if len(members) < 2:
             return None
-        ordered = sorted(members, key=lambda one: one.time.readings.total_ns)
+        ordered = sorted(members, key=lambda one: one.readings.total_ns)
         other, slower = ordered[0], ordered[-1]
-        longer = phase_differences(other.time.phases, slower.time.phases)
+        longer = phase_differences(other.phases, slower.phases)
         return cls(slower, other, len(members), sum(longer.values()), longer)
 
 
@@ -150,16 +159,17 @@ def phase_differences(before: Mapping[str, int], after: Mapping[str, int]) -> di
     return dict(sorted(longer.items(), key=lambda item: -item[1]))
 
 
-def members_of(read: Recording, runs: Sequence[RunTime], paths: Sequence[str]) -> tuple[Member, ...]:
+def members_of(read: Recording, runs: Sequence[RunTime], paths: Sequence[str]) -> tuple[RunTime, ...]:
     """What is compared: the slowest process of each path if several paths have processes with events, otherwise every process."""
     timed = {one.run: one for one in runs}
     sides = []
     for path in dict.fromkeys(paths) if len(paths) > 1 else ():
         below = [timed[run] for run in runs_below(read, path) if run in timed]
         if below:
-            sides.append(Member(path, len(below), max(below, key=lambda one: one.readings.total_ns)))
-    apart = len({member.time.run for member in sides}) == len(sides) > 1
-    return tuple(sides) if apart else tuple(Member(None, 1, one) for one in runs)
+            slowest = max(below, key=lambda one: one.readings.total_ns)
+            sides.append(replace(slowest, path=path, of_path=len(below)))
+    apart = len({one.run for one in sides}) == len(sides) > 1
+    return tuple(sides if apart else runs)
 
 
 def _alike(runs: Sequence[RunTime], facts: Facts) -> Iterator[RunTime]:
@@ -174,13 +184,12 @@ def _alike(runs: Sequence[RunTime], facts: Facts) -> Iterator[RunTime]:
             yield from mine
             continue
         name, traced = runs_name(facts, [one.run for one in mine]), all(one.has_tracing for one in mine)
-        nothing = Besides(None, None, None)
         yield replace(
             mine[0],
             name=f"{name} together",
             phases=dict(sum((Counter(one.phases) for one in mine), Counter[str]())),
             readings=together,
-            besides=nothing,
+            besides=Besides(),
             has_tracing=traced,
             of=len(mine),
         )
@@ -198,7 +207,7 @@ class TimeSpent:
     runs: tuple[RunTime, ...]  # the processes that have events
     alike: tuple[RunTime, ...]  # the same, those of one command that went alike added up
     without: tuple[str, ...]  # the names of the others
-    members: tuple[Member, ...]  # what is compared: paths, if several were given; otherwise all processes
+    members: tuple[RunTime, ...]  # what is compared: paths, if several were given; otherwise all processes
     contrast: Contrast | None  # the slowest of them beside the quickest; None where there are not two
     ranks: RanksWaited | None  # how long ranks waited for each other; None where there are not two
     apart: tuple[CollectivesApart, ...]  # functions that ranks compiled with different collectives
@@ -240,3 +249,66 @@ class TimeSpent:
             problems=(*read.facts.problems, *read.phases_read[1]),
             starts=starts_of_vllm(read),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class CollectivesApart:
+    """One compile of one function that ranks made with different collectives."""
+
+    place: str  # ``forward (model.py:88)``
+    compile_id: str
+    is_backward: bool  # whether it is the backward graph, compiled by itself
+    # The collectives in their order, as torch names them, and the ranks that compiled it with these.
+    of_ranks: tuple[tuple[tuple[str, ...], tuple[int, ...]], ...]
+
+
+# A schedule is compared only where it is known to be whole: torch/_inductor/debug.py, `log_collective_schedule`, writes that of
+# each graph with collectives that Inductor compiles, and nothing of graphs from a cache. Ranks may differ rightly, as the stages
+# of a pipeline do.
+def collectives_apart(read: Recording) -> tuple[CollectivesApart, ...]:
+    """Of all ranks that were read; nothing unless there are two, and each is one process."""
+    ranks = {run: row.rank for run, row in read.facts.runs.items() if row.rank is not None}
+    if len(ranks) < 2 or len(set(ranks.values())) < len(ranks):
+        # If a job ran twice, ranks of one run would be compared with those of another.
+        return ()
+    compiles = read.compiles_read[0].rows
+    records = _runs_that_record(read, compiles)
+    found: dict[_Where, dict[int, CompileRow]] = defaultdict(dict)
+    for row in compiles:
+        if row.run in ranks and row.run in records and _is_whole(row) and (where := _where(row)) is not None:
+            found[where][ranks[row.run]] = row
+    files = short_names(row.file for row in compiles if row.file is not None)
+    every = (_apart(of_rank, files) for of_rank in found.values())
+    return tuple(one for one in every if one is not None)
+
+
+def _runs_that_record(read: Recording, compiles: Sequence[CompileRow]) -> set[int]:
+    """The processes whose torch records collectives: it did, or another process did with the same version."""
+    runs = read.facts.runs
+    some = {row.run for row in compiles if row.collectives}
+    versions = {runs[run].torch_version for run in some} - {None}
+    return some | {run for run, row in runs.items() if row.torch_version in versions}
+
+
+def _is_whole(row: CompileRow) -> bool:
+    """Whether Inductor compiled all of it: nothing came from a cache, and it ended well."""
+    return row.error is None and row.time_taken_ns is not None and bool(row.lookups) and row.hits == 0
+
+
+def _where(row: CompileRow) -> _Where | None:
+    file = code_file(row.file)
+    if row.function is None or file is None or not row.segment:
+        return None
+    return row.kind == _BACKWARD, row.function, file, row.line, row.compile_id, row.segment
+
+
+def _apart(of_rank: dict[int, CompileRow], files: dict[str, str]) -> CollectivesApart | None:
+    ranks = by_key(
+        (tuple(name for name in row.collectives if not _WAITS.search(name)), rank)
+        for rank, row in sorted(of_rank.items())
+    )
+    if len(ranks) < 2:
+        return None
+    row = next(iter(of_rank.values()))
+    of_ranks = tuple((names, tuple(some)) for names, some in ranks.items())
+    return CollectivesApart(place_name(row, files) or "", row.compile_id, row.kind == _BACKWARD, of_ranks)

@@ -45,7 +45,13 @@ def what_is_missing(read: Recording, runs: Set[int], recorded: Recorded) -> list
     if not came and not mine:
         # Of the directory that the program was given: torch's own default is not used beside another one.
         given = [(root, new) for root, new in recorded.new_entries.items() if root == default_root()]
-        came = [_nothing_came(root, is_listed=new is not None) for root, new in given if os.path.isdir(root)]
+        came = [
+            f"{root} cannot be listed: whether entries came into it is not known."
+            if new is None
+            else f"No entry of a graph came into {root} meanwhile. Hits leave none."
+            for root, new in given
+            if os.path.isdir(root)
+        ]
     return notes + came
 
 
@@ -67,9 +73,3 @@ def _came(root: str, new: Collection[str], keys: Collection[str]) -> str | None:
         "was loaded, or lookups missed whose logs did not reach us, in the command or in another program; which of these is "
         f"not known. {_CHILDREN}."
     )
-
-
-def _nothing_came(root: str, *, is_listed: bool) -> str:
-    if not is_listed:
-        return f"{root} cannot be listed: whether entries came into it is not known."
-    return f"No entry of a graph came into {root} meanwhile. Hits leave none."

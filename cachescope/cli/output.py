@@ -35,8 +35,7 @@ def redaction_of(
     """
     if not getattr(args, "redact", False):
         return None
-    from cachescope.report.identifying_values import identities, of_this_machine
-    from cachescope.report.redact import Redaction
+    from cachescope.report.redact import Redaction, identities, of_this_machine
 
     if getattr(args, "redaction", None) is None:
         args.redaction = Redaction(of_this_machine())

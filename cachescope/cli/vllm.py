@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from cachescope.answers.vllm_start import VllmStart
+    from cachescope.answers.vllm import VllmStart
     from cachescope.cli.sources import read_given
     from cachescope.report.vllm import prospect_lines
 

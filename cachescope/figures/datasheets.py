@@ -56,8 +56,11 @@ def device_rates(devices: Sequence[DeviceRow]) -> Picture:
                 text=text, xref="paper", x=0, xanchor="left", xshift=8 - _LEFT, y=y, yanchor="top", yshift=-shift,
                 align="left", font={"color": colour, "size": 12 if shift == 4 else 11},
             )  # fmt: skip
+        seen = f"seen in {listed(row.seen_in, 3)}" if row.seen_in else None
         for i, (dtype, rate, unit) in enumerate(row.rates):
-            text_shown = hover(f"{row.name}, {dtype}: {rate:,g} {unit}", *_about(row))
+            text_shown = hover(
+                f"{row.name}, {dtype}: {rate:,g} {unit}", row.matched_by, row.datasheet_note, row.source, seen
+            )
             drawn.append((rate, y + _HEAD - 4 + _BAR * (i + 0.5), dtype, f"{rate:,g}", text_shown))
         y += tall
     rates, at, dtypes, texts, hovers = map(list, zip(*drawn, strict=True)) if drawn else ([], [], [], [], [])
@@ -96,9 +99,3 @@ def _facts(row: DeviceRow) -> list[str]:
     if row.arch is not None:
         seen.append(row.arch[:40])
     return facts + ([f"seen: {seen[0]}", *seen[1:]] if seen else [])
-
-
-def _about(row: DeviceRow) -> list[str]:
-    seen = f"seen in {listed(row.seen_in, 3)}" if row.seen_in else None
-    texts = (row.matched_by, row.datasheet_note, row.source, seen)
-    return [text for text in texts if text is not None]

@@ -119,7 +119,7 @@ def _contrast(spent: TimeSpent) -> JsonObject | None:
     found = spent.contrast
     if found is None:
         return None
-    members = [{"path": one.path, "run": one.time.run, "of": one.of} for one in (found.slower, found.other)]
+    members = [{"path": one.path, "run": one.run, "of": one.of_path} for one in (found.slower, found.other)]
     return {"slower": members[0], "other": members[1], "longer_ns": found.longer_ns, "phases": found.phases}
 
 

@@ -6,27 +6,27 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from cachescope.analysis.contexts.prediction import OWN_FIELDS
 from cachescope.analysis.directory.built import CHOICE, CODE, KERNELS, NOT_KNOWN, TIMES
 from cachescope.answers import comparison as answer
+from cachescope.answers.aligned_lookups import Aligned, Change
+from cachescope.answers.comparison import ComparedRuns, ComparedSide, SideTime
 from cachescope.answers.difference import Difference, Pair, SeenKey
 from cachescope.answers.names import lookup_name
-from cachescope.answers.predictions import predictions_of_run
-from cachescope.answers.recording import Recording
+from cachescope.frames.answer_rows import RateRow
 from cachescope.frames.compared import Built, CoverageRow
-from cachescope.frames.sharing_rows import PredictionRow
+from cachescope.frames.recorded_rows import LookupRow
 from cachescope.grouping import by_key
 from cachescope.json_types import JsonObject
 from cachescope.report.as_json import rows_object, whole_change_object
-from cachescope.report.blocks import Block, Column, Group, table
-from cachescope.report.compared_runs import run_blocks
-from cachescope.report.contexts import difference_blocks
+from cachescope.report.blocks import Block, Group, Head, Numbers, Table
+from cachescope.report.contexts import difference_blocks, prediction_lines, reason_lines
 from cachescope.report.explanation import folded_blocks
 from cachescope.report.html import Reprs
 from cachescope.report.json_text import values_of
 from cachescope.report.layout import Line, parted, rest
+from cachescope.report.time_spent import machine_lines, phases_table, signed
 from cachescope.terms import AUTOTUNE, BEST_CONFIG, FXGRAPH
-from cachescope.wording import listed, plural, short_key
+from cachescope.wording import duration, listed, percent, plural, short_key
 
 _WORST_FIRST: Final = ("no", "unknown", "never")
 _FEW: Final = 3
@@ -39,6 +39,26 @@ _WHAT: Final = {
 _OTHER: Final = {CODE: "other generated code", KERNELS: "other kernels, from the same source"}
 
 _SIDES: Final = ("before:", "after:")
+
+
+_CHANGES: Final[dict[Change, str]] = {
+    "regressed": "Regressed",
+    "fixed": "Fixed",
+    "same": "Same",
+    "only_before": "Only in A",
+    "only_after": "Only in B",
+    "not_known": "Not known",
+}
+
+# Of runs at the same time neither came first.
+_BESIDE: Final[dict[Change, str]] = {**_CHANGES, "regressed": "A hits more", "fixed": "B hits more"}
+
+# Within a sentence, where it is not the same with a small letter.
+_SAID: Final = {
+    "Same": "same outcome",
+    "A hits more": "where A hits more",
+    "B hits more": "where B hits more",
+}
 
 
 def coverage_lines(rows: Sequence[CoverageRow]) -> Iterator[Line]:
@@ -58,13 +78,7 @@ def _covered(holds: str, rows: Sequence[CoverageRow], whole: str, one: str) -> I
     yield Line(f"the bundle {holds} {_number(rows, 'yes')} of {total}", style="bold")
     groups = by_key(((row.held, row.reason), row) for row in rows if row.held in _WORST_FIRST)
     for (held, reason), members in sorted(groups.items(), key=lambda group: _WORST_FIRST.index(group[0][0])):
-        yield from _reason(held, reason, plural(_number(members), one), map(_named, members))
-
-
-def _reason(answer: str, reason: str, count: str, names: Iterable[str]) -> Iterator[Line]:
-    """A reason with the first of what it is of."""
-    yield Line(f"{answer}: {reason}", 3, right=count)
-    yield Line(listed(names, _FEW), 6, "dim")
+        yield from reason_lines(held, reason, plural(_number(members), one), map(_named, members))
 
 
 def _number(rows: Sequence[CoverageRow], held: str | None = None) -> int:
@@ -84,7 +98,7 @@ def built_lines(rows: Sequence[Built]) -> Iterator[Line]:
     elif rows:
         yield Line(f"under equal keys, built the same way: {_counted(rows, rows)}", style="bold")
     for row in differing[:_SHOWN]:
-        yield from _difference(row)
+        yield from _built_differently(row)
     yield from rest(len(differing) - _SHOWN)
     if times := sum(row.result == TIMES for row in rows):
         yield Line(f"{plural(times, *_WHAT[AUTOTUNE])} equal, and only measured times differ", 3, "dim")
@@ -102,7 +116,7 @@ def _counted(some: Iterable[Built], rows: Sequence[Built]) -> str:
     )
 
 
-def _difference(row: Built) -> Iterator[Line]:
+def _built_differently(row: Built) -> Iterator[Line]:
     if row.cache == FXGRAPH:
         yield Line(f"fxgraph {short_key(row.cache_key or '')}: {_OTHER[row.result]}", 3)
         yield Line(row.evidence, 6, "dim")
@@ -211,69 +225,155 @@ def comparison_object(found: answer.Comparison) -> JsonObject:
     return {**sides, **rows_object(**{name: one for name, one in rows.items() if one is not None})}
 
 
-def unpredicted(read: Recording) -> str:
-    """What has to be read as well to say whether a recorded run would find each entry; empty if nothing."""
-    if read.asked_torch and read.facts.entries:
+def change_names(found: ComparedRuns) -> dict[Change, str]:
+    """What each change is called: only what came later can have regressed."""
+    return _CHANGES if found.is_ordered else _BESIDE
+
+
+def _said(found: ComparedRuns) -> dict[Change, str]:
+    """The same within a sentence."""
+    names = change_names(found).items()
+    return {change: _SAID.get(name, f"{name[0].lower()}{name[1:]}") for change, name in names}
+
+
+def went(rows: Sequence[LookupRow]) -> str | None:
+    """How the lookups of one side went: the outcome of one, how many hit of several."""
+    if len(rows) < 2:
+        return rows[0].outcome if rows else None
+    outcomes = Counter(row.outcome for row in rows).most_common()
+    return ", ".join(f"{outcome} ×{count}" for outcome, count in outcomes)
+
+
+def side_lines(found: ComparedRuns) -> Iterator[Line]:
+    """What A and B are, and how they are compared."""
+    yield from map(Line, _sides(found))
+    if found.by_rank:
+        yield Line("Each rank is compared with the same rank.")
+    yield from machine_lines(found.before.machines, found.after.machines)
+
+
+def _sides(found: ComparedRuns) -> tuple[str, str]:
+    return f"A: {found.before.name}", f"B: {found.after.name}"
+
+
+def run_blocks(found: ComparedRuns) -> Iterator[Block]:
+    """How the lookups of both sides went, in short."""
+    yield headline(found)
+    words = _said(found)
+    counts = [f"{count:,} {words[change]}" for change, count in found.counts.items() if count]
+    by_rank = ", rank by rank" if found.by_rank else ""
+    yield Line(f"lookups, aligned by their graphs{by_rank}: {', '.join(counts)}", 3)
+    yield from machine_lines(found.before.machines, found.after.machines)
+
+
+def headline(found: ComparedRuns, times: tuple[SideTime, SideTime] | None = None) -> Numbers:
+    """The numbers of both sides at a glance; with what events show of their times."""
+    one, other = found.before.rate, found.after.rate
+    runs = [len(side.runs) for side in (found.before, found.after)]
+    together = "" if runs == [1, 1] else f"{plural(runs[0], 'run')} → {plural(runs[1], 'run')}, together"
+    cells = [
+        (
+            "Hit rate by count",
+            moved(percent(one.hit_rate, "–"), percent(other.hit_rate, "–")),
+            f"{one.hits} of {one.lookups - one.unknown} → {other.hits} of {other.lookups - other.unknown}",
+        ),
+        ("Compile time after misses", moved(_lost(found.before), _lost(found.after)), together),
+    ]
+    if times is not None:
+        totals = moved(*(duration(side.total_ns) for side in times))
+        cells.append(("Time in events", totals, _mean(times)))
+    return Numbers(tuple(cells))
+
+
+def moved(before: str, after: str) -> str:
+    """Two texts beside each other; one where they are the same."""
+    return before if before == after else f"{before} → {after}"
+
+
+def _lost(side: ComparedSide) -> str:
+    """Compile time after misses; none where nothing missed. Times are those of FX lookups."""
+    rate = side.by_cache.get(FXGRAPH, side.rate)
+    return _time(side.rate.time_lost_ns, rate.hits < rate.lookups)
+
+
+def _saved(side: ComparedSide) -> str:
+    return _time(side.rate.time_saved_ns, side.by_cache.get(FXGRAPH, side.rate).hits > 0)
+
+
+def _time(ns: int | None, is_any: bool) -> str:
+    if ns is None:
+        return "not recorded" if is_any else "none"
+    return duration(ns)
+
+
+def differences(found: ComparedRuns) -> Group:
+    """The fields that differ between aligned keys, equal differences folded; and what is not known."""
+    words = _said(found)
+
+    def title(members: Sequence[Aligned]) -> str:
+        counts = Counter(words[one.change] for one in members)
+        said = counts if len(counts) == 1 else [f"{count} {word}" for word, count in counts.items()]
+        return f"{plural(len(members), 'lookup')}: {', '.join(said)}"
+
+    folded = folded_blocks(found.differences, title, "explorer.frame()", ("A", "B"))
+    blocks = (*folded, *map(Line, _besides(found)))
+    is_any = any(one.before and one.after for one in found.aligned)
+    nothing = "No field of an aligned key differs." if is_any else "No graph of A is known to be one of B."
+    return Group("", "What differs", blocks or (Line(nothing),))
+
+
+def _besides(found: ComparedRuns) -> Iterator[str]:
+    """What ended differently without a field that is known to differ."""
+    aligned = [one for one in found.aligned if one.change in ("regressed", "fixed")]
+    same_key = sum(one.by == "key" for one in aligned)
+    if same_key:
+        yield f"{plural(same_key, 'lookup')} ended differently under an equal key: no field is the reason. Why shows what is known."
+    unknown = sum(one.by == "place" for one in aligned)
+    if unknown:
+        yield f"{plural(unknown, 'lookup')} ended differently, and what differs in the key was not recorded."
+
+
+def side_by_side(found: ComparedRuns, times: tuple[SideTime, SideTime] | None) -> Iterator[Table]:
+    """Hit rates, compile times and phases of both sides."""
+    names, apart = _sides(found), "B\u00a0−\u00a0A"
+    numbers = (Head(name, "number") for name in (*names, apart))
+    yield Table("Side by side", (Head(""), *numbers), tuple(_rates(found)))
+    if times is not None:
+        before, after = times
+        mean = _mean(times)
+        yield phases_table(
+            f"Self time of each phase{mean and f', {mean}'}",
+            {names[0]: before.phases, names[1]: after.phases},
+            apart,
+        )
+
+
+def _rates(found: ComparedRuns) -> Iterator[tuple[str, ...]]:
+    one, other = found.before, found.after
+    yield "Hits", _rate(one.rate), _rate(other.rate), ""
+    for cache in sorted({*one.by_cache, *other.by_cache}):
+        yield f"Hits of {cache}", _rate(one.by_cache.get(cache)), _rate(other.by_cache.get(cache)), ""
+    lost = _apart(one.rate.time_lost_ns, other.rate.time_lost_ns)
+    saved = _apart(one.rate.time_saved_ns, other.rate.time_saved_ns)
+    yield "Compile time after misses", _lost(one), _lost(other), lost
+    yield "Compile time that hits saved", _saved(one), _saved(other), saved
+
+
+def _rate(rate: RateRow | None) -> str:
+    if rate is None:
+        return "–"
+    known = rate.lookups - rate.unknown
+    unknown = f", {rate.unknown} not known" if rate.unknown else ""
+    return f"{percent(rate.hit_rate, '–')} ({rate.hits} of {known}{unknown})"
+
+
+def _apart(before: int | None, after: int | None) -> str:
+    if before is None or after is None:
         return ""
-    lacks = "a cache directory" if read.asked_torch else "the trace or log of a run"
-    return (
-        f"Read {lacks} as well, and every entry is compared with the process; cachescope diff DIR SNAPSHOT, or"
-        " cachescope.will_hit, does it for one that was captured on another machine."
-    )
+    said = signed(after - before).replace("-", "−")
+    # 24 ms beside 25 ms may be less than a millisecond apart.
+    return "<1 ms" if before != after and said == duration(0) else said
 
 
-def prediction_lines(rows: Sequence[PredictionRow]) -> Iterator[Line]:
-    """What a process would find: what is unsafe, how many entries, then each reason with the first of its entries."""
-    unsafe = [row for row in rows if row.is_unsafe]
-    if unsafe:
-        what = plural(len(unsafe), "entry")
-        yield Line(f"{what} unsafe: torch would load code that was built for another CPU", style="bold")
-        yield from _folded("unsafe", ((row.unsafe_reason or "", row) for row in unsafe))
-    entries, counts = plural(len(rows), "entry"), Counter(row.will_hit for row in rows)
-    said = f"{counts['yes']:,} would be found, {counts['no']:,} not, {counts['unknown']:,} unknown"
-    yield Line(f"{entries}: {said}", style="bold")
-    yield Line("by a process that compiles the graphs and inputs that they were made for", 3, "dim")
-    if any(OWN_FIELDS in row.assuming for row in rows):
-        yield Line(f"and has {OWN_FIELDS}", 3, "dim")
-    for found in ("no", "unknown"):
-        yield from _folded(found, ((row.reason, row) for row in rows if row.will_hit == found))
-    doubts = ((row.unsafe_reason, row) for row in rows if row.unsafe_reason and not row.is_unsafe)
-    yield from _folded("not known whether safe", doubts)
-
-
-def _folded(answer: str, rows: Iterable[tuple[str, PredictionRow]]) -> Iterator[Line]:
-    """Each reason with the first of its entries, the most frequent first."""
-    for reason, alike in sorted(by_key(rows).items(), key=lambda item: -len(item[1])):
-        names = (f"{row.cache} {short_key(row.cache_key)}" for row in alike)
-        yield from _reason(answer, reason, plural(len(alike), "entry"), names)
-
-
-def _safety(row: PredictionRow) -> str | None:
-    if row.is_unsafe or row.unsafe_reason is None:
-        return row.unsafe_reason
-    return f"not known: {row.unsafe_reason}"
-
-
-_PREDICTIONS: Final = (
-    Column("Entry", "name", "entry"),
-    Column("Cache", "word", "cache"),
-    Column("Key", "word", lambda row: short_key(row.cache_key)),
-    Column("Would be found", "word", "will_hit"),
-    Column("Unsafe", "text", _safety, is_optional=True),
-    Column("Fields in the way", "code", lambda row: listed(row.fields, 8) or None, is_optional=True),
-    Column("Why", "text", "reason"),
-)
-_PREDICTED_FIRST: Final = ("no", "unknown", "yes")
-
-
-def predictions_group(read: Recording) -> Group:
-    """Whether a process like the last run would find each entry."""
-    if lacks := unpredicted(read):
-        return Group("predictions", "Would the last run find each entry?", (Line(lacks),))
-    run = max(read.asked_torch)
-    found = predictions_of_run(read, run)
-    worst_first = sorted(found, key=lambda row: (not row.is_unsafe, _PREDICTED_FIRST.index(row.will_hit)))
-    what = "entries, what is unsafe and what is not found first"
-    listed_all = table("Predictions", _PREDICTIONS, worst_first, what, f"scope.predictions({run})")
-    said = tuple(prediction_lines(found))
-    return Group("predictions", f"Would a process like run {run} find each entry?", (*said, listed_all))
+def _mean(times: tuple[SideTime, SideTime]) -> str:
+    return "mean of each run" if any(side.runs > 1 for side in times) else ""

@@ -1,30 +1,39 @@
-"""Isolation contexts: each with its key, which ones share it, and what differs between the others."""
+"""Isolation contexts: each with its key, which ones share it, what differs between the others, and which entries a process would find."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+import json
+from collections import Counter
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from operator import attrgetter
-from typing import Final
+from string import ascii_uppercase
+from typing import Final, Self
 
 from cachescope.analysis.contexts.differences import context_difference, context_pairs
-from cachescope.analysis.contexts.keys import context_groups, key_row
+from cachescope.analysis.contexts.keys import FORMS, KnownContext, context_groups, key_row
+from cachescope.analysis.contexts.prediction import OWN_FIELDS
+from cachescope.answers.comparison import predictions_of_run
+from cachescope.answers.names import run_name
 from cachescope.answers.recording import Recording
-from cachescope.answers.sharing import Form, SideBySide, context_names, is_any_decided
 from cachescope.figures.context_grid import context_sharing
 from cachescope.frames.context_rows import ContextRow
-from cachescope.frames.sharing_rows import FormDifference, GroupRow
+from cachescope.frames.sharing_rows import FormDifference, GroupRow, PredictionRow
+from cachescope.grouping import by_key
 from cachescope.json_types import JsonObject
 from cachescope.keys import IsolationSchema
 from cachescope.report.as_json import rows_object
 from cachescope.report.blocks import Block, Column, Drawing, Group, table
 from cachescope.report.layout import Line, rest
-from cachescope.wording import listed, plural, rank_names
+from cachescope.terms import RUNTIME_FORMS
+from cachescope.wording import listed, plural, rank_names, short_key, short_names
 
 NO_CONTEXT: Final = "No context was read: neither a snapshot (cachescope capture) nor a run whose hash details say what it was keyed by."
 _PAIRS_SHOWN: Final = 3
 _ALONE_SHOWN: Final = 5
 _ALONE_NAMED: Final = 8
 _NAMED: Final = 4
+_ENTRIES_NAMED: Final = 3
 _BESIDE_EACH_OTHER: Final = 8
 # Letters need little room, values may be long.
 _SHORT: Final = 12
@@ -44,6 +53,112 @@ _DIFFERENCE: Final = (
     Column("After", "long", lambda row: _value(row, row.after)),
     Column("Note", "text", "note", is_optional=True),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A context form that is not the same in all columns, as far as is known."""
+
+    form: str
+    settings: tuple[str, ...]  # the settings in it that differ, where it is made of settings
+    # For each column the value of the one setting that differs, or a letter that is equal for equal values; ? is not known.
+    cells: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SideBySide:
+    """Contexts that were read."""
+
+    # Contexts that are alike in all that a key may hold, and in what is known of it, are one column.
+    columns: tuple[tuple[ContextRow, ...], ...]
+    forms: tuple[Form, ...]  # those in which columns differ, or which are known of some alone
+    same: tuple[str, ...]  # the forms that are known and equal everywhere, and those that are known of none
+    unknown: tuple[str, ...]
+
+    @classmethod
+    def of(cls, read: Recording, runs: Collection[int] | None = None) -> Self:
+        """Of all contexts that were read; or of those of some runs, beside those that were captured."""
+        known = {one.number: one for one in read.known_contexts}
+        contexts = read.all_contexts.rows
+        columns = folded(
+            [row for row in contexts if runs is None or row.run is None or row.run in runs], known
+        )
+        first = [column[0] for column in columns]
+        forms, same, unknown = [], [], []
+        for form in FORMS:
+            tokens = [known[row.context].tokens[form] for row in first]
+            if all(token is None for token in tokens):
+                unknown.append(form)
+            elif len(set(tokens)) == 1:
+                same.append(form)
+            else:
+                settings, cells = _settings(form, first)
+                there = dict.fromkeys(token for token in tokens if token is not None)
+                letters = {token: ascii_uppercase[at % 26] for at, token in enumerate(there)}
+                forms.append(
+                    Form(
+                        form,
+                        settings,
+                        cells or tuple("?" if token is None else letters[token] for token in tokens),
+                    )
+                )
+        return cls(tuple(columns), tuple(forms), tuple(same), tuple(unknown))
+
+
+def folded(rows: Iterable[ContextRow], known: Mapping[int, KnownContext]) -> list[tuple[ContextRow, ...]]:
+    """Contexts by what they are, whatever process and machine they are of; in the order of the first."""
+
+    def likeness(row: ContextRow) -> Hashable:
+        what = tuple(known[row.context].tokens.values()), row.text_only, row.missing_forms, row.hashed_forms
+        return what, row.known_from, row.torch_version, row.python_version
+
+    return [tuple(group) for group in by_key((likeness(row), row) for row in rows).values()]
+
+
+def _settings(form: str, rows: Sequence[ContextRow]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The settings of a form that differ between some contexts of which it is known; and the values, if it is one."""
+    if form not in RUNTIME_FORMS:
+        return (), ()
+    of_column = [json.loads(getattr(row, form) or "null") for row in rows]
+    values = [value for value in of_column if isinstance(value, dict)]
+    names = dict.fromkeys(name for value in values for name in value)
+    settings = tuple(name for name in names if len({_text(value, name) for value in values}) > 1)
+    if len(settings) != 1:
+        return settings, ()
+    (name,) = settings
+    return settings, tuple(_text(value, name) if isinstance(value, dict) else "?" for value in of_column)
+
+
+def _text(values: Mapping[str, object], name: str) -> str:
+    return json.dumps(values[name], sort_keys=True, ensure_ascii=False) if name in values else "not there"
+
+
+def context_names(read: Recording) -> dict[int, str]:
+    """What each context is called: its run, or the file of its snapshot."""
+    rows = read.all_contexts.rows
+    files = short_names(row.source for row in rows if row.run is None)
+    return {
+        row.context: files[row.source] if row.run is None else run_name(read.facts, row.run) for row in rows
+    }
+
+
+def _safety(row: PredictionRow) -> str | None:
+    if row.is_unsafe or row.unsafe_reason is None:
+        return row.unsafe_reason
+    return f"not known: {row.unsafe_reason}"
+
+
+_PREDICTIONS: Final = (
+    Column("Entry", "name", "entry"),
+    Column("Cache", "word", "cache"),
+    Column("Key", "word", lambda row: short_key(row.cache_key)),
+    Column("Would be found", "word", "will_hit"),
+    Column("Unsafe", "text", _safety, is_optional=True),
+    Column("Fields in the way", "code", lambda row: listed(row.fields, 8) or None, is_optional=True),
+    Column("Why", "text", "reason"),
+)
+
+_PREDICTED_FIRST: Final = ("no", "unknown", "yes")
 
 
 def contexts_object(read: Recording, schema: IsolationSchema) -> JsonObject:
@@ -129,7 +244,11 @@ def side_by_side_blocks(
                 "Settings that differ", "code", lambda one: listed(one.settings, _NAMED), is_optional=True
             ),
             *(
-                Column(f"Context {_numbers(alike)}", "word" if is_short else "text", _cell(at))
+                Column(
+                    f"Context {_numbers(alike)}",
+                    "word" if is_short else "text",
+                    _cell(at),
+                )
                 for at, alike in enumerate(beside)
             ),
         )
@@ -141,9 +260,10 @@ def side_by_side_blocks(
 
 def sharing_blocks(read: Recording) -> Iterator[Block]:
     """The picture of who shares a key under which schema; nothing where it would be a grid of question marks."""
-    if is_any_decided(read):
-        drawn = (context_groups(read.known_contexts), read.all_contexts.rows)
-        yield Drawing(_SHARING, context_sharing, drawn)
+    known = read.known_contexts
+    # Logs alone show the key of none.
+    if len(known) > 1 and any(row.group is not None for row in context_groups(known, EVERY_FORM)):
+        yield Drawing(_SHARING, context_sharing, (context_groups(known), read.all_contexts.rows))
 
 
 def _sharing(groups: Sequence[GroupRow]) -> str:
@@ -217,3 +337,59 @@ def folded_differences(rows: Sequence[FormDifference]) -> tuple[list[FormDiffere
             lines.append(f"Only {side}, {plural(len(alone), 'setting')}: {names}.")
             listed_rows = [row for row in listed_rows if row.status != status]
     return listed_rows, lines
+
+
+def unpredicted(read: Recording) -> str:
+    """What has to be read as well to say whether a recorded run would find each entry; empty if nothing."""
+    if read.asked_torch and read.facts.entries:
+        return ""
+    lacks = "a cache directory" if read.asked_torch else "the trace or log of a run"
+    return (
+        f"Read {lacks} as well, and every entry is compared with the process; cachescope diff DIR SNAPSHOT, or"
+        " cachescope.will_hit, does it for one that was captured on another machine."
+    )
+
+
+def prediction_lines(rows: Sequence[PredictionRow]) -> Iterator[Line]:
+    """What a process would find: what is unsafe, how many entries, then each reason with the first of its entries."""
+    unsafe = [row for row in rows if row.is_unsafe]
+    if unsafe:
+        what = plural(len(unsafe), "entry")
+        yield Line(f"{what} unsafe: torch would load code that was built for another CPU", style="bold")
+        yield from _by_reason("unsafe", ((row.unsafe_reason or "", row) for row in unsafe))
+    entries, counts = plural(len(rows), "entry"), Counter(row.will_hit for row in rows)
+    said = f"{counts['yes']:,} would be found, {counts['no']:,} not, {counts['unknown']:,} unknown"
+    yield Line(f"{entries}: {said}", style="bold")
+    yield Line("by a process that compiles the graphs and inputs that they were made for", 3, "dim")
+    if any(OWN_FIELDS in row.assuming for row in rows):
+        yield Line(f"and has {OWN_FIELDS}", 3, "dim")
+    for found in ("no", "unknown"):
+        yield from _by_reason(found, ((row.reason, row) for row in rows if row.will_hit == found))
+    doubts = ((row.unsafe_reason, row) for row in rows if row.unsafe_reason and not row.is_unsafe)
+    yield from _by_reason("not known whether safe", doubts)
+
+
+def reason_lines(answer: str, reason: str, count: str, names: Iterable[str]) -> Iterator[Line]:
+    """A reason with the first of what it is of."""
+    yield Line(f"{answer}: {reason}", 3, right=count)
+    yield Line(listed(names, _ENTRIES_NAMED), 6, "dim")
+
+
+def _by_reason(answer: str, rows: Iterable[tuple[str, PredictionRow]]) -> Iterator[Line]:
+    """Each reason with the first of its entries, the most frequent first."""
+    for reason, alike in sorted(by_key(rows).items(), key=lambda item: -len(item[1])):
+        names = (f"{row.cache} {short_key(row.cache_key)}" for row in alike)
+        yield from reason_lines(answer, reason, plural(len(alike), "entry"), names)
+
+
+def predictions_group(read: Recording) -> Group:
+    """Whether a process like the last run would find each entry."""
+    if lacks := unpredicted(read):
+        return Group("predictions", "Would the last run find each entry?", (Line(lacks),))
+    run = max(read.asked_torch)
+    found = predictions_of_run(read, run)
+    worst_first = sorted(found, key=lambda row: (not row.is_unsafe, _PREDICTED_FIRST.index(row.will_hit)))
+    what = "entries, what is unsafe and what is not found first"
+    listed_all = table("Predictions", _PREDICTIONS, worst_first, what, f"scope.predictions({run})")
+    said = tuple(prediction_lines(found))
+    return Group("predictions", f"Would a process like run {run} find each entry?", (*said, listed_all))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from cachescope.analysis.rates import grouped, rates
 from cachescope.answers.chosen import Chosen
+from cachescope.answers.costs import day_of, is_spread, trend_rows
 from cachescope.answers.recording import Recording
 from cachescope.answers.summary import compile_time, predicted_lookups, seen_text
-from cachescope.answers.trend import day_of, is_spread, trend_rows
 from cachescope.figures.folding import folded_runs
 from cachescope.figures.rates import trend
 from cachescope.report.blocks import MOST_ROWS, Block, Column, Drawing, Table, shared, table, timed

@@ -7,11 +7,10 @@ from itertools import groupby
 from typing import Final
 
 from cachescope.analysis.phases.names import ONCE_A_FOLDER, REST, WAITING_FOR_BUILD, WAITING_FOR_TEST
-from cachescope.answers.rank_collectives import CollectivesApart
 from cachescope.answers.time_spent import (
     Besides,
+    CollectivesApart,
     Contrast,
-    Member,
     RanksWaited,
     RunTime,
     TimeSpent,
@@ -62,7 +61,7 @@ def slowest_text(runs: Sequence[RunTime]) -> str:
 
 def contrast_text(contrast: Contrast) -> str:
     """``run 0 took 9.3 s longer than run 1: 8.7 s in C++ compiler, 1.4 s in code generation; 1.3 s less in loading``."""
-    slower, other = _member(contrast.slower), _member(contrast.other)
+    slower, other = (one.path or one.name for one in (contrast.slower, contrast.other))
     if contrast.of > 2:
         slower, other = f"the slowest of {contrast.of:,}, {slower},", f"the quickest, {other}"
     if duration(contrast.longer_ns) == duration(0):
@@ -70,12 +69,14 @@ def contrast_text(contrast: Contrast) -> str:
     return f"{slower} took {duration(contrast.longer_ns)} longer than {other}{_where(contrast.phases)}"
 
 
-def path_texts(members: Sequence[Member]) -> Iterator[str]:
+def path_texts(members: Sequence[RunTime]) -> Iterator[str]:
     """Which process each path is, or which one represents it."""
     for member in members:
         if member.path is not None:
-            what = "is" if member.of == 1 else f"is represented by its slowest process of {member.of},"
-            yield f"{member.path} {what} {member.time.name}"
+            what = (
+                "is" if member.of_path == 1 else f"is represented by its slowest process of {member.of_path},"
+            )
+            yield f"{member.path} {what} {member.name}"
 
 
 def rank_texts(ranks: RanksWaited, runs: Sequence[RunTime]) -> Iterator[str]:
@@ -142,10 +143,6 @@ def signed(ns: int) -> str:
     return text if text == duration(0) else f"{'+' if ns > 0 else '-'}{text}"
 
 
-def _member(member: Member) -> str:
-    return member.time.name if member.path is None else member.path
-
-
 def _where(phases: Mapping[str, int]) -> str:
     """The phases that make up most of a difference, and those that took less."""
     least = _LEAST_SHARE * max(map(abs, phases.values()), default=0)
@@ -162,7 +159,7 @@ def time_blocks(spent: TimeSpent) -> list[Block]:
         text = "no trace with events was read: torch 2.5 and later write them to the folder that TORCH_TRACE names"
         parts = (start_lines(spent.starts), [Line(text, style="bold")])
         return [*list(parted(parts))[1:], *problem_lines(spent.problems)]
-    shown = told = tuple(member.time for member in spent.members)
+    shown = told = spent.members
     title = "where the time of compiling went"
     if len(shown) > _RUNS:
         ordered = sorted(shown, key=lambda one: one.readings.total_ns)
@@ -177,9 +174,7 @@ def time_blocks(spent: TimeSpent) -> list[Block]:
     if spent.contrast is not None:
         blocks.append(Line(contrast_text(spent.contrast), hang=3, style="bold"))
         blocks += (Line(text, 3, "dim", hang=6) for text in path_texts(spent.members))
-        blocks += machine_lines(
-            *([one.time.machine] for one in (spent.contrast.slower, spent.contrast.other))
-        )
+        blocks += machine_lines([spent.contrast.slower.machine], [spent.contrast.other.machine])
         waited = () if spent.ranks is None else rank_texts(spent.ranks, spent.runs)
         blocks += (Line(text, hang=3) for text in (*waited, *apart_texts(spent.apart)))
         blocks.append(Line())

@@ -14,7 +14,7 @@ from cachescope.report.layout import Line, firsts, parted, rest, titled
 from cachescope.wording import duration, listed, plural, short
 
 if TYPE_CHECKING:
-    from cachescope.answers.vllm_start import VllmStart
+    from cachescope.answers.vllm import VllmStart
 
 _OUTCOMES: Final = {
     "loaded": "loaded",

@@ -9,12 +9,11 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from cachescope.answers.chosen import Chosen
-from cachescope.answers.costs import headline
+from cachescope.answers.costs import headline, is_spread
 from cachescope.answers.explanation import Explanation
 from cachescope.answers.names import lookups_of_cause, short_fields
 from cachescope.answers.recording import Recording
 from cachescope.answers.summary import counts_text, footer, why_no_lookup
-from cachescope.answers.trend import is_spread
 from cachescope.grouping import by_key
 from cachescope.keys.key_fields import is_input
 from cachescope.report.blocks import Block
@@ -171,7 +170,8 @@ def failed_lines(read: Recording, runs: Collection[int] | None) -> list[Line]:
     failed = dict.fromkeys(text for row in of_runs for text in row.failed_compiles)
     if not failed:
         return []
-    of_error = by_key(map(_error_and_place, failed))
+    parts = (text.partition(": ") for text in failed)
+    of_error = by_key((_in_short(error), place) for place, _, error in parts)
     lines = []
     for error, places in islice(of_error.items(), _FAILED_SHOWN):
         lines.append(Line(short(error, _LONGEST_ERROR), 3, hang=3))
@@ -183,11 +183,6 @@ def failed_lines(read: Recording, runs: Collection[int] | None) -> list[Line]:
     count = max(sum(row.error is not None for row in compiles), len(failed))
     of = f"{count:,} of {plural(max(len(compiles), count), 'compile')}"
     return titled(f"{of} failed (torch ran these functions without compiling them, or raised):", lines)
-
-
-def _error_and_place(text: str) -> tuple[str, str]:
-    place, _, error = text.partition(": ")
-    return _in_short(error), place
 
 
 def _in_short(error: str) -> str:

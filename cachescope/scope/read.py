@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cachescope.answers.reading import tables_of
+from cachescope.answers.read import tables_of
 from cachescope.readers.remote_cache.address import without_password
 from cachescope.readers.sources import Progress
 from cachescope.scope.scope import Scope

@@ -9,8 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cachescope.answers.read import Read
-from cachescope.answers.reading import tables_of
+from cachescope.answers.read import Read, tables_of
 from cachescope.errors import CachescopeError
 from cachescope.frames.recorded_rows import ProblemRow
 from cachescope.table import Table
@@ -222,8 +221,7 @@ class Scope(Read):
             If the packages for notebooks are not installed; or with `watch`, if there are no sources or no running event loop.
         """
         with _needs_widgets():
-            from cachescope.views.explorer import Explorer
-            from cachescope.views.watching import Following
+            from cachescope.views.explorer import Explorer, Following
 
         return Explorer(self, Following(self) if watch else None)
 
@@ -364,7 +362,7 @@ class Scope(Read):
         NotFoundError
             If there is no such run.
         """
-        from cachescope.answers.predictions import predictions_of_run
+        from cachescope.answers.comparison import predictions_of_run
         from cachescope.columns import frame_of
         from cachescope.frames.sharing_rows import PredictionRow
 

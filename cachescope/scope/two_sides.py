@@ -10,8 +10,8 @@ from typing import Any
 import pandas as pd
 
 from cachescope.analysis.contexts.process_fields import ProcessFields
+from cachescope.answers.comparison import predictions, run_fields
 from cachescope.answers.difference import side_below, side_named
-from cachescope.answers.predictions import predictions, run_fields
 from cachescope.columns import frame_of
 from cachescope.errors import CachescopeError
 from cachescope.frames.sharing_rows import PredictionRow

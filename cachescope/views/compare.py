@@ -17,20 +17,23 @@ from cachescope.answers.read import Read
 from cachescope.answers.starts import Sides, Start, first_sides, starts_of
 from cachescope.json_types import JsonObject
 from cachescope.report.blocks import Column, Sorted, timed
-from cachescope.report.compared_runs import (
-    change_names,
-    differences,
-    headline,
-    side_by_side,
-    side_lines,
-    went,
-)
+from cachescope.report.comparison import change_names, differences, headline, side_by_side, side_lines, went
 from cachescope.report.layout import Line
-from cachescope.views.controls import Shows, button, heading, markup, row, sentence, toggle_buttons
+from cachescope.views.controls import (
+    STYLE,
+    Control,
+    Shows,
+    button,
+    heading,
+    markup,
+    row,
+    script,
+    sentence,
+    toggle_buttons,
+)
 from cachescope.views.lookups import NOTHING
 from cachescope.views.state import State
 from cachescope.views.table import ListedRows, Table
-from cachescope.views.widget_base import STYLE, Control, script
 from cachescope.wording import (
     clock,
     date,

@@ -10,13 +10,19 @@ from traitlets.utils.bunch import Bunch
 
 from cachescope.analysis.contexts.differences import context_difference, context_pairs
 from cachescope.answers.chosen import Chosen
-from cachescope.answers.predictions import predictions_of_run
+from cachescope.answers.comparison import predictions_of_run
 from cachescope.answers.read import Read
-from cachescope.answers.sharing import context_names
 from cachescope.figures.texts import run_labels
 from cachescope.report.blocks import Block, Group
-from cachescope.report.comparison import prediction_lines, unpredicted
-from cachescope.report.contexts import NO_CONTEXT, difference_blocks, sharing_blocks, side_by_side_blocks
+from cachescope.report.contexts import (
+    NO_CONTEXT,
+    context_names,
+    difference_blocks,
+    prediction_lines,
+    sharing_blocks,
+    side_by_side_blocks,
+    unpredicted,
+)
 from cachescope.report.devices import device_blocks
 from cachescope.views.controls import Pane, Shows, button, dropdown, heading, markup, row, sentence
 from cachescope.views.plot import pictured

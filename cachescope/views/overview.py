@@ -22,16 +22,26 @@ from cachescope.figures.rates import outcomes
 from cachescope.report.blocks import Block, Group
 from cachescope.report.cards import first_cards
 from cachescope.report.layout import Line
-from cachescope.report.page.reading import wrong_blocks
+from cachescope.report.page.sections import wrong_blocks
 from cachescope.report.rates import rate_numbers, trend_blocks
 from cachescope.report.vllm import vllm_lines
 from cachescope.report.why_missed import answer_blocks
 from cachescope.terms import HOW_TO_RECORD
-from cachescope.views.controls import Pane, Shows, button, columns, heading, markup, row, toggle_buttons
-from cachescope.views.lookup_rows import between
+from cachescope.views.controls import (
+    Control,
+    Pane,
+    Shows,
+    button,
+    columns,
+    heading,
+    markup,
+    row,
+    script,
+    toggle_buttons,
+)
+from cachescope.views.lookups import between
 from cachescope.views.plot import Plot, Tabled, first_number, pictured
 from cachescope.views.state import LOOKUPS, WHY, State
-from cachescope.views.widget_base import Control, script
 
 _GRAPHS: Final = ["lookup", "run", "cache", "direction", "compile_id", "function", "outcome"]
 

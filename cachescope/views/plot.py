@@ -21,9 +21,8 @@ from cachescope.columns import frame_of, plain_columns
 from cachescope.figures.canvas import empty
 from cachescope.figures.picture import Picture, drawing_js
 from cachescope.report.blocks import Block, Cell, Column, Drawing, Group, Sorted, shared, sized, timed
-from cachescope.views.controls import Pane, heading, markup
+from cachescope.views.controls import STYLE, Control, Pane, heading, markup, script
 from cachescope.views.table import ListedRows, Table
-from cachescope.views.widget_base import STYLE, Control, script
 
 _TEXTS: Final[dict[str, Callable[[Any], Cell]]] = {"_ns": timed, "_bytes": sized, "_rate": shared}
 

@@ -14,7 +14,7 @@ from traitlets.utils.bunch import Bunch
 
 from cachescope.json_types import JsonObject
 from cachescope.report.blocks import Cell, Column, Sorted, cell_text
-from cachescope.views.widget_base import STYLE, Control, script
+from cachescope.views.controls import STYLE, Control, script
 from cachescope.wording import harmless
 
 SEPARATORS: Final = {"tsv": "\t", "csv": ","}

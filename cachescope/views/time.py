@@ -107,5 +107,5 @@ class Time(Shows):
         if run is None:
             return spent
         runs = tuple(one for one in spent.runs if one.run == run)
-        members = tuple(one for one in spent.members if one.time.run == run)
+        members = tuple(one for one in spent.members if one.run == run)
         return replace(spent, runs=runs, members=members, without=(), contrast=None, starts=())

@@ -16,7 +16,7 @@ from cachescope.figures.rates import what_if_rates
 from cachescope.figures.texts import run_labels
 from cachescope.keys.key_schema import KeySchema
 from cachescope.report.blocks import Column, Numbers, Toggle, timed
-from cachescope.report.compared_runs import moved
+from cachescope.report.comparison import moved
 from cachescope.report.page.replay import savings_of, toggle_groups
 from cachescope.report.what_if_forms import (
     BY_CAUSE,
@@ -26,13 +26,23 @@ from cachescope.report.what_if_forms import (
     titled_savings,
     what_if_lines,
 )
-from cachescope.views.controls import Pane, Shows, button, columns, heading, markup, row, sentence
-from cachescope.views.lookup_rows import between
-from cachescope.views.lookups import NOTHING
+from cachescope.views.controls import (
+    STYLE,
+    Control,
+    Pane,
+    Shows,
+    button,
+    columns,
+    heading,
+    markup,
+    row,
+    script,
+    sentence,
+)
+from cachescope.views.lookups import NOTHING, between
 from cachescope.views.plot import Tabled
 from cachescope.views.state import State
 from cachescope.views.table import ListedRows, Table
-from cachescope.views.widget_base import STYLE, Control, script
 from cachescope.wording import percent, plural
 
 # Sets of fields that would help.

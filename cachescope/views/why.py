@@ -24,13 +24,22 @@ from cachescope.figures.picture import Picture
 from cachescope.report.blocks import Block, Group
 from cachescope.report.comparison import key_difference_blocks
 from cachescope.report.explanation import change_blocks, to_do_lines, told_lines
-from cachescope.views.controls import Pane, Shows, button, markup, row, sentence, text_box
-from cachescope.views.lookup_rows import LookupRows, listed_lookups
-from cachescope.views.lookups import NOTHING
+from cachescope.views.controls import (
+    STYLE,
+    Control,
+    Pane,
+    Shows,
+    button,
+    markup,
+    row,
+    script,
+    sentence,
+    text_box,
+)
+from cachescope.views.lookups import NOTHING, LookupRows, listed_lookups
 from cachescope.views.plot import Plot
 from cachescope.views.state import State
 from cachescope.views.table import Table
-from cachescope.views.widget_base import STYLE, Control, script
 
 _SHOWN: Final = 1000
 

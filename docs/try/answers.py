@@ -7,10 +7,9 @@ import cachescope
 from cachescope.errors import SourceError
 from cachescope.readers.reading import WHOLE_SOURCE
 from cachescope.report.as_json import explain_object
-from cachescope.report.identifying_values import identities
 from cachescope.report.json_text import json_text
 from cachescope.report.page.markdown import markdown
-from cachescope.report.redact import Redaction
+from cachescope.report.redact import Redaction, identities
 
 
 class Answers:

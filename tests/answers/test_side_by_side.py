@@ -3,9 +3,8 @@
 import pytest
 
 import cachescope
-from cachescope.answers.sharing import Form, SideBySide, context_names
 from cachescope.frames.sharing_rows import FormDifference
-from cachescope.report.contexts import folded_differences, shared_lines
+from cachescope.report.contexts import Form, SideBySide, context_names, folded_differences, shared_lines
 from tests.conftest import Recording
 from tests.readings import read_once
 

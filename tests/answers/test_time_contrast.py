@@ -1,6 +1,7 @@
 """Processes side by side: which was slower, where it spent longer, who waited; times made by hand."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,15 +9,7 @@ import pytest
 
 import cachescope
 from cachescope.analysis.phases.frame import Readings
-from cachescope.answers.time_spent import (
-    Besides,
-    Contrast,
-    Member,
-    RanksWaited,
-    RunTime,
-    TimeSpent,
-    members_of,
-)
+from cachescope.answers.time_spent import Besides, Contrast, RanksWaited, RunTime, TimeSpent, members_of
 from cachescope.frames.recorded_rows import RunRow
 from cachescope.report.time_spent import besides_text, contrast_text, path_texts, rank_texts
 
@@ -28,9 +21,7 @@ def spent(run: int, rank: int | None = None, **phases: int) -> RunTime:
     """A process with phases in milliseconds; ``_`` stands for a space."""
     times = {name.replace("_", " "): ms * MS for name, ms in phases.items()}
     total = sum(times.values())
-    return RunTime(
-        run, rank, f"run {run}", times, Readings(total, 0, total, 0, 0, 0, 0), Besides(None, None, None), True
-    )
+    return RunTime(run, rank, f"run {run}", times, Readings(total, 0, total, 0, 0, 0, 0), Besides(), True)
 
 
 def waited(*runs: RunTime) -> RanksWaited | None:
@@ -58,21 +49,21 @@ def text_of(runs: Sequence[RunTime]) -> str:
      "run 1 took 490 ms longer than run 0: 100 ms in p0, 99 ms in p1, 98 ms in p2 and 2 more"),
 ])  # fmt: skip
 def test_it_says_where_the_slower_one_spent_longer(runs: list[RunTime], said: str) -> None:
-    found = Contrast.of_members([Member(None, 1, one) for one in runs])
+    found = Contrast.of_members(runs)
     assert found is not None and found.longer_ns == sum(found.phases.values())
     assert contrast_text(found) == said
 
 
 def test_one_alone_is_held_against_nothing() -> None:
-    assert Contrast.of_members([Member(None, 1, spent(0, a=3))]) is None
+    assert Contrast.of_members([spent(0, a=3)]) is None
     assert Contrast.of_members([]) is None
 
 
 def test_a_path_of_several_says_which_process_stands_for_it() -> None:
-    members = [Member("a", 1, spent(0, x=1)), Member("b", 3, spent(2, x=2))]
+    members = [replace(spent(0, x=1), path="a"), replace(spent(2, x=2), path="b", of_path=3)]
     represented = "b is represented by its slowest process of 3, run 2"
     assert list(path_texts(members)) == ["a is run 0", represented]
-    assert list(path_texts([Member(None, 1, spent(0, x=1))])) == []
+    assert list(path_texts([spent(0, x=1)])) == []
 
 
 def test_where_no_event_tells_it_nothing_is_claimed_of_waiting() -> None:
@@ -122,7 +113,7 @@ def test_what_passed_besides_compiling(times: tuple[int | None, ...], wanted: tu
 
 
 def test_what_passed_besides_is_said_where_it_is_known_and_matters() -> None:
-    assert besides_text(Besides(None, None, None), 100) == ""
+    assert besides_text(Besides(), 100) == ""
     assert besides_text(Besides(None, 5, None), 100) == ""
     assert (
         besides_text(Besides(None, 6, None), 100) == "in no event: 0 ms between the first and the last record"
@@ -149,7 +140,7 @@ def test_paths_are_held_against_each_other_by_their_slowest(recording: Any) -> N
         folder: totals[[str(folder) in source for source in read.runs["source"]]]
         for folder in (cold_and_warm, inference)
     }
-    assert [(one.path, one.of, one.time.run) for one in found.members] == [
+    assert [(one.path, one.of_path, one.run) for one in found.members] == [
         (str(folder), len(mine), mine.idxmax()) for folder, mine in of_folder.items()
     ]
     assert found.contrast is not None
@@ -167,11 +158,11 @@ def test_one_path_or_one_in_another_compares_all_processes(scope: tuple[Path, ca
         [str(trace), "nowhere"],
         [str(trace), str(trace / "*")],
     ):
-        assert members_of(read, runs, paths) == tuple(Member(None, 1, one) for one in runs), paths
+        assert members_of(read, runs, paths) == runs, paths
 
 
 def test_files_stand_for_their_process(scope: tuple[Path, cachescope.Scope]) -> None:
     trace, read = scope
     files = sorted(str(path) for path in trace.iterdir())[:2]
     members = members_of(read, TimeSpent.of(read).runs, files)
-    assert [(one.path, one.of) for one in members] == [(file, 1) for file in files]
+    assert [(one.path, one.of_path) for one in members] == [(file, 1) for file in files]

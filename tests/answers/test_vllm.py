@@ -13,7 +13,7 @@ import pytest
 import cachescope
 from cachescope.analysis.vllm.factors import Named
 from cachescope.answers.cards import Cards
-from cachescope.answers.vllm_start import VllmStart, prospect_of
+from cachescope.answers.vllm import VllmStart, prospect_of
 from cachescope.cli import main
 from cachescope.errors import NotFoundError
 from cachescope.report.vllm import vllm_lines

@@ -15,7 +15,7 @@ from benchmarks.made_lookups import LEAK, made_scope
 import cachescope
 from cachescope import figures
 from cachescope.views.explorer import Explorer
-from cachescope.views.lookup_rows import LookupRows, listed_lookups
+from cachescope.views.lookups import LookupRows, listed_lookups
 from cachescope.views.table import Table
 from cachescope.views.what_if import WhatIfView
 

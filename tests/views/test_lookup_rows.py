@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import cachescope
-from cachescope.views.lookup_rows import Listed, LookupRows, listed_lookups, lookups_frame, shares, spread
+from cachescope.views.lookups import Listed, LookupRows, listed_lookups, lookups_frame, shares, spread
 from cachescope.views.table import Table
 
 FILTERS: list[dict[str, Any]] = [

@@ -13,8 +13,8 @@ from jupyter_lab import notebook
 from cachescope.figures.palette import DARK, LIGHT
 from cachescope.report.blocks import CardText, Group, WorkItems
 from cachescope.report.html import blocks_html
+from cachescope.views.controls import STYLE, script
 from cachescope.views.overview import Opens
-from cachescope.views.widget_base import STYLE, script
 
 MODEL = """([module, cards]) => { window.set = [];
   const widget = new Function(module.replace('export default', 'return'))();

@@ -20,30 +20,22 @@ from cachescope.answers.read import Read
 from cachescope.answers.summary import about_text
 from cachescope.errors import CachescopeError, telling
 from cachescope.figures.picture import drawing_js
-from cachescope.report.blocks import (
-    Block,
-    Drawing,
-    Page,
-    Replayable,
-    Section,
-    hidden,
-    shortened,
-)
-from cachescope.report.comparison import predictions_group
-from cachescope.report.contexts import contexts_blocks
+from cachescope.report.blocks import Block, Drawing, Page, Replayable, Section, hidden, shortened
+from cachescope.report.contexts import contexts_blocks, predictions_group
 from cachescope.report.devices import device_blocks
 from cachescope.report.entries import every_file_blocks
 from cachescope.report.html import blocks_html, heading_html, json_html, safe
-from cachescope.report.page.lookups import (
+from cachescope.report.page.replay import replay_html
+from cachescope.report.page.sections import (
+    WORDS,
     causes_blocks,
     rates_blocks,
+    reading_blocks,
     spent_blocks,
     what_if_blocks,
     when_blocks,
     why_blocks,
 )
-from cachescope.report.page.reading import WORDS, reading_blocks
-from cachescope.report.page.replay import replay_html
 from cachescope.report.scripts import shared_script
 from cachescope.report.subjects import SUBJECTS, told
 from cachescope.whole_file import write_whole
@@ -193,9 +185,9 @@ def report(scope: Read, target: Path, *, redact: bool) -> Path:
     refuse(target, sources | {row.root for row in scope.facts.entries.values() if row.root is not None})
     page = page_of(scope)
     if redact:
-        from cachescope.report.identifying_values import redaction_of
+        from cachescope.report.redact import Redaction, identities
 
-        page = hidden(page, redaction_of(scope))
+        page = hidden(page, Redaction(identities(scope)))
     return write_report(document(page), target)
 
 

@@ -41,9 +41,9 @@ def markdown(scope: Read, *, redact: bool) -> str:
     said = headline(chosen)
     told = said, about_text(scope, said), blocks, rates_table(scope) if scope.facts.lookups else None
     if redact:
-        from cachescope.report.identifying_values import redaction_of
+        from cachescope.report.redact import Redaction, identities
 
-        told = hidden(told, redaction_of(scope))
+        told = hidden(told, Redaction(identities(scope)))
     title, about, blocks, rates = told
     lines = [f"### {_safe(title, _SENTENCE)}", "", f"<sub>{_safe(about, _SENTENCE)}</sub>", ""]
     lines += _blocks(blocks)
