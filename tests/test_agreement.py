@@ -28,7 +28,7 @@ from tests.recordings import Recorded
 
 def worklist_agrees(scope: Scope, savings: list[CauseSaving]) -> None:
     """The same causes, at the same cost."""
-    found = Cards.of(scope, most=20)
+    found = Cards.of(Chosen(scope), most=20)
     works = {work.row.cause: work for work in (*found.works, *found.apart)}
     assert works.keys() == {row.cause for row in savings}
     lost = dict(zip(scope.causes["cause"], scope.causes["time_lost_ns"], strict=True))
@@ -67,7 +67,7 @@ def toggles_agree(scope: Scope, savings: list[CauseSaving]) -> None:
 
 def titles_of(scope: Scope) -> dict[int, str]:
     """What the worklist calls the causes."""
-    found = Cards.of(scope, most=20)
+    found = Cards.of(Chosen(scope), most=20)
     return {work.row.cause: work.title for work in (*found.works, *found.apart)}
 
 

@@ -8,6 +8,7 @@ import pytest
 
 import cachescope
 from cachescope.answers.cards import Cards
+from cachescope.answers.chosen import Chosen
 from cachescope.answers.summary import counts_text
 from cachescope.report.cards import title_of
 
@@ -35,7 +36,7 @@ def without_styles(made: str) -> str:
 @pytest.mark.parametrize("sanitized", [without_styles, str], ids=["GitHub", "nbviewer"])
 def test_the_explorer_says_what_missed_and_what_to_fix(browser: Any, sanitized: Any) -> None:
     scope = cachescope.read(cachescope.sample("tour"))
-    works = Cards.of(scope, most=20).works
+    works = Cards.of(Chosen(scope), most=20).works
     beyond: list[str] = []
     context = browser.new_context(java_script_enabled=False, viewport={"width": 900, "height": 800})
     page = context.new_page()

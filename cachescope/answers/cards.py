@@ -72,7 +72,7 @@ class Card(NamedTuple):
     @classmethod
     def of(cls, chosen: Chosen, cause: CauseRow, title: str, places: int) -> Self:
         """The cause where it struck the chosen lookups, under a title; the first so many places."""
-        read, facts, roots = chosen.read, chosen.read.facts, _roots_of(chosen, cause)
+        read, facts, roots = chosen.read, chosen.read.facts, chosen.roots_of(cause.cause)
         told = roots[0]
         if kind_of(cause).is_told_by_reason:
             # An AOTAutograd lookup without hash details is told by the graphs below.
@@ -121,26 +121,16 @@ class Cards(NamedTuple):
         return tuple(card for card in self.cards if not kind_of(card.row).is_miss)
 
     @classmethod
-    def of(cls, read: Recording, chosen: Chosen | None = None, most: int = 10, places: int = 2) -> Self:
-        """The causes that struck some lookups, or any.
-
-        Parameters
-        ----------
-        read : Recording
-        chosen : Chosen, optional
-            Only causes that struck these lookups, and of them only where they did.
-        most, places : int
-            How many causes are looked into, and how many places of each.
-        """
-        among = Chosen(read) if chosen is None else chosen
-        every = _in_order(among)
+    def of(cls, chosen: Chosen, most: int = 10, places: int = 2) -> Self:
+        """The causes that struck some lookups, only where they did: so many are looked into, and so many places of each."""
+        every = _in_order(chosen)
         shown, rest = every[:most], every[most:]
-        titles = cause_titles(among, shown)
+        titles = cause_titles(chosen, shown)
         return cls(
-            tuple(Card.of(among, cause, titles[cause.cause], places) for cause in shown),
+            tuple(Card.of(chosen, cause, titles[cause.cause], places) for cause in shown),
             len(rest),
             sum(cause.misses for cause in rest),
-            footer(read, among.causes),
+            footer(chosen.read, chosen.causes),
         )
 
 
@@ -193,14 +183,14 @@ def _place(read: Recording, root: MissRow) -> str:
 def cause_titles(chosen: Chosen, causes: Sequence[CauseRow]) -> dict[int, str]:
     """The titles of some causes; several alike with where they struck, with their compile, or else with their number."""
     read = chosen.read
-    titles = {cause.cause: _title(read, cause, _roots_of(chosen, cause)) for cause in causes}
+    titles = {cause.cause: _title(read, cause, chosen.roots_of(cause.cause)) for cause in causes}
 
     def place(cause: CauseRow) -> str:
-        where = _where(read, cause, _roots_of(chosen, cause))
+        where = _where(read, cause, chosen.roots_of(cause.cause))
         return f" in {where.removeprefix('in ').partition(', in ')[0]}"
 
     def compile_of(cause: CauseRow) -> str:
-        number = read.facts.lookups[_roots_of(chosen, cause)[0].lookup].compile_id
+        number = read.facts.lookups[chosen.roots_of(cause.cause)[0].lookup].compile_id
         return f", compile {number}" if number else ""
 
     for way in (place, compile_of, lambda cause: f" (cause {cause.cause})"):
@@ -225,11 +215,6 @@ def _in_order(chosen: Chosen) -> list[CauseRow]:
     """The causes but for first lookups: those that were avoidable first, then the costliest."""
     every = [cause for cause in chosen.causes if not kind_of(cause).is_first]
     return sorted(every, key=lambda cause: cost_of(chosen.read.facts, cause) not in ("avoidable", "at once"))
-
-
-def _roots_of(chosen: Chosen, cause: CauseRow) -> Sequence[MissRow]:
-    # May be the misses of a fleet: they are not gone through.
-    return chosen.roots_of(cause.cause) or chosen.misses_of(cause.cause)
 
 
 def cause_names(read: Recording) -> list[tuple[str, int]]:

@@ -109,8 +109,9 @@ class Chosen:
         return misses if self.is_all else [miss for miss in misses if miss.lookup in self]
 
     def roots_of(self, cause: int) -> Sequence[MissRow]:
-        """Those of them that do not follow from another one."""
-        return [miss for miss in self.misses_of(cause) if miss.root]
+        """Those of them that do not follow from another one; all of them where each does."""
+        misses = self.misses_of(cause)
+        return [miss for miss in misses if miss.root] or misses
 
     def _counted(self, causes: Sequence[CauseRow]) -> Iterator[CauseRow]:
         """Each cause that struck, with what is counted of it."""

@@ -161,9 +161,7 @@ def costliest_root(chosen: Chosen) -> int:
     if not causes:
         raise NotFoundError("nothing missed")
     cause = next((one for one in causes if not kind_of(one).may_be_first), causes[0]).cause
-    misses = chosen.roots_of(cause) or chosen.misses_of(cause)
-    root: int = misses[0].lookup
-    return root
+    return chosen.roots_of(cause)[0].lookup
 
 
 def _not_missed(read: Recording, row: LookupRow) -> tuple[str, Evidence, str] | None:

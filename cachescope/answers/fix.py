@@ -230,7 +230,7 @@ def _remaining(read: Recording) -> list[Remaining]:
     runs = {run.run for run in read.facts.runs.values() if run.is_preflight}
     found = []
     chosen = Chosen.of_runs(read, runs)
-    for card in Cards.of(read, chosen).cards:
+    for card in Cards.of(chosen).cards:
         is_final = bool(card.row.fields) and all(
             one.startswith(OF_THE_INSTALLATION) for one in card.row.fields
         )

@@ -32,7 +32,7 @@ def first_cards(
     where: str = "see scope.causes",
 ) -> Iterator[Block]:
     """What to fix first: the first cards of some lookups, further ones folded away, what is not to be fixed by keys, and `where` all are."""
-    found = Cards.of(chosen.read, chosen, most=most, places=places)
+    found = Cards.of(chosen, most, places)
 
     def items(name: str, cards: Sequence[Card], start: int = 1) -> WorkItems:
         return WorkItems(name, tuple(card_text(card, evidence(card)) for card in cards), start)

@@ -66,24 +66,6 @@ class Opens(Control):
     opened: Any = traitlets.List().tag(sync=True)
 
 
-class CardsView(Pane):
-    """What to fix first, of what was read or of some of its lookups."""
-
-    def __init__(self, chosen: Chosen, on_open: Callable[[str, int], None]) -> None:
-        self.cards, self.opens = markup(*first_cards(chosen)), Opens()
-        self.opens.observe(lambda change: self._open(change["new"], on_open), "opened")
-        super().__init__(self.cards, self.opens, classes=["cs-opening"])
-
-    def show(self, chosen: Chosen) -> None:
-        """Show the cards of other lookups."""
-        self.cards.show(*first_cards(chosen))
-
-    @staticmethod
-    def _open(opened: list[Any], on_open: Callable[[str, int], None]) -> None:
-        if len(opened) == 3 and opened[0] in (WHY, LOOKUPS):
-            on_open(opened[0], int(opened[1]))
-
-
 class OverTime(Pane):
     """The timeline, with its clock."""
 
@@ -163,7 +145,8 @@ class Overview(Shows):
             return
         guarded = state.guarded
         self.numbers = markup()
-        self.cards = CardsView(self._chosen, guarded(self._opened))
+        self.cards, self.opens = markup(*first_cards(self._chosen)), Opens()
+        self.opens.observe(guarded(self._opened), "opened")
         self.outcomes = Tabled(
             partial(self._drawn, outcomes),
             "outcomes by cache and run",
@@ -183,7 +166,7 @@ class Overview(Shows):
             path = [heading("Where the time went"), Plot(draw, "self time of each phase, by run")]
         first = Pane(
             heading("What to fix first", "A title opens Why."),
-            self.cards,
+            Pane(self.cards, self.opens, classes=["cs-opening"]),
             heading("Runs by graphs", "A cell opens Why."),
             self.graphs,
         )
@@ -216,7 +199,7 @@ class Overview(Shows):
         if not self._scope.facts.lookups:
             return
         self._count()
-        self.cards.show(chosen)
+        self.cards.show(*first_cards(chosen))
         self.over_time.narrow(chosen)
         self.outcomes.redraw()
         self.graphs.redraw()
@@ -231,12 +214,12 @@ class Overview(Shows):
             return empty("No lookup is of this time.")
         return figure(self._chosen.rows, self._scope.tables.runs.rows)
 
-    def _opened(self, pane: str, number: int) -> None:
-        facts = self._scope.facts
-        if pane == WHY and number in facts.lookups:
-            self._state.show_why(number)
-        elif pane == LOOKUPS:
-            self._state.show_lookups(cause=number)
+    def _opened(self, change: Bunch) -> None:
+        match change["new"]:
+            case [pane, number, _] if pane == WHY and number in self._scope.facts.lookups:
+                self._state.show_why(number)
+            case [pane, number, _] if pane == LOOKUPS:
+                self._state.show_lookups(cause=number)
 
     def _clicked_outcome(self, data: object) -> None:
         if isinstance(data, list) and len(data) == 3:

@@ -7,7 +7,6 @@ from typing import Final
 import ipywidgets
 import pandas as pd
 import traitlets
-from ipywidgets import Layout
 from traitlets.utils.bunch import Bunch
 
 from cachescope.analysis.differences import FieldChange
@@ -42,32 +41,6 @@ from cachescope.views.state import State
 from cachescope.views.table import Table
 
 _SHOWN: Final = 1000
-
-
-class SameCause(Pane):
-    """A table of them, each of which opens Why; nothing where there is no other."""
-
-    def __init__(self, scope: Read, state: State) -> None:
-        self._scope = scope
-        self.title = markup()
-        self.table = Table(
-            LookupRows([]),
-            "other lookups with the same cause",
-            on_choose=state.guarded(state.show_why),
-            page_size=20,
-        )
-        super().__init__(self.title, self.table, layout=Layout())
-
-    def show(self, lookup: int | None, chosen: Chosen) -> None:
-        """List the chosen lookups of the cause of one lookup."""
-        facts = self._scope.facts
-        mine = None if lookup is None else facts.misses.get(lookup)
-        every = [] if mine is None else chosen.misses_of(mine.cause)
-        others = [one.lookup for one in every[:_SHOWN] if one.lookup != lookup]
-        cut = f" (of {len(every):,} the first {_SHOWN:,})" if len(every) > _SHOWN else ""
-        self.title.show(Group("", f"Other lookups with the same cause{cut}", ()))
-        self.layout.display = "" if others else "none"
-        self.table.show(LookupRows([*listed_lookups(self._scope, others)]))
 
 
 class Back(Control):
@@ -109,7 +82,15 @@ class Why(Shows):
         self.verdict, self.changes = markup(), markup()
         self.plot = Plot(self._draw, "fields of the key, changed ones named")
         self.plot.layout = ipywidgets.Layout()
-        self.same = SameCause(scope, state)
+        # The others of its cause, each of which opens Why.
+        self._title = markup()
+        self.others = Table(
+            LookupRows([]),
+            "other lookups with the same cause",
+            on_choose=state.guarded(state.show_why),
+            page_size=20,
+        )
+        self.same = Pane(self._title, self.others, layout=ipywidgets.Layout())
         steps = [
             button("Previous miss", lambda: self._step(-1)),
             button("Next miss", lambda: self._step(1)),
@@ -165,7 +146,14 @@ class Why(Shows):
 
     def _list_same(self) -> None:
         # Between two that were picked there is no cause.
-        self.same.show(None if self._state.other is not None else self._state.lookup, self._chosen)
+        lookup = None if self._state.other is not None else self._state.lookup
+        mine = None if lookup is None else self._scope.facts.misses.get(lookup)
+        every = [] if mine is None else self._chosen.misses_of(mine.cause)
+        others = [one.lookup for one in every[:_SHOWN] if one.lookup != lookup]
+        cut = f" (of {len(every):,} the first {_SHOWN:,})" if len(every) > _SHOWN else ""
+        self._title.show(Group("", f"Other lookups with the same cause{cut}", ()))
+        self.same.layout.display = "" if others else "none"
+        self.others.show(LookupRows([*listed_lookups(self._scope, others)]))
 
     def _draw(self) -> Picture:
         assert self.explained is not None

@@ -294,7 +294,7 @@ def test_an_avoidable_miss_without_a_time_is_in_the_headline_as_on_its_card(
 ) -> None:
     scope = cachescope.read(recording("2.13.0", name))
     assert said in headline(Chosen(scope))
-    assert "deleted" in repr(scope) and "avoidable" in " ".join(map(cost_text, Cards.of(scope).works))
+    assert "deleted" in repr(scope) and "avoidable" in " ".join(map(cost_text, Cards.of(Chosen(scope)).works))
 
 
 def test_the_ranks_of_first_lookups_are_told_where_other_ranks_had_none() -> None:

@@ -9,6 +9,7 @@ import pytest
 import cachescope
 from cachescope.answers.cards import Cards
 from cachescope.answers.check import Check
+from cachescope.answers.chosen import Chosen
 from cachescope.answers.comparison import ComparedRuns
 from cachescope.answers.difference import Difference, difference, side_of_runs
 from cachescope.answers.explanation import Explanation
@@ -72,7 +73,7 @@ def everything_counts_alike(scope: Scope) -> None:
         assert Explanation.of(scope, miss.lookup).reason == miss.reason == reasons[miss.lookup]
     page = markdown(scope, redact=False)
     assert counts in page
-    for card in Cards.of(scope, most=3).cards:
+    for card in Cards.of(Chosen(scope), most=3).cards:
         assert card.row.misses == scope.facts.causes[card.row.cause].misses
     for one in TimeSpent.of(scope).runs:
         if one.run in by_run.index:
@@ -91,7 +92,7 @@ def comparing_counts_alike(scope: Scope) -> None:
 
 
 def why_says_what_cards_say(scope: Scope) -> None:
-    for card in Cards.of(scope).cards:
+    for card in Cards.of(Chosen(scope)).cards:
         explained = Explanation.of(scope, card.first.lookup)
         assert card.settings == explained.settings
         assert card.advice in (None, explained.advice)

@@ -13,6 +13,7 @@ import pytest
 import cachescope
 from cachescope.analysis.vllm.factors import Named
 from cachescope.answers.cards import Cards
+from cachescope.answers.chosen import Chosen
 from cachescope.answers.vllm import VllmStart, prospect_of
 from cachescope.cli import main
 from cachescope.errors import NotFoundError
@@ -93,7 +94,7 @@ def test_explain_says_why_and_names_both_values(scope: Scope) -> None:
 
 
 def test_what_to_do_is_said_of_vllm_and_not_of_torch(scope: Scope) -> None:
-    works = Cards.of(scope, most=20).works
+    works = Cards.of(Chosen(scope), most=20).works
     (home,) = (work for work in works if "VLLM_CONFIG_ROOT" in work.title)
     assert {change.field for change in home.changes} == {"env[VLLM_CONFIG_ROOT]", "env[VLLM_XLA_CACHE_PATH]"}
     assert home.advice is not None and "does not count" in home.advice

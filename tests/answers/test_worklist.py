@@ -27,7 +27,7 @@ from tests.recordings import Recorded
 
 def check_every_cause_is_there_under_a_name_of_its_own(recorded: Recorded) -> None:
     scope = read_once(recorded.folder)
-    found = Cards.of(scope, most=1000)
+    found = Cards.of(Chosen(scope), most=1000)
     works = (*found.works, *found.apart)
     causes = scope.causes
     # Nothing is to be fixed of these; the last line counts them.
@@ -63,7 +63,7 @@ def test_two_ranks_that_differ_by_their_rank_are_listed_once() -> None:
             details = {"gm": f"{CODE}{graph}", "x": f"/rank{rank}"}
             lookups.append(fx(f"f{graph}{rank}", details=details, at=at, compile_id=f"{graph}/0", **named))
         ranks.append(run(*lookups, rank=rank, cache_dir="/cache"))
-    (card,) = Cards.of(scope_of(*ranks)).cards
+    (card,) = Cards.of(Chosen(scope_of(*ranks))).cards
     assert card.row.runs == (0, 1) and card.changes[0].summary.startswith("differs by rank: /rank")
     assert card.other_values == ()
 
@@ -75,7 +75,7 @@ def test_of_inputs_that_changed_otherwise_in_another_run_that_is_said_too() -> N
         tensor = f"TensorMetadata(dtype=torch.{dtype}, shape=torch.Size([{size}, 4]), stride=(4, 1))"
         details = {"gm": CODE, "example_inputs[0]": tensor, "example_inputs[1]": tensor}
         lookups.append(fx(f"f{at}", details=details, at=at, took=1.0, function="f", file="/model.py", line=1))
-    (card,) = Cards.of(scope_of(*(run(lookup, cache_dir="/cache") for lookup in lookups))).cards
+    (card,) = Cards.of(Chosen(scope_of(*(run(lookup, cache_dir="/cache") for lookup in lookups)))).cards
     assert card.row.runs == (1, 2) and "float64" in card.changes[0].summary
     assert card.other_values == ((2, "example_inputs[0]: shape [8, 4] -> [9, 4], and 1 more field"),)
     assert ("run 2", card.other_values[0][1]) in card_text(card).changes
@@ -85,7 +85,7 @@ def test_of_inputs_that_changed_otherwise_in_another_run_that_is_said_too() -> N
 def test_lines_give_the_changed_fields_their_earlier_values(recording: Recording) -> None:
     """As recording_scenarios.py changed them; no line gives one process the value of another."""
     # What was avoidable comes first.
-    one, both = Cards.of(cachescope.read(recording("2.13.0", "three_changes"))).works
+    one, both = Cards.of(Chosen(cachescope.read(recording("2.13.0", "three_changes")))).works
     assert one.settings == {
         "just before the first compile (or in mode or options of torch.compile, if set there)": (
             "torch._inductor.config.epilogue_fusion = True",
@@ -107,7 +107,7 @@ def test_lines_give_the_changed_fields_their_earlier_values(recording: Recording
     assert both.advice is not None and "An input's size changed." in both.advice
     changes = card_text(both).changes
     assert changes[-1][0] == "deterministic" and len(changes) == 4
-    (rank,) = Cards.of(cachescope.read(recording("2.13.0", "rank_in_config"))).works
+    (rank,) = Cards.of(Chosen(cachescope.read(recording("2.13.0", "rank_in_config")))).works
     assert rank.settings == {} and rank.advice is not None and "keep it out of the key" in rank.advice
     # The first change is the title, the other values stand below.
     told = [f"apparently differs by rank: model_rank{rank} -> model_rank{rank + 1}" for rank in range(3)]
@@ -135,7 +135,7 @@ def test_what_is_beyond_the_most_is_counted() -> None:
 @pytest.mark.slow
 def test_why_there_is_nothing(recording: Recording, tmp_path: Path) -> None:
     cold = cachescope.read(recording("2.13.0", "two_ranks_cold_shapes"))
-    assert Cards.of(cold, most=20).works == ()
+    assert Cards.of(Chosen(cold), most=20).works == ()
     # Both ranks began at once, and differ in the size of an input: What-if ranks it, with a staggered start.
     (field,) = rows_of(cold.sensitivity(), SensitivityRow)
     assert (field.misses_alone, field.staggered) == (0, 2)
@@ -145,7 +145,7 @@ def test_why_there_is_nothing(recording: Recording, tmp_path: Path) -> None:
 
 def test_the_only_run_that_a_cause_struck_is_named(recording: Recording) -> None:
     scope = cachescope.read(recording("2.13.0", "config_flip"))
-    (work,) = Cards.of(scope, most=20).works
+    (work,) = Cards.of(Chosen(scope), most=20).works
     (run,) = scope.causes["runs"][scope.causes["cause"] == work.row.cause].item()
     assert f"in run {run} (" in work.where
 
@@ -157,7 +157,7 @@ def test_every_cause_has_a_name_of_its_own_and_what_cannot_be_fixed_comes_last(r
     names, causes = zip(*cause_names(scope), strict=True)
     assert len(set(names)) == len(names)
     assert sorted(causes) == sorted(scope.causes["cause"])
-    found = Cards.of(scope, most=20)
+    found = Cards.of(Chosen(scope), most=20)
     titles = [work.title for work in (*found.works, *found.apart)]
     assert list(names[: len(titles)]) == titles and names[-1] == "first lookups (cold start)"
 
@@ -183,7 +183,7 @@ def test_long_names_of_causes_stay_apart_where_they_are_cut() -> None:
 
 
 def test_a_recompile_is_told_by_its_guard(recording: Recording) -> None:
-    cards = Cards.of(cachescope.read(recording("2.13.0", "recompiles_dynamic")))
+    cards = Cards.of(Chosen(cachescope.read(recording("2.13.0", "recompiles_dynamic"))))
     (text,) = (card_text(card) for card in cards.cards)
     assert text.title.endswith(": tensor 'x' size mismatch at index 0")
     guard = "a guard of compile 0/0 failed: tensor 'x' size mismatch at index 0. expected 8, actual 12"
@@ -199,12 +199,12 @@ SAMPLES = ("config_flip", *(pytest.param(name, marks=pytest.mark.slow) for name 
 @pytest.mark.parametrize("name", SAMPLES)
 def test_causes_of_each_run_add_up_to_those_of_all(name: str) -> None:
     scope = cachescope.read(cachescope.sample(name))
-    every = Cards.of(scope, most=1000)
+    every = Cards.of(Chosen(scope), most=1000)
     misses: Counter[int] = Counter()
     lost: Counter[int] = Counter()
     runs: Counter[int] = Counter()
     for number in scope.runs["run"]:
-        for card in Cards.of(scope, Chosen.of_runs(scope, {number}), most=1000).cards:
+        for card in Cards.of(Chosen.of_runs(scope, {number}), most=1000).cards:
             cause = card.row.cause
             misses[cause] += card.row.misses
             lost[cause] += card.row.time_lost_ns or 0
@@ -219,7 +219,7 @@ def test_causes_of_each_run_add_up_to_those_of_all(name: str) -> None:
 
 def test_what_is_beyond_the_most_cards_is_counted() -> None:
     scope = cachescope.read(cachescope.sample("tour"))
-    every, first = Cards.of(scope, most=1000), Cards.of(scope, most=1)
+    every, first = Cards.of(Chosen(scope), most=1000), Cards.of(Chosen(scope), most=1)
     assert first.cards == every.cards[:1]
     assert first.more == len(every.cards) - 1 > 0
     assert first.more_misses == sum(card.row.misses for card in every.cards[1:])
@@ -227,7 +227,7 @@ def test_what_is_beyond_the_most_cards_is_counted() -> None:
 
 def test_ways_of_a_cause_differ_in_their_values() -> None:
     scope = cachescope.read(cachescope.sample("tour"))
-    for card in Cards.of(scope, most=1000).cards:
+    for card in Cards.of(Chosen(scope), most=1000).cards:
         found = ways(scope, card.row.cause, 3)
         texts = [tuple(change.summary for change in one.changes) or one.reason for one in found]
         assert 1 <= len(found) <= 3
@@ -250,7 +250,7 @@ def test_a_key_that_changed_in_another_directory_names_it(
         text = trace.read_text().replace("/config_flip/cache", f"/config_flip/cache{at if is_other else ''}")
         (tmp_path / trace.name).write_text(text)
     scope = cachescope.read(tmp_path)
-    (work,) = Cards.of(scope, most=10).works
+    (work,) = Cards.of(Chosen(scope), most=10).works
     assert work.row.fields and ("in another directory (" in str(work.baseline)) == is_other
     # The earlier setting finds the entry only where that lies.
     assert ("by epilogue_fusion and another directory;" in headline(Chosen(scope))) == is_other

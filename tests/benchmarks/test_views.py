@@ -43,7 +43,7 @@ def test_first_paint(sample: str, benchmark: Any) -> None:
             plot.seen = True
         return explorer
 
-    assert benchmark(paint).pane("Overview").cards.cards.value
+    assert benchmark(paint).pane("Overview").cards.value
 
 
 @pytest.mark.benchmark(group="views")

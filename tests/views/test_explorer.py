@@ -111,7 +111,7 @@ def shown(place: Any) -> str:
 
 
 def test_a_cause_filters_lookups_and_a_row_opens_why(tour: Explorer) -> None:
-    tour.pane("Overview").cards.opens.opened = ["Lookups", 1, 0]
+    tour.pane("Overview").opens.opened = ["Lookups", 1, 0]
     assert (tour.state.pane, tour.state.cause) == ("Lookups", 1)
     lookups = tour.pane("Lookups")
     # Four lookups of AOTAutograd, and below each of them that of its graph.
@@ -124,13 +124,13 @@ def test_a_cause_filters_lookups_and_a_row_opens_why(tour: Explorer) -> None:
 
 def test_the_rows_of_overview_open_their_lookups(tour: Explorer) -> None:
     overview = tour.pane("Overview")
-    overview.cards.opens.opened = ["Lookups", 2, 0]
+    overview.opens.opened = ["Lookups", 2, 0]
     assert tour.state.filters == {"cause": 2}
-    overview.cards.opens.opened = ["Why", 24, 1]
+    overview.opens.opened = ["Why", 24, 1]
     assert (tour.state.pane, tour.state.lookup) == ("Why", 24)
     # The page could send anything.
     for other in ([], ["Why", 1000, 2], ["Entries", 1, 3]):
-        overview.cards.opens.opened = other
+        overview.opens.opened = other
         assert (tour.state.pane, tour.state.lookup) == ("Why", 24)
     overview.outcomes.plot.clicked = {"data": [3, "fxgraph", "full_miss"]}
     assert tour.state.filters == {"run": 3, "cache": "fxgraph", "outcome": "full_miss"}
@@ -203,8 +203,8 @@ def test_why_steps_through_the_misses_and_lists_the_same_cause(tour: Explorer) -
     buttons["Previous miss"].click()
     assert tour.state.lookup == 24
     # Those of FX graphs are folded below the lookups of AOTAutograd that they follow from.
-    assert why.same.table.total + sum(fold["below"] for fold in why.same.table.folds) == 7
-    why.same.table.chosen = [31, 0]
+    assert why.others.total + sum(fold["below"] for fold in why.others.folds) == 7
+    why.others.chosen = [31, 0]
     assert tour.state.lookup == 31
 
 
@@ -265,7 +265,7 @@ def test_what_is_compiled_never_leads_the_ranking(tour: Explorer) -> None:
 
 def test_a_cause_beside_what_its_fields_save_opens_why(tour: Explorer) -> None:
     view = tour.pane("What-if")
-    titles = re.findall("class='cs-link'[^>]*>(.*?)</button>", shown(tour.pane("Overview").cards.cards))
+    titles = re.findall("class='cs-link'[^>]*>(.*?)</button>", shown(tour.pane("Overview").cards))
     assert [title.startswith(row[0]) for title, row in zip(titles, view.by_cause.rows, strict=True)] == [
         True
     ] * 3
@@ -467,7 +467,7 @@ def test_a_span_narrows_every_pane_and_judges_nothing_again(tour: Explorer, scop
     assert f"{hits} of {len(lookups)} lookups" in overview.numbers.value
     overview.outcomes.show.value = True
     assert {row[1] for row in overview.outcomes.table.rows} == {"3", "4"}
-    cards = overview.cards.cards.value
+    cards = overview.cards.value
     works = re.findall("cs-faint'>([^<]*) misses</span>.*?data-opens='Lookups ([0-9]+)'", cards)
     counted = misses.groupby("cause").size().to_dict()
     assert works
@@ -477,7 +477,7 @@ def test_a_span_narrows_every_pane_and_judges_nothing_again(tour: Explorer, scop
     assert misses["baseline"].notna().any() and "cold start" not in cards
     why = tour.pane("Why")
     assert state.lookup in set(misses["lookup"])
-    assert set(why.same.table.ids) <= set(misses["lookup"])
+    assert set(why.others.ids) <= set(misses["lookup"])
     seen = set()
     for _ in range(len(misses)):
         seen.add(state.lookup)
@@ -516,7 +516,7 @@ def test_a_span_without_lookups_says_so(tour: Explorer) -> None:
         for plot in figures_of(opened(tour, name)):
             plot.seen = True
             assert "could not be drawn" not in plot.figure, plot
-    assert tour.pane("Why").same.table.total == 0
+    assert tour.pane("Why").others.total == 0
     assert "0 of 48 lookups" in tour.span.said.value and tour.state.error == ""
     assert "none of the 48 lookups" in tour.pane("Overview").numbers.value
     assert "No lookup is of this time" in tour.pane("Overview").outcomes.plot.figure

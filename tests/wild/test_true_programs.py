@@ -333,7 +333,7 @@ def test_a_branch_on_a_size_that_went_the_other_way(tmp_path: Path) -> None:
     agrees(other := ran("branch", tmp_path, choice="5"))
     assert other.counted["autograd_cache_miss"] == 1
     runs = tmp_path / "runs"
-    (card,) = Cards.of(cachescope.read(runs)).cards
+    (card,) = Cards.of(Chosen(cachescope.read(runs))).cards
     assert card.guards is not None and card.guards.text.startswith(
         "x.size(0) is 5; the graph that it is compared with needs 11 or more, from "
     )

@@ -21,6 +21,7 @@ from cachescope.analysis.guards import (
     placeholders,
 )
 from cachescope.answers.cards import Cards
+from cachescope.answers.chosen import Chosen
 from cachescope.frames.compile_rows import SymbolRow
 from cachescope.scope import Scope
 from tests.conftest import Recording, unpacked
@@ -245,7 +246,7 @@ def test_guard_misses_are_told_in_full(check: Any, recorded: Recorded) -> None:
 @pytest.mark.parametrize("version", ["2.6.0", "2.10.0", "2.13.0", "2.15.0"])
 def test_the_list_of_causes_tells_it_as_well(version: str, recording: Recording) -> None:
     scope = cachescope.read(recording(version, "dynamic_guards") / "trace")
-    (card,) = Cards.of(scope).cards
+    (card,) = Cards.of(Chosen(scope)).cards
     assert card.guards is not None
     assert card.guards.text.startswith("x.size(0) is 5; the stored entry needs 11 or more, from ")
     assert card.guards.text.endswith("record_programs.py:85")
@@ -267,11 +268,11 @@ def test_large_traces_are_read_when_asked_for(recorded: Recorded, monkeypatch: p
     monkeypatch.setattr("cachescope.answers.cards.MOST_BYTES_READ_AGAIN", 10)
     monkeypatch.setattr("cachescope.answers.summary.MOST_BYTES_READ_AGAIN", 10)
     scope = cachescope.read(recorded.folder / "trace")
-    assert all(card.guards is None for card in Cards.of(scope).cards)
+    assert all(card.guards is None for card in Cards.of(Chosen(scope)).cards)
     (lookup, *_) = scope.misses[scope.misses["verdict"] == "guard_failed"]["lookup"]
     assert scope.explain(int(lookup)).sizes is not None
     # Of what was read there, or of all compiles, nothing is read again.
-    assert any(card.guards is not None for card in Cards.of(scope).cards)
+    assert any(card.guards is not None for card in Cards.of(Chosen(scope)).cards)
 
 
 @pytest.mark.slow
