@@ -34,11 +34,10 @@ if TYPE_CHECKING:
     from cachescope.report.verification import verify
     from cachescope.samples import sample
     from cachescope.scope.collect import collect
-    from cachescope.scope.fix import Fix, fix
     from cachescope.scope.live import Recording, recording
     from cachescope.scope.locked import lock
     from cachescope.scope.magic import load_ipython_extension
-    from cachescope.scope.preflight import Preflight, preflight
+    from cachescope.scope.preflight import Fix, Preflight, fix, preflight
     from cachescope.scope.read import read
     from cachescope.scope.scope import Scope
     from cachescope.scope.two_sides import compare, will_hit
@@ -53,12 +52,12 @@ __all__ = [
 
 # Loaded on first use, so that printing help or pressing Ctrl-C does not wait for pandas.
 _PLACES: Final = {
-    "CachescopeError": "errors", "Fix": "scope.fix", "IsolationSchema": "keys", "KeySchema": "keys.key_schema",
+    "CachescopeError": "errors", "Fix": "scope.preflight", "IsolationSchema": "keys", "KeySchema": "keys.key_schema",
     "NotFoundError": "errors", "Preflight": "scope.preflight", "RecordError": "errors", "Recording": "scope.live",
     "SchemaError": "errors", "Scope": "scope.scope", "SourceError": "errors", "audit": "auditing.audit",
     "bypasses": "catalogue.bypasses", "capture": "capture.contexts", "collect": "scope.collect",
     "compare": "scope.two_sides", "defects": "catalogue.defects", "describe": "frames.described", "fields": "catalogue.facts",
-    "holds": "analysis.guards", "isolation_key": "keys", "fix": "scope.fix",
+    "holds": "analysis.guards", "isolation_key": "keys", "fix": "scope.preflight",
     "isolation_keys": "analysis.contexts.keys", "load_ipython_extension": "scope.magic", "lock": "scope.locked",
     "manifest_difference": "analysis.contexts.differences", "preflight": "scope.preflight", "read": "scope.read",
     "recording": "scope.live", "sample": "samples", "verify": "report.verification", "will_hit": "scope.two_sides",

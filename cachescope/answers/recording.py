@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Final
 
-from cachescope.analysis.differences import FieldChange
+from cachescope.analysis.differences import FieldChange, field_changes
 from cachescope.analysis.history.history import History, is_open
 from cachescope.analysis.history.past_of_keys import settled_history
 from cachescope.analysis.rates import outcome_as_if_made
@@ -324,6 +324,14 @@ class Recording:
     def _changes(self, lookup: int) -> tuple[FieldChange, ...]:
         miss = self._miss_of.get(lookup)
         return () if miss is None else changes_of(miss, self.history)
+
+    def past_changes(self, row: PastMiss) -> tuple[FieldChange, ...]:
+        """What changed for a past miss, as far as it was recorded."""
+        entries = self.facts.entries
+        before, after = entries[row.baseline_entry].detail_set, entries[row.entry].detail_set
+        if not row.changed or before is None or after is None:
+            return ()
+        return tuple(field_changes(self.tables.hash_details, before, after))
 
     def vllm_changes_between(self, before: str, after: str) -> tuple[FieldChange, ...] | None:
         """In which factors two folders of vLLM differ; None if those of one are not known."""

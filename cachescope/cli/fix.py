@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from cachescope.report.preflight import env_file, fix_lines, fix_object
-    from cachescope.scope.fix import fix
+    from cachescope.scope.preflight import fix
 
     redaction = redaction_of(args)
     paths, command = _split(args)

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import PurePath
 from typing import Final
 
-from cachescope.answers.directory import size_of
+from cachescope.answers.entries import size_of
 from cachescope.figures.canvas import (
     DATES,
     axis_title,

@@ -10,8 +10,8 @@ from itertools import islice
 from typing import Final
 
 from cachescope.analysis.directory.same_key import marks_beside
-from cachescope.answers import one_entry as answer
-from cachescope.answers.directory import newest_first, size_of
+from cachescope.answers import entries as answer
+from cachescope.answers.entries import newest_first, size_of
 from cachescope.answers.recording import Recording
 from cachescope.figures.autotuning import autotune_margins
 from cachescope.figures.entry_files import entry_ages, entry_sizes, link_layers

@@ -82,9 +82,7 @@ def _lost(rows: Iterable[PastMiss]) -> int:
 
 
 def _past_lines(read: Recording, number: int, rows: Sequence[PastMiss], is_elsewhere: bool) -> Iterator[Line]:
-    from cachescope.answers.directory import past_changes
-
-    changes = past_changes(read, rows[0])
+    changes = read.past_changes(rows[0])
     if not changes:
         kind = KINDS[rows[0].verdict, ""]
         title = (is_elsewhere and kind.in_other_directory) or kind.in_directory

@@ -13,7 +13,7 @@ from pygments.lexers import get_lexer_by_name
 from pygments.util import ClassNotFound
 
 from cachescope.answers.chosen import Chosen, Span, is_within
-from cachescope.answers.one_entry import OneEntry
+from cachescope.answers.entries import OneEntry
 from cachescope.answers.read import Read
 from cachescope.figures.entry_files import entry_ages, entry_sizes
 from cachescope.figures.picture import Picture

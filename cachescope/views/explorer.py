@@ -9,6 +9,7 @@ import asyncio
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from importlib import import_module
 from typing import Any, Final
 
@@ -21,8 +22,10 @@ from cachescope.answers.chosen import Chosen, Span
 from cachescope.answers.read import Read
 from cachescope.errors import CachescopeError, SourceError
 from cachescope.readers.file_fingerprints import Stamps, stamps
+from cachescope.report.blocks import Group
 from cachescope.report.html import lines_html, safe
 from cachescope.report.layout import Line
+from cachescope.report.subjects import SUBJECTS, told
 from cachescope.report.why_missed import summary_html
 from cachescope.views.controls import Pane, Shows, Style, button, close_all, markup, row, sentence
 from cachescope.views.state import LOOKUPS, PANES, TOLD, WHY, State, carried
@@ -30,6 +33,8 @@ from cachescope.wording import clock_of, plural
 
 # Below so many nanoseconds, seconds would not tell the ends apart.
 _SHORT: Final = 10 * 10**9
+# Of each list of an answer.
+_LISTED: Final = 100
 SHORTEST_PAUSE_S: Final = 2.0
 PAUSES_PER_WORK: Final = 5
 """A pause is this many times as long as the last look: following takes a sixth of one core at most."""
@@ -164,11 +169,9 @@ class SpanChip(Pane):
     def _make(self) -> None:
         # Most never choose a span.
         self.said, self.beyond = markup(), markup()
-        self.clear = button("Clear", self._clear, "Show all times again, in every pane")
+        clear = partial(setattr, self._state, "span", None)
+        self.clear = button("Clear", clear, "Show all times again, in every pane")
         self.children = [row(self.said, self.clear, classes=["cs-span"]), self.beyond]
-
-    def _clear(self) -> None:
-        self._state.span = None
 
 
 def _text(chosen: Chosen, span: Span) -> str:
@@ -188,6 +191,23 @@ class Failed(Shows):
         super().__init__(sentence(f"This pane could not be made: {self._reason}", "red"))
 
 
+class Told(Shows):
+    """An answer, by the name of its pane."""
+
+    beyond = "This is of all that was read."
+
+    def __init__(self, scope: Read, state: State, pane: str) -> None:
+        self._scope, self._name = scope, pane.lower()
+        self.query = f"scope.{self._name}"
+        blocks = told(self._name).blocks(scope, _LISTED, self.query)
+        super().__init__(markup(Group("", SUBJECTS[self._name].question, tuple(blocks))))
+
+    def frame(self) -> pd.DataFrame:
+        """The rows that it is of."""
+        found: pd.DataFrame = getattr(self._scope, self._name)
+        return found
+
+
 # By name, as the first pane would wait for the imports of all.
 _MAKES: Final = {
     "Overview": ("cachescope.views.overview", "Overview"),
@@ -198,7 +218,7 @@ _MAKES: Final = {
     "What-if": ("cachescope.views.what_if", "WhatIfView"),
     "Machines": ("cachescope.views.machines", "Machines"),
     "Entries": ("cachescope.views.entries", "Entries"),
-    **{name: ("cachescope.views.subject", "Told", name) for name in TOLD},
+    **{name: ("cachescope.views.explorer", "Told", name) for name in TOLD},
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 import ipywidgets
@@ -94,7 +95,11 @@ class Why(Shows):
         steps = [
             button("Previous miss", lambda: self._step(-1)),
             button("Next miss", lambda: self._step(1)),
-            button("Compare with the baseline", self._alone, "The lookup or entry that cachescope chose"),
+            button(
+                "Compare with the baseline",
+                partial(setattr, state, "other", None),
+                "The lookup or entry that cachescope chose",
+            ),
         ]
         super().__init__(
             Back(state),
@@ -174,9 +179,6 @@ class Why(Shows):
                 f"no lookup {text!r}; there are {min(self._scope.facts.lookups)} to {max(self._scope.facts.lookups)}"
             )
         setattr(self._state, name, number)
-
-    def _alone(self) -> None:
-        self._state.other = None
 
     def _step(self, by: int) -> None:
         misses = self._chosen.misses

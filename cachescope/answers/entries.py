@@ -1,7 +1,8 @@
-"""One entry of a cache directory and everything that is known about it."""
+"""Entries of cache directories: their sizes and order; and one of them, with everything that is known about it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 
@@ -9,7 +10,6 @@ from cachescope.analysis.contexts.cutlass_machines import cutlass_machine
 from cachescope.analysis.differences import FieldChange
 from cachescope.analysis.directory.same_key import candidates
 from cachescope.analysis.resolve_name import files_named
-from cachescope.answers.directory import past_changes
 from cachescope.answers.recording import Recording
 from cachescope.frames.directory_rows import Candidate, EntryRow, KernelRow
 from cachescope.frames.linked_rows import DuplicateRow, LinkRow, OrphanRow, PastMiss, RemovableRow
@@ -20,6 +20,16 @@ from cachescope.table import Table, copied
 from cachescope.terms import CACHES, CUTLASS_CONFIGS
 
 SomeRow = TypeVar("SomeRow")
+
+
+def size_of(rows: Iterable[EntryRow] | Iterable[RemovableRow]) -> int:
+    """What files take, as far as it is known."""
+    return sum(row.size_bytes or 0 for row in rows)
+
+
+def newest_first(rows: Iterable[EntryRow]) -> list[EntryRow]:
+    """Entries by the time at which they were written."""
+    return sorted(rows, key=lambda row: row.modified_time or 0, reverse=True)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -119,7 +129,7 @@ class OneEntry:
         return cls(
             row,
             {frame_name(table.kind): table for table in tables},
-            changes=next((past_changes(read, miss) for miss in made), ()),
+            changes=next((read.past_changes(miss) for miss in made), ()),
             made_for=_made_for(read, row),
             names={one: _name(read.facts.entries[one]) for one in referred if one is not None},
         )
