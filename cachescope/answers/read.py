@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Self
 
+from cachescope.analysis.resolve_name import detail_set_of
+from cachescope.analysis.vllm.factors import all_changes
+from cachescope.analysis.vllm.folders import fragments, ranks_apart
 from cachescope.answers.chosen import Chosen
+from cachescope.answers.costs import trend_rows
 from cachescope.answers.recording import MOST_CAUSES, Recording
 from cachescope.components import Detail
 from cachescope.errors import SourceError
@@ -16,24 +20,20 @@ from cachescope.frames.linked_rows import LockRow
 from cachescope.frames.recorded_rows import ProblemRow
 from cachescope.frames.vllm import FolderRow, FragmentRow, RankRow, VllmChange
 from cachescope.keys import IsolationSchema
+from cachescope.readers.assemble import Tables, assemble
+from cachescope.readers.kinds import is_saved_scope
+from cachescope.readers.logs.second_pass import recorded_texts
+from cachescope.readers.reading import Reading
+from cachescope.readers.sources import Progress, read_sources
 from cachescope.table import Table, copied
 from cachescope.terms import IMC
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     import pandas as pd
 
     from cachescope.analysis.contexts.caching_files import Call
-
-from typing import TYPE_CHECKING
-
-from cachescope.readers.assemble import Tables, assemble
-from cachescope.readers.kinds import is_saved_scope
-from cachescope.readers.reading import Reading
-from cachescope.readers.sources import Progress, read_sources
-
-if TYPE_CHECKING:
-    from concurrent.futures import Executor
-
     from cachescope.readers.index.kept_logs import Index
 
 
@@ -80,6 +80,9 @@ class Read(Recording):
     vllm_factors = copied(lambda read: read.tables.vllm_factors, "One row per cache_key_factors.json of vLLM: the factors of a folder's name.")
     vllm_starts = copied(lambda read: read.tables.vllm_starts, "One row per part of a model that vLLM compiled or loaded, according to its logs.")
     vllm_folders = copied(lambda read: Table(FolderRow, read.folders_of_vllm), "One row per part of a model that one rank keeps in one folder of vLLM's torch_compile_cache.")
+    vllm_changes = copied(lambda read: Table(VllmChange, all_changes(read.named_of_vllm)), "One row per factor in which a vLLM folder differs from the nearest earlier one.")
+    vllm_fragments = copied(lambda read: Table(FragmentRow, fragments(read.named_of_vllm)), "One row per factor that makes vLLM folders differ: how many folders would remain without it.")
+    vllm_ranks = copied(lambda read: Table(RankRow, [*ranks_apart(read.tables.vllm_factors.rows, read.named_of_vllm)]), "One row per factor in which the folders of ranks with one vLLM configuration differ.")
     links = copied(lambda read: read.linked, "One row per reference between files of a cache directory.")
     orphans = copied(lambda read: read.orphaned, "One row per file that nothing refers to, or that refers to something that is gone.")
     duplicates = copied(lambda read: read.duplicated, "One row per group of files of which one would be enough, judged by names, sizes and guards; no file is read.")
@@ -91,9 +94,11 @@ class Read(Recording):
     phases = copied(lambda read: read.phases_read[0], "Where compile time went, from the events of traces. These are read on first access.")
     compiles = copied(lambda read: read.compiles_read[0], "One row per compile and why it was made, from traces, which are read for it on first access, or from text logs.")
     symbols = copied(lambda read: read.compiles_read[1], "One row per size or number that became a symbol in a compile; read together with ``compiles``.")
+    recompiles = copied(lambda read: Table(RecompileRow, read.recompiles_of(read.compiles_read[0].rows)), "One row per guard whose failure caused recompiles of a function, the costliest first; read together with ``compiles``.")
     problems = copied(lambda read: read.tables.problems, "One row per thing that could not be read.")
     misses = copied(lambda read: read.missed, "One row per lookup that did not hit, with its verdict.")
     causes = copied(lambda read: read.explained, "One row per distinct reason, the costliest first.")
+    trend = copied(lambda read: Table(TrendRow, trend_rows(read)), "One row per start, in the order of time: a process, or all ranks of a job, with its commit, its hit rate and what was avoidable.")
     rank_differences = copied(_differing_ranks, "One row per field in which some ranks of a job differ from the majority.")
     phase_problems = copied(lambda read: Table(ProblemRow, read.phases_read[1]), "One row per event or trace that could not be read for ``phases``; with the columns of ``problems``.")
     compile_problems = copied(lambda read: Table(ProblemRow, read.compiles_read[2]), "One row per record or trace that could not be read for ``compiles``; with the columns of ``problems``.")
@@ -111,8 +116,6 @@ class Read(Recording):
         SourceError
             If a source is gone, or there is none, because it was recorded in this process.
         """
-        from cachescope.answers.read import tables_of
-
         if not self.sources:
             raise SourceError("this process", "there is no file to read again: it was recorded as it ran")
         tables = tables_of(self.sources, index=self._index)
@@ -144,39 +147,6 @@ class Read(Recording):
 
         return _frame(candidates(self.tables.entries.rows), Candidate)
 
-    @property
-    def vllm_changes(self) -> pd.DataFrame:
-        """One row per factor in which a vLLM folder differs from the nearest earlier one."""
-        from cachescope.analysis.vllm.factors import all_changes
-
-        return _frame(all_changes(self.named_of_vllm), VllmChange)
-
-    @property
-    def vllm_fragments(self) -> pd.DataFrame:
-        """One row per factor that makes vLLM folders differ: how many folders would remain without it."""
-        from cachescope.analysis.vllm.folders import fragments
-
-        return _frame(fragments(self.named_of_vllm), FragmentRow)
-
-    @property
-    def vllm_ranks(self) -> pd.DataFrame:
-        """One row per factor in which the folders of ranks with one vLLM configuration differ."""
-        from cachescope.analysis.vllm.folders import ranks_apart
-
-        return _frame(ranks_apart(self.tables.vllm_factors.rows, self.named_of_vllm), RankRow)
-
-    @property
-    def trend(self) -> pd.DataFrame:
-        """One row per start, in the order of time: a process, or all ranks of a job, with its commit, its hit rate and what was avoidable."""
-        from cachescope.answers.costs import trend_rows
-
-        return _frame(trend_rows(self), TrendRow)
-
-    @property
-    def recompiles(self) -> pd.DataFrame:
-        """One row per guard whose failure caused recompiles of a function, the costliest first; read together with ``compiles``."""
-        return _frame(self.recompiles_of(self.compiles_read[0].rows), RecompileRow)
-
     def hit_rates(self, by: str | Sequence[str] = ()) -> pd.DataFrame:
         """Hit rates by count and by compile time, for groups of lookups; see ``describe("hit_rates")``.
 
@@ -202,8 +172,6 @@ class Read(Recording):
         NotFoundError
             If there is no such key or lookup, or no source recorded its details.
         """
-        from cachescope.analysis.resolve_name import detail_set_of
-
         detail_set = detail_set_of(self.tables, cache_key, lookup)
         return _frame(self.tables.hash_details.details(detail_set), Detail)
 
@@ -231,8 +199,6 @@ class Read(Recording):
         >>> texts.loc[texts["name"] == "dynamo_output_graph", "run"].tolist()
         [0, 1, 2]
         """
-        from cachescope.readers.logs.second_pass import recorded_texts
-
         texts, _ = recorded_texts(self.tables.runs.rows, self.tables.stamps, compile_id)
         return _frame(texts, RecordedText)
 

@@ -8,21 +8,28 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Final
 
 from cachescope.analysis.differences import FieldChange, field_changes
+from cachescope.analysis.directory.false_hits import false_hits
 from cachescope.analysis.history.history import History, is_open
 from cachescope.analysis.history.past_of_keys import settled_history
+from cachescope.analysis.phases.frame import read_phases
 from cachescope.analysis.rates import outcome_as_if_made
+from cachescope.analysis.resolve_name import baseline_choice
 from cachescope.analysis.verdicts.judging import judged
 from cachescope.analysis.verdicts.misses import Candidate, Miss, changes_of, miss_row
 from cachescope.analysis.verdicts.since_baseline import ChangedSince, changed_since
+from cachescope.analysis.vllm.factors import Named, field_changes_of, named_folders
+from cachescope.analysis.vllm.folders import folders_of
 from cachescope.answers.facts import Facts
 from cachescope.collector import all_is_kept, no_collections
 from cachescope.components import Detail
 from cachescope.frames.answer_rows import CauseRow, MissRow
 from cachescope.frames.checks import FalseHit
 from cachescope.frames.compile_rows import CompileRow, PhaseRow, RecompileRow, SymbolRow
+from cachescope.frames.context_rows import ContextRow
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.linked_rows import DuplicateRow, LinkRow, OrphanRow, PastMiss, RemovableRow
 from cachescope.frames.recorded_rows import LookupRow, ProblemRow, RunRow
+from cachescope.frames.vllm import FolderRow
 from cachescope.table import Table, tabled
 from cachescope.terms import VLLM, VLLM_KINDS
 
@@ -31,13 +38,10 @@ if TYPE_CHECKING:
     from cachescope.analysis.directory.equal_code import GeneratedCode, KernelBinaries
     from cachescope.analysis.verdicts.baselines import Choice
     from cachescope.analysis.verdicts.vllm_misses import VllmMisses
-    from cachescope.analysis.vllm.factors import Named
     from cachescope.analysis.what_if.replay import Replay
     from cachescope.analysis.what_if.sensitivity import SafetyOfFields
-    from cachescope.frames.context_rows import ContextRow
     from cachescope.frames.device_rows import DeviceRow
     from cachescope.frames.replay_rows import CauseSaving, EvidenceRow, SensitivityRow
-    from cachescope.frames.vllm import FolderRow
     from cachescope.readers.assemble import Tables
 
 
@@ -120,7 +124,6 @@ class Recording:
     def all_contexts(self) -> Table[ContextRow]:
         """The captured contexts, and one for each run, as far as its hash details show."""
         from cachescope.analysis.contexts.of_runs import all_contexts
-        from cachescope.frames.context_rows import ContextRow
 
         tables = self.tables
         runs = [run for run in tables.runs.rows if run.run not in self.of_vllm_alone]
@@ -209,15 +212,11 @@ class Recording:
         """The parts of models that ranks keep in folders of vLLM's torch_compile_cache."""
         if all(row.cache not in VLLM_KINDS for row in self.tables.entries.rows):
             return []
-        from cachescope.analysis.vllm.folders import folders_of
-
         return folders_of(self.tables.vllm_factors.rows, self.tables.entries.rows, self.named_of_vllm)
 
     @cached_property
     def named_of_vllm(self) -> list[Named]:
         """The folders of vLLM whose names follow from their factors."""
-        from cachescope.analysis.vllm.factors import named_folders
-
         return named_folders(self.tables.vllm_factors.rows, self._factor_files)
 
     @cached_property
@@ -247,22 +246,16 @@ class Recording:
     @cached_property
     def suspected(self) -> Table[FalseHit]:
         """Keys that seem to stand for more than one thing."""
-        from cachescope.analysis.directory.false_hits import false_hits
-
         tables = self.tables
         rows = (self.settled.rows, tables.entries.rows, tables.runs.rows, tables.contexts.rows)
         return Table(FalseHit, false_hits(*rows, tables.hash_details, _source_of))
 
     def _choice(self) -> Choice:
-        from cachescope.analysis.resolve_name import baseline_choice
-
         return baseline_choice(self.tables, self._baseline)
 
     @cached_property
     def phases_read(self) -> tuple[Table[PhaseRow], list[ProblemRow]]:
         """The phases, and what could not be read for them."""
-        from cachescope.analysis.phases.frame import read_phases
-
         if self.tables.phases is not None:
             return self.tables.phases, []
         phases, problems = read_phases(self.tables.runs.rows, self.tables.stamps)
@@ -335,8 +328,6 @@ class Recording:
 
     def vllm_changes_between(self, before: str, after: str) -> tuple[FieldChange, ...] | None:
         """In which factors two folders of vLLM differ; None if those of one are not known."""
-        from cachescope.analysis.vllm.factors import field_changes_of
-
         beside = self._vllm_misses.beside(after, before, self._vllm_misses)
         return None if beside is None else field_changes_of(beside)
 

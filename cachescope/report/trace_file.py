@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from cachescope.analysis.phases.names import VECTOR_TEST, is_vector_test, phase_of
 from cachescope.answers.names import cache_name, place_name, run_name
+from cachescope.answers.recording import Recording
 from cachescope.frames.recorded_rows import LookupRow, ProblemRow
 from cachescope.grouping import by_key
 from cachescope.json_types import JsonObject
 from cachescope.readers.logs.second_pass import TraceEvent, TraceEvents, read_traces
-
-if TYPE_CHECKING:
-    from cachescope.answers.recording import Recording
 
 
 class Slice(NamedTuple):

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from cachescope.analysis.vllm.folders import fragments, ranks_apart
 from cachescope.answers.recording import Recording
-from cachescope.answers.vllm import Started, starts_of_vllm
+from cachescope.answers.vllm import Started, VllmStart, starts_of_vllm
 from cachescope.frames.vllm import FolderRow, RankRow, StartRow
 from cachescope.grouping import by_key
 from cachescope.report.layout import Line, firsts, parted, rest, titled
 from cachescope.wording import duration, listed, plural, short
-
-if TYPE_CHECKING:
-    from cachescope.answers.vllm import VllmStart
 
 _OUTCOMES: Final = {
     "loaded": "loaded",

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.costs import headline, is_spread
@@ -14,6 +14,9 @@ from cachescope.answers.explanation import Explanation
 from cachescope.answers.names import lookups_of_cause, short_fields
 from cachescope.answers.recording import Recording
 from cachescope.answers.summary import counts_text, footer, why_no_lookup
+from cachescope.frames.answer_rows import RankDifference
+from cachescope.frames.checks import FalseHit
+from cachescope.frames.linked_rows import PastMiss
 from cachescope.grouping import by_key
 from cachescope.keys.key_fields import is_input
 from cachescope.report.blocks import Block
@@ -27,11 +30,6 @@ from cachescope.report.vllm import vllm_lines
 from cachescope.terms import UNREADABLE
 from cachescope.verdict_kinds import KINDS, kind_of
 from cachescope.wording import duration, harmless_line, listed, plural, rank_names, short, short_key
-
-if TYPE_CHECKING:
-    from cachescope.frames.answer_rows import RankDifference
-    from cachescope.frames.checks import FalseHit
-    from cachescope.frames.linked_rows import PastMiss
 
 _GROUPS_SHOWN: Final = 10
 _KEYS_SHOWN: Final = 2

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from cachescope.errors import SourceError
 from cachescope.readers.index.log_folder import write_logs
 from cachescope.readers.index.log_tables import LogTables
 from cachescope.readers.reading import Reading, note_source
 from cachescope.readers.sources import logs_in
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 def collect(*sources: str | Path, folder: str | Path) -> int:
