@@ -75,8 +75,6 @@ OWN_AND_HEAVY = {
     "cachescope.readers.parquet_folder": {"answers"},
     # platformdirs and filelock, which no small log needs
     "cachescope.readers.index.kept_logs": {"answers"},
-    # starts are told from each other where runs have ranks
-    "cachescope.answers.starts": {"answers"},
     # patterns and words, and most reports hide nothing
     "cachescope.report.redact": {"report"},
     # all of the report, and nothing else is written by it

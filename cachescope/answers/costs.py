@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Final, Self
+from typing import Final, Self
 
 from cachescope.analysis.phases.frame import self_times
 from cachescope.analysis.phases.names import VECTOR_TEST, WAITING_FOR_TEST
@@ -16,6 +16,7 @@ from cachescope.answers.chosen import Chosen
 from cachescope.answers.facts import Facts
 from cachescope.answers.names import fields_text, other_directory
 from cachescope.answers.recording import Recording
+from cachescope.answers.starts import Start, starts_of
 from cachescope.answers.summary import counts_text, phases_of
 from cachescope.frames.answer_rows import CauseRow, MissRow, TrendRow
 from cachescope.grouping import by_key
@@ -24,9 +25,6 @@ from cachescope.rows import like
 from cachescope.terms import FXGRAPH, VLLM
 from cachescope.verdict_kinds import kind_of
 from cachescope.wording import date, duration, listed, plural
-
-if TYPE_CHECKING:
-    from cachescope.answers.starts import Start
 
 _NAMED: Final = 3
 _FIELDS: Final = 2
@@ -154,8 +152,6 @@ def _jobs(read: Recording) -> dict[int, tuple[int, ...]]:
     """The runs that are ranks of a job, each with all of its ranks."""
     if all(row.rank is None for row in read.facts.runs.values()):
         return {}
-    from cachescope.answers.starts import starts_of
-
     return {run: start.runs for start in starts_of(read) if len(start.runs) > 1 for run in start.runs}
 
 
@@ -318,8 +314,6 @@ def _of_ranks(costs: Costs) -> str:
 
 def trend_rows(read: Recording, *, by_day: bool = False) -> list[TrendRow]:
     """Each start in the order of time, or those of each day and commit together; none of a pre-flight, which compiles nothing."""
-    from cachescope.answers.starts import starts_of
-
     starts = [start for start in starts_of(read) if not start.members[0].row.is_preflight]
     days = by_key(((day_of(one), one.members[0].row.commit), one) for one in starts)
     costs = Costs.of(Chosen(read))

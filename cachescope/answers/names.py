@@ -5,31 +5,20 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from cachescope.answers.difference import SeenKey
 from cachescope.answers.facts import Facts
 from cachescope.frames.answer_rows import CauseRow, MissRow
+from cachescope.frames.compile_rows import CompileRow, RecompileRow, SymbolRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.keys.key_fields import is_input
 from cachescope.notebook_cells import code_file
 from cachescope.readers.kinds import shown
 from cachescope.verdict_kinds import kind_of
-from cachescope.wording import (
-    function_name,
-    harmless,
-    listed,
-    numbered,
-    place_text,
-    plural,
-    short,
-    short_key,
-)
+from cachescope.wording import function_name, harmless, listed, numbered, place_text, plural, short, short_key
 
-if TYPE_CHECKING:
-    from cachescope.answers.difference import SeenKey
-    from cachescope.frames.compile_rows import CompileRow, RecompileRow, SymbolRow
-
-    Placed = LookupRow | CompileRow | SymbolRow | RecompileRow
+Placed = LookupRow | CompileRow | SymbolRow | RecompileRow
 
 _NAMES: Final = {"gm": "graph (gm)"}
 _LABEL: Final = 40

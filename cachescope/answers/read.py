@@ -11,9 +11,10 @@ from cachescope.analysis.vllm.folders import fragments, ranks_apart
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.costs import trend_rows
 from cachescope.answers.recording import MOST_CAUSES, Recording
+from cachescope.answers.starts import differing_ranks
 from cachescope.components import Detail
 from cachescope.errors import SourceError
-from cachescope.frames.answer_rows import RankDifference, TrendRow
+from cachescope.frames.answer_rows import TrendRow
 from cachescope.frames.compile_rows import RecompileRow, RecordedText
 from cachescope.frames.directory_rows import Candidate
 from cachescope.frames.linked_rows import LockRow
@@ -35,12 +36,6 @@ if TYPE_CHECKING:
 
     from cachescope.analysis.contexts.caching_files import Call
     from cachescope.readers.index.kept_logs import Index
-
-
-def _differing_ranks(read: Recording) -> Table[RankDifference]:
-    from cachescope.answers.starts import differing_ranks
-
-    return differing_ranks(read)
 
 
 def tables_of(
@@ -99,7 +94,7 @@ class Read(Recording):
     misses = copied(lambda read: read.missed, "One row per lookup that did not hit, with its verdict.")
     causes = copied(lambda read: read.explained, "One row per distinct reason, the costliest first.")
     trend = copied(lambda read: Table(TrendRow, trend_rows(read)), "One row per start, in the order of time: a process, or all ranks of a job, with its commit, its hit rate and what was avoidable.")
-    rank_differences = copied(_differing_ranks, "One row per field in which some ranks of a job differ from the majority.")
+    rank_differences = copied(differing_ranks, "One row per field in which some ranks of a job differ from the majority.")
     phase_problems = copied(lambda read: Table(ProblemRow, read.phases_read[1]), "One row per event or trace that could not be read for ``phases``; with the columns of ``problems``.")
     compile_problems = copied(lambda read: Table(ProblemRow, read.compiles_read[2]), "One row per record or trace that could not be read for ``compiles``; with the columns of ``problems``.")
     # fmt: on

@@ -13,6 +13,7 @@ from cachescope.answers.costs import headline, is_spread
 from cachescope.answers.explanation import Explanation
 from cachescope.answers.names import lookups_of_cause, short_fields
 from cachescope.answers.recording import Recording
+from cachescope.answers.starts import differing_ranks
 from cachescope.answers.summary import counts_text, footer, why_no_lookup
 from cachescope.frames.answer_rows import RankDifference
 from cachescope.frames.checks import FalseHit
@@ -142,7 +143,7 @@ def answer_blocks(read: Recording, runs: Collection[int] | None = None, most: in
     if not read.asked_torch:
         blocks += parted([past_lines(read)])
     if runs is None:
-        blocks += parted([_differing_ranks(read), vllm_lines(read), _trend(read)])
+        blocks += parted([rank_lines(differing_ranks(read).rows), vllm_lines(read), _trend(read)])
     return [*blocks, *problem_lines(read.facts.problems), *false_hit_lines(read.suspected.rows)]
 
 
@@ -191,14 +192,6 @@ def _in_short(error: str) -> str:
     if not (is_command and has_output and ends):
         return error
     return f"{before}{compiler} could not build {output.rpartition('/')[2]}: it {rest[min(ends) + 2 :]}"
-
-
-def _differing_ranks(read: Recording) -> Iterable[Line]:
-    if all(row.rank is None for row in read.tables.runs.rows):
-        return []
-    from cachescope.answers.starts import differing_ranks
-
-    return rank_lines(differing_ranks(read).rows)
 
 
 def rank_lines(rows: Sequence[RankDifference]) -> Iterator[Line]:
