@@ -116,7 +116,7 @@ def report_agrees(scope: Scope) -> None:
             assert toggle.warnings == tuple(shortened(line.text, 300) for line in warning_lines(found))
             assert toggle.causes == tuple(
                 shortened(line.text, 300)
-                for line in cause_lines(found, cause_titles(Chosen(scope), scope.facts.causes))
+                for line in cause_lines(found, cause_titles(Chosen(scope), scope.explained.rows))
             )
 
 

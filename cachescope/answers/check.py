@@ -83,22 +83,22 @@ class Check:
         """Hold what was read against bars; see `Scope.check`."""
         _refuse_no_bars(min_hit_rate, max_time_lost_ns, base)
         facts = read.facts
-        lines = {cause.cause: _cause_line(read, cause) for cause in facts.causes}
+        lines = {cause.cause: _cause_line(read, cause) for cause in read.explained.rows}
         unread = unread_sources(read)
-        problems = sum(row.count for row in facts.problems) - len(unread)
+        problems = sum(row.count for row in read.tables.problems.rows) - len(unread)
         unread += () if base is None else unread_sources(base)
         rate = rates(facts.lookups.values())
         bars = []
         if min_hit_rate is not None:
-            bars.append(hit_rate_bar(min_hit_rate, rate, facts.causes))
+            bars.append(hit_rate_bar(min_hit_rate, rate, read.explained.rows))
         if max_time_lost_ns is not None:
-            bars.append(time_lost_bar(max_time_lost_ns, rate, facts.causes))
+            bars.append(time_lost_bar(max_time_lost_ns, rate, read.explained.rows))
         if base is not None:
-            known = {same_cause(cause, cause.fields) for cause in base.facts.causes}
+            known = {same_cause(cause, cause.fields) for cause in base.explained.rows}
             by_fields = {fields for _, fields, kind in known if not kind}
             every = read.changed_since(base)
             changed = [since for since in every if tuple(sorted(since.fields)) not in by_fields]
-            bars.append(new_cause_bar(facts.causes, known, rate, (since.cause for since in changed)))
+            bars.append(new_cause_bar(read.explained.rows, known, rate, (since.cause for since in changed)))
             for since in changed:
                 lines[since.cause] += f"; against the base {_changes_text(since.changes)} changed"
             bars += [_base_hit_rate_bar(read, base), _base_avoidable_bar(read, base)]
@@ -107,13 +107,15 @@ class Check:
             bars = [replace(bar, found=None, passed=False, reason=nothing, causes=()) for bar in bars]
         against = {cause for bar in bars for cause in bar.causes}
         shown = {cause: line for cause, line in lines.items() if cause in against}
-        is_cold = any(kind_of(row).may_be_first and row.cause in against for row in facts.causes)
+        is_cold = any(kind_of(row).may_be_first and row.cause in against for row in read.explained.rows)
         return cls(tuple(bars), counts_text(read), shown, problems, is_cold, unread)
 
 
 def unread_sources(read: Recording) -> tuple[str, ...]:
     """Each source of which nothing could be read, with what is wrong with it."""
-    return tuple(f"{row.source}: {row.message}" for row in read.facts.problems if row.where == WHOLE_SOURCE)
+    return tuple(
+        f"{row.source}: {row.message}" for row in read.tables.problems.rows if row.where == WHOLE_SOURCE
+    )
 
 
 def _refuse_no_bars(least: float | None, most: int | None, base: Recording | None) -> None:
@@ -205,7 +207,7 @@ def _base_hit_rate_bar(read: Recording, base: Recording) -> Bar:
     if unknown is not None or before.hit_rate is None:
         reason = f"not recorded in the base: {unknown or _unseen(before)}"
         return Bar("base_hit_rate", None, None, "share", False, reason)
-    bar = hit_rate_bar(before.hit_rate, rate, read.facts.causes)
+    bar = hit_rate_bar(before.hit_rate, rate, read.explained.rows)
     here, there = map(_ranks, (read, base))
     here, there = (here, there) if here != there else ("", "")
     reason = f"{bar.reason}{here}; in the base {before.hits} of {before.lookups - before.unknown}{there}"

@@ -98,7 +98,7 @@ class Chosen:
     @cached_property
     def causes(self) -> Sequence[CauseRow]:
         """The causes, counted where they struck these lookups: the costliest first."""
-        causes = self.read.facts.causes
+        causes = self.read.explained.rows
         if self.is_all:
             return causes
         return sorted(self._counted(causes), key=lambda one: (-(one.time_lost_ns or 0), -one.misses))

@@ -86,7 +86,7 @@ class Costs:
     @classmethod
     def of(cls, chosen: Chosen, found_before: Collection[int] = ()) -> Self:
         """Of some lookups, or of all that were read; the first ones among `found_before` had been found elsewhere, and were avoidable."""
-        facts = chosen.read.facts
+        facts, causes = chosen.read.facts, chosen.read.explained.rows
         # A pre-flight compiled nothing.
         real = {run for run, row in facts.runs.items() if not row.is_preflight}
         misses = [
@@ -108,7 +108,7 @@ class Costs:
 
         def what_of(miss: MissRow) -> str:
             """What the compile after a miss was."""
-            what = cost_of(facts, facts.causes[miss.cause])
+            what = cost_of(facts, causes[miss.cause])
             if what == "at once":
                 # One of the ranks has to compile it; processes that are no ranks can start one after another.
                 what = "first" if facts.lookups[miss.lookup].run in of_start else "avoidable"
@@ -125,13 +125,13 @@ class Costs:
                 else:
                     others[what] += amount
                     if what == "not cached":
-                        not_cached[kind_of(facts.causes[miss.cause]).by] += amount
+                        not_cached[kind_of(causes[miss.cause]).by] += amount
                     compiles[what].add(compile_of(facts.lookups[miss.lookup]))
         every = [(miss, amount) for rows in of_run.values() for miss, amount in rows]
-        at_once = [ns for miss, ns in every if kind_of(facts.causes[miss.cause]).cost == "at once"]
+        at_once = [ns for miss, ns in every if kind_of(causes[miss.cause]).cost == "at once"]
         return cls(
             is_timed,
-            tuple((facts.causes[cause], amount) for cause, amount in avoidable.most_common()),
+            tuple((causes[cause], amount) for cause, amount in avoidable.most_common()),
             avoidable_in,
             dict(others.most_common()),
             sum(amount for _, amount in every)
@@ -142,7 +142,7 @@ class Costs:
             tuple(reason for reason, _ in not_cached.most_common()),
             sum(ns is None and what_of(miss) != "avoidable" for miss, ns in timed) if is_timed else 0,
             Counter(miss.cause for miss in untimed if what_of(miss) == "avoidable"),
-            is_any_in_doubt=bool(facts.problems)
+            is_any_in_doubt=bool(chosen.read.tables.problems.rows)
             or any(row.outcome == "unknown" for row in chosen.rows)
             or any(what_of(miss) in _IN_DOUBT for miss in misses),
         )
@@ -211,7 +211,7 @@ def headline(chosen: Chosen) -> str:
         text += f"; so {'was' if sum(untimed.values()) == 1 else 'were'} {took}" if untimed else ""
         text += f"; {rest}" if rest else ""
     elif untimed:
-        causes = [_cause(chosen.read, chosen.read.facts.causes[cause]) for cause in untimed]
+        causes = [_cause(chosen.read, chosen.read.explained.rows[cause]) for cause in untimed]
         text = f"{took} {'was' if sum(untimed.values()) == 1 else 'were'} avoidable, by {listed(causes, _NAMED)}; {rest}"
     elif costs.is_any_in_doubt:
         where = "" if costs.ranks_ns is None else " on the slowest rank"

@@ -121,7 +121,7 @@ class OneEntry:
             Table(DuplicateRow, [one for one in read.duplicated.rows if row.entry in one.entries]),
             Table(OrphanRow, [one for one in read.orphaned.rows if one.entry == row.entry]),
             Table(RemovableRow, [one for one in read.removed_unnoticed.rows if one.entry == row.entry]),
-            Table(ProblemRow, [one for one in read.facts.problems if one.source == row.path]),
+            Table(ProblemRow, [one for one in read.tables.problems.rows if one.source == row.path]),
         )
         made = (miss for miss in past if miss.entry == row.entry and miss.changed)
         referred = {number for link in links for number in (link.parent, link.child)}

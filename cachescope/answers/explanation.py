@@ -202,7 +202,7 @@ def what_to_do(
     read: Recording, miss: MissRow, changes: Sequence[FieldChange], guards: GuardMiss | None
 ) -> tuple[dict[str, tuple[str, ...]], str | None]:
     """What gives the changed fields of a miss the values of its baseline: lines by where they belong; and what can be done besides."""
-    cause = read.facts.causes[miss.cause]
+    cause = read.explained.rows[miss.cause]
     advice = cause.advice if guards is None else guards.advice
     if not (changes and is_named_by_fields(cause)) or read.facts.lookups[miss.lookup].cache == VLLM:
         return {}, advice

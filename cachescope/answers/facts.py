@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 
 from cachescope.analysis.verdicts.misses import Compile, compile_of
-from cachescope.frames.answer_rows import CauseRow, MissRow
+from cachescope.frames.answer_rows import MissRow
 from cachescope.frames.directory_rows import EntryRow
-from cachescope.frames.recorded_rows import LookupRow, ProblemRow, RunRow
+from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.grouping import by_key
 from cachescope.readers.assemble import Tables
 from cachescope.table import Table
@@ -23,10 +23,8 @@ class Facts:
         tables: Tables,
         shown: Callable[[], Table[LookupRow]],
         missed: Callable[[], Table[MissRow]],
-        explained: Callable[[], Table[CauseRow]],
     ) -> None:
-        self._tables, self._shown, self._missed, self._explained = tables, shown, missed, explained
-        self.contexts = len(tables.contexts)
+        self._tables, self._shown, self._missed = tables, shown, missed
 
     @cached_property
     def runs(self) -> Mapping[int, RunRow]:
@@ -55,19 +53,9 @@ class Facts:
         return {row.lookup: row for row in self._missed().rows}
 
     @cached_property
-    def causes(self) -> Sequence[CauseRow]:
-        """The causes, the costliest first."""
-        return self._explained().rows
-
-    @cached_property
     def entries(self) -> Mapping[int, EntryRow]:
         """The entries by number."""
         return {row.entry: row for row in self._tables.entries.rows}
-
-    @cached_property
-    def problems(self) -> Sequence[ProblemRow]:
-        """What could not be read."""
-        return self._tables.problems.rows
 
     @cached_property
     def files(self) -> dict[str, str]:

@@ -392,7 +392,7 @@ class Recording:
     @cached_property
     def facts(self) -> Facts:
         """The rows by their ids."""
-        return Facts(self.tables, lambda: self.shown, lambda: self.missed, lambda: self.explained)
+        return Facts(self.tables, lambda: self.shown, lambda: self.missed)
 
 
 def _source_of(file: EntryRow) -> str | None:

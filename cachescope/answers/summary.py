@@ -91,7 +91,7 @@ def seen_text(rate: RateRow) -> str:
 def why_no_lookup(read: Recording, runs: Collection[int]) -> str:
     """Why no lookup of some runs is recorded: what their logs show of it, else what it may be."""
     sources = {source for run in runs for source in read.facts.runs[run].sources}
-    if any(row.kind == "quoted" and row.source in sources for row in read.facts.problems):
+    if any(row.kind == "quoted" and row.source in sources for row in read.tables.problems.rows):
         return f"what their logs say of torch's caches is not all read as lookups: see the problems, or {HOW_TO_RECORD}"
     in_text = read.tables.compiled.keys() & set(runs)
     if in_text:
@@ -99,7 +99,7 @@ def why_no_lookup(read: Recording, runs: Collection[int]) -> str:
         of_text = f"text logs have lookups only where torch's cache loggers are on: {HOW_TO_RECORD}"
         return f"{why_no_lookup(read, others)}; {of_text}" if others else of_text
     # Records that are lost may be those of a graph; in what is empty, such as a cache directory, there are none.
-    is_damaged = any(row.kind != "empty" for row in read.facts.problems)
+    is_damaged = any(row.kind != "empty" for row in read.tables.problems.rows)
     is_whole = not is_damaged and not any(read.facts.runs[run].is_cut for run in runs)
     # The end of a backward graph is not recorded before torch 2.6; its frame has ended before.
     every = [row for row in compiles_of(read, runs) if row.run in runs]
@@ -165,15 +165,15 @@ def _no_lookup(read: Recording) -> str:
     if facts.entries:
         size = sum(entry.size_bytes or 0 for entry in facts.entries.values())
         return f"no lookups were read; {plural(len(facts.entries), 'entry')} of {file_size(size)}"
-    if facts.contexts:
-        return f"no lookups and no entries; {plural(facts.contexts, 'context')}"
+    if read.tables.contexts:
+        return f"no lookups and no entries; {plural(len(read.tables.contexts), 'context')}"
     return f"no lookup is recorded, which does not say that there was none: {HOW_TO_RECORD}"
 
 
 def footer(read: Recording, causes: Sequence[CauseRow] | None = None) -> str:
     """What stays outside the numbered causes: first lookups, unexplained misses, problems; of all causes by default."""
     facts = read.facts
-    counted = facts.causes if causes is None else causes
+    counted = read.explained.rows if causes is None else causes
     parts, ranks = [], {row.rank for row in facts.runs.values()} - {None}
     for cause in counted:
         if kind_of(cause).is_first:
@@ -190,7 +190,7 @@ def footer(read: Recording, causes: Sequence[CauseRow] | None = None) -> str:
     parts += [f"unknown: {count:,}, for {WHY_UNKNOWN[of_vllm]}" for of_vllm, count in sorted(unknown.items())]
     if tuned := _tuned(read):
         parts.append(tuned)
-    parts.append(f"problems: {sum(row.count for row in facts.problems):,}")
+    parts.append(f"problems: {sum(row.count for row in read.tables.problems.rows):,}")
     if operators := hits_call(read, facts.lookups.values()):
         parts.append(f"hits call {operators}")
     return "    ".join(parts)

@@ -246,7 +246,7 @@ class TimeSpent:
             contrast=Contrast.of_members(members),
             ranks=RanksWaited.of_runs(runs),
             apart=collectives_apart(read),
-            problems=(*read.facts.problems, *read.phases_read[1]),
+            problems=(*read.tables.problems.rows, *read.phases_read[1]),
             starts=starts_of_vllm(read),
         )
 

@@ -42,5 +42,5 @@ def run(args: argparse.Namespace) -> int:
     return write_answer(
         args,
         lambda: {**comparison_object(found), "problems": plain_rows(scope.tables.problems.rows)},
-        lambda: [*comparison_blocks(found), *problem_lines(scope.facts.problems)],
+        lambda: [*comparison_blocks(found), *problem_lines(scope.tables.problems.rows)],
     )

@@ -74,7 +74,7 @@ def read_given(args: argparse.Namespace, paths: list[str], baseline: str = "auto
         index=not (args.no_index or "-" in paths),
         names=not args.redact,
     )
-    unread = [problem for problem in scope.facts.problems if problem.where == WHOLE_SOURCE]
+    unread = [problem for problem in scope.tables.problems.rows if problem.where == WHOLE_SOURCE]
     redaction = redaction_of(args, scope, read_from)
     for problem in unread:
         say(SourceError(problem.source, problem.message), redaction)

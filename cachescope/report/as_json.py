@@ -199,7 +199,7 @@ def _verdict(miss: JsonObject) -> JsonObject:
 
 def _causes(read: Recording) -> list[JsonObject]:
     facts = read.facts
-    first = [facts.roots_of(cause.cause)[0].lookup for cause in facts.causes]
+    first = [facts.roots_of(cause.cause)[0].lookup for cause in read.explained.rows]
     changes = [list(map(change_object, read.changes(lookup))) for lookup in first]
     rows = zip(plain_rows(read.explained.rows), changes, strict=True)
     return [{**row, "changes": changed} for row, changed in rows]

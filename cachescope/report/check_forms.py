@@ -184,7 +184,7 @@ def _outcome(case: ElementTree.Element, tag: str, kind: str, message: str, lines
 
 def check_object(check: answer.Check, read: Recording) -> JsonObject:
     """The check for ``--json``."""
-    causes = zip(read.facts.causes, plain_rows(read.facts.causes), strict=True)
+    causes = zip(read.explained.rows, plain_rows(read.explained.rows), strict=True)
     texts = check.causes
     return {
         "passed": check.passed,

@@ -58,7 +58,7 @@ def rows(read: Recording) -> dict[str, Sequence[object]]:
 def blocks(read: Recording, most: int = 10, where: str = "--json") -> list[Line]:
     """The counts, and below them the first of each list; `where` all are."""
     compiles, symbols = read.compiles_read[0].rows, read.compiles_read[1].rows
-    problems = list(problem_lines([*read.facts.problems, *read.compiles_read[2]]))
+    problems = list(problem_lines([*read.tables.problems.rows, *read.compiles_read[2]]))
     if not compiles:
         text = "no compile was read: they are in the files that torch writes to the folder TORCH_TRACE names, some in text logs with TORCH_LOGS=recompiles"
         return [Line(text, style="bold"), *problems]

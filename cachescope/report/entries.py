@@ -175,7 +175,7 @@ def entries_blocks(
     read: Recording, most: int = 20, locks: Sequence[LockRow] | None = None
 ) -> Iterator[Block]:
     """What is in these directories: totals, what was found in them, and the newest compiled graphs."""
-    entries, problems = read.tables.entries.rows, read.facts.problems
+    entries, problems = read.tables.entries.rows, read.tables.problems.rows
     if not entries:
         yield from (Line(no_entry(read), style="bold"), *problem_lines(problems))
         return

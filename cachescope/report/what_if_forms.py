@@ -45,7 +45,7 @@ def what_if_lines(found: answer.WhatIf) -> list[Line]:
         return [Line("no lookups were read, so none can be replayed", style="bold")]
     # What is known about leaving out each field that was left out and that varies.
     safety = (Line(f"{name}: {advice}", 2) for name, advice in found.safety[:_SHOWN])
-    causes = cause_lines(found, cause_titles(Chosen(found.read), found.read.facts.causes))
+    causes = cause_lines(found, cause_titles(Chosen(found.read), found.read.explained.rows))
     parts = (warning_lines(found), _answer_lines(found), safety, causes, _run_lines(found))
     return [*chain(*parts), *(Line(text, style="dim") for text in _caveats(found))]
 
@@ -194,7 +194,7 @@ def field_note(row: SensitivityRow) -> str:
 
 def titled_savings(read: Recording) -> list[tuple[str, CauseSaving]]:
     """What leaving out the changed fields of each cause would do, as the worklist names them."""
-    titles = cause_titles(Chosen(read), read.facts.causes)
+    titles = cause_titles(Chosen(read), read.explained.rows)
     return [(titles[row.cause], row) for row in read.saving_rows()]
 
 

@@ -144,7 +144,7 @@ def answer_blocks(read: Recording, runs: Collection[int] | None = None, most: in
         blocks += parted([past_lines(read)])
     if runs is None:
         blocks += parted([rank_lines(differing_ranks(read).rows), vllm_lines(read), _trend(read)])
-    return [*blocks, *problem_lines(read.facts.problems), *false_hit_lines(read.suspected.rows)]
+    return [*blocks, *problem_lines(read.tables.problems.rows), *false_hit_lines(read.suspected.rows)]
 
 
 def counts_beside(chosen: Chosen, said: str) -> str:
@@ -264,7 +264,7 @@ def recorded_blocks(read: Recording, run: int) -> list[Block]:
 def block_html(read: Recording, run: int) -> str:
     """The HTML repr: the same lines, and the costliest miss that has a reason with everything that changed."""
     below, facts = "", read.facts
-    causes = (cause for cause in facts.causes if not kind_of(cause).is_first)
+    causes = (cause for cause in read.explained.rows if not kind_of(cause).is_first)
     roots = ((cause, miss.lookup) for cause in causes for miss in facts.roots_of(cause.cause))
     costliest = next((one for one in roots if facts.lookups[one[1]].run == run), None)
     if costliest is not None:
@@ -279,11 +279,11 @@ def summary_text(read: Recording) -> str:
     facts, chosen = read.facts, Chosen(read)
     said = headline(chosen)
     lines = [f"cachescope.Scope: {said}", *(f"  {text}" for text in (counts_beside(chosen, said),) if text)]
-    causes = [row for row in facts.causes if not kind_of(row).is_first]
+    causes = [row for row in read.explained.rows if not kind_of(row).is_first]
     for number, cause in enumerate(causes[:_CAUSES_IN_TEXT], 1):
         cost = f"{lookups_of_cause(cause)}  {duration(cause.time_lost_ns)}"
         lines.append(f"  {number}  {cause.summary}  [{cause.verdict}]  {cost}")
-    if facts.lookups or facts.problems:
+    if facts.lookups or read.tables.problems.rows:
         lines.append(f"  {footer(read)}")
     if facts.entries:
         statuses = Counter(row.status for row in facts.entries.values())

@@ -239,7 +239,7 @@ def _wrong(scope: Read) -> list[Block]:
 def _what_now(scope: Read) -> Iterator[Line]:
     if scope.facts.entries:
         yield Line("The pane Entries shows what is in the cache directory.")
-    if scope.facts.contexts:
+    if scope.tables.contexts.rows:
         yield Line("The pane Machines shows the contexts that were captured.")
     if not scope.facts.runs:
         yield Line(f"To see why lookups miss, {HOW_TO_RECORD}.")

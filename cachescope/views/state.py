@@ -124,7 +124,9 @@ def carried(state: State, old: Read, new: Read) -> dict[str, Any]:
         {lookup: (runs.get(row.run), row.order) for lookup, row in was.lookups.items()},
         {lookup: (row.run, row.order) for lookup, row in now.lookups.items()},
     )
-    causes = _moved(*({row.cause: (row.verdict, row.fields) for row in of.causes} for of in (was, now)))
+    causes = _moved(
+        *({row.cause: (row.verdict, row.fields) for row in of.explained.rows} for of in (old, new))
+    )
     entries = _moved(*({entry: row.path for entry, row in of.entries.items()} for of in (was, now)))
     contexts = _moved(
         {row.context: (row.source, runs.get(row.run)) for row in old.all_contexts.rows},

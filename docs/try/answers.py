@@ -21,7 +21,7 @@ class Answers:
 
     def unread(self) -> str:
         """What could not be read, of which a command has a line on standard error."""
-        problems = self._scope.facts.problems
+        problems = self._scope.tables.problems.rows
         return " ".join(
             str(SourceError(row.source, row.message)) for row in problems if row.where == WHOLE_SOURCE
         )

@@ -61,7 +61,7 @@ def everything_counts_alike(scope: Scope) -> None:
     # Where a run compiled and none of its lookups is recorded, nothing is checked.
     assert bars["min_hit_rate"].found in (rates["hits"] / rates["lookups"], None)
     # Each cause of a failed bar with the misses and the time that explain gives it.
-    for cause in scope.facts.causes:
+    for cause in scope.explained.rows:
         if (line := checked.causes.get(cause.cause)) is not None:
             lost = "" if cause.time_lost_ns is None else f", {duration(cause.time_lost_ns)} lost"
             assert f"{cause.misses:,} " in line and line.endswith(
@@ -74,7 +74,7 @@ def everything_counts_alike(scope: Scope) -> None:
     page = markdown(scope, redact=False)
     assert counts in page
     for card in Cards.of(Chosen(scope), most=3).cards:
-        assert card.row.misses == scope.facts.causes[card.row.cause].misses
+        assert card.row.misses == scope.explained.rows[card.row.cause].misses
     for one in TimeSpent.of(scope).runs:
         if one.run in by_run.index:
             row = by_run.loc[one.run]

@@ -120,6 +120,6 @@ def told_of(scope: Scope, name: str, *, warnings_only: bool = False) -> list[str
     found = scope.what_if(without=name)
     lines = [
         *warning_lines(found),
-        *([] if warnings_only else cause_lines(found, cause_titles(Chosen(scope), scope.facts.causes))),
+        *([] if warnings_only else cause_lines(found, cause_titles(Chosen(scope), scope.explained.rows))),
     ]
     return [" ".join(shortened(line.text, 300).split()) for line in lines]

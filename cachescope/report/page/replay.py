@@ -140,7 +140,7 @@ def replay_parts(scope: Read, most: int = MOST_BYTES) -> tuple[Block, ...]:
 def _groups(scope: Read, codes: ReplayCodes) -> Iterator[Toggle]:
     """What can be left out, each by its place among the codes."""
     fields, forms = codes.fields, [form.name for form in codes.forms]
-    savings, titles = savings_of(scope, fields), cause_titles(Chosen(scope), scope.facts.causes)
+    savings, titles = savings_of(scope, fields), cause_titles(Chosen(scope), scope.explained.rows)
     for group in toggle_groups(fields, fields, scope.field_safety, savings):
         mine = tuple(
             _told_alone(scope, leaf, f"field {fields.index(leaf.name)}", titles) for leaf in group.fields

@@ -167,7 +167,7 @@ def _reason(miss: MissRow) -> str:
 
 def causes_blocks(scope: Read) -> Iterator[Block]:
     """What to fix first: the first screen."""
-    explained = [cause.cause for cause in scope.facts.causes if not kind_of(cause).is_first][:_EXPLAINED]
+    explained = [cause.cause for cause in scope.explained.rows if not kind_of(cause).is_first][:_EXPLAINED]
 
     def evidence(card: Card) -> tuple[Block, ...]:
         return tuple(_evidence(scope, card)) if card.row.cause in explained else ()
@@ -235,7 +235,7 @@ def _runs(scope: Read) -> Block:
 
 def wrong_blocks(scope: Read) -> Iterator[Block]:
     """Keys that seem to stand for more than one thing, and what could not be read; nothing if there is neither."""
-    false_hits, problems = scope.suspected.rows, scope.facts.problems
+    false_hits, problems = scope.suspected.rows, scope.tables.problems.rows
     if false_hits:
         note = (
             "Keys that seem to stand for more than one thing: warnings with their evidence, not certainties."
