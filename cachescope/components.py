@@ -33,8 +33,6 @@ def parse_component(text: str) -> Detail | None:
 
     Mirrors the lines of ``FxGraphCachePickler.debug_lines`` (torch/_inductor/codecache.py, 2.4 to 2.15).
 
-    Examples
-    --------
     >>> parse_component("[" + "a" * 51 + "] inductor_config[cpp.threads]: -1").field
     'inductor_config[cpp.threads]'
     """
@@ -50,8 +48,6 @@ def join_components(lines: Iterable[str]) -> list[str]:
 
     Values in text logs span many lines, and torch 2.4 split its components at every newline.
 
-    Examples
-    --------
     >>> join_components(["[" + "a" * 51 + "] gm: def f():", "    return 1"])[0][-24:]
     'm: def f():\n    return 1'
     """

@@ -189,8 +189,6 @@ class HashDetails:
     def changed_fields(self, before: int, after: int) -> tuple[str, ...]:
         """Fields whose hash differs, or that are new or gone, in torch's order. Texts are not compared.
 
-        Examples
-        --------
         >>> store = HashDetails()
         >>> old, _ = store.add(["[" + "a" * 51 + "] x: 1", "[" + "b" * 51 + "] y: 2"])
         >>> new, _ = store.add(["[" + "a" * 51 + "] x: 1 at 0x7f", "[" + "c" * 51 + "] z: 3"])

@@ -13,8 +13,6 @@ Value = TypeVar("Value")
 def by_key(pairs: Iterable[tuple[Key, Value]]) -> defaultdict[Key, list[Value]]:
     """The values of each key, and no values of any other; both in the order given.
 
-    Examples
-    --------
     >>> dict(by_key((len(word), word) for word in ("a", "hit", "or", "a", "miss")))
     {1: ['a', 'a'], 3: ['hit'], 2: ['or'], 4: ['miss']}
     """

@@ -13,8 +13,6 @@ Answer = TypeVar("Answer")
 def kept(method: Callable[[Any, *Asked], Answer]) -> Callable[[Any, *Asked], Answer]:
     """A method whose answers are kept with its object, by its arguments.
 
-    Examples
-    --------
     >>> class Asked:
     ...     times = 0
     ...     @kept

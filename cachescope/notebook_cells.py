@@ -33,8 +33,6 @@ def code_file(file: str | None) -> str | None:
 def of_any_process(text: str) -> str:
     """A file, or a text that begins with one: the same text in all processes that ran one cell, unchanged where it is no cell.
 
-    Examples
-    --------
     >>> of_any_process("/tmp/ipykernel_7/2059220591.py:2: s0 > 10")
     'cell 2059220591:2: s0 > 10'
     >>> of_any_process("/a/model.py:2: s0 > 10")
@@ -47,8 +45,6 @@ def of_any_process(text: str) -> str:
 def cell_names(files: Iterable[str]) -> dict[str, str]:
     """What to call those of some files that are cells: ``In [4]`` where that is known and no other of them is, else the hash.
 
-    Examples
-    --------
     >>> cell_names(["/tmp/ipykernel_7/2059220591.py", "<ipython-input-4-ff17e79e8559>", "/a/model.py"])
     {'/tmp/ipykernel_7/2059220591.py': 'cell 2059220591', '<ipython-input-4-ff17e79e8559>': 'In [4]'}
     """

@@ -35,8 +35,6 @@ _COMMAND: Final = re.compile(
 def short_key(key: str) -> str:
     """The beginning of a key; a name as short as those of vLLM's folders in full.
 
-    Examples
-    --------
     >>> short_key("fuyebj4tqy2lbkbqd"), short_key("33b84bfb8f")
     ('fuyebj4t…', '33b84bfb8f')
     """
@@ -54,8 +52,6 @@ def harmless(text: str) -> str:
     These are control characters, half surrogates, direction marks, characters without width, tags, and unassigned code
     points. Newlines and tabs stay.
 
-    Examples
-    --------
     >>> harmless("a\x1b[2Jb\u202ec")
     'a\\x1b[2Jb\\x202ec'
     """
@@ -72,8 +68,6 @@ def is_shown(character: str) -> bool:
 def without_commands(text: str, escape: Callable[[str], str] | None = None) -> str:
     r"""Text that contains no command to a CI system that logs it: one character of each command is escaped.
 
-    Examples
-    --------
     >>> without_commands("  ::set-env name=PATH::/tmp")
     '  \\x3a:set-env name=PATH::/tmp'
     >>> without_commands("see ##vso[task.complete]")
@@ -90,8 +84,6 @@ def without_commands(text: str, escape: Callable[[str], str] | None = None) -> s
 def harmless_line(text: str, most: int = LONGEST_LINE) -> str:
     r"""Text from a source as one line that is safe to print anywhere: it has no side effect, and its length is bounded.
 
-    Examples
-    --------
     >>> harmless_line("a\n::error::b")
     'a\\n::error::b'
     >>> harmless_line("x" * 1_000_000, most=3)
@@ -130,8 +122,6 @@ def minor_version(version: str) -> str:
 def duration(ns: int | None) -> str:
     """Format nanoseconds for people, from a minute on in whole seconds; a dash if not known.
 
-    Examples
-    --------
     >>> duration(4_100_000_000), duration(230_000_000), duration(None)
     ('4.1 s', '230 ms', '-')
     >>> duration(113_500_000_000), duration(1_020_000_000_000), duration(7_500_000_000_000)
@@ -157,8 +147,6 @@ def _two_units(large: int, of_large: str, small: int, of_small: str) -> str:
 def file_size(count: int) -> str:
     """Format a number of bytes for people.
 
-    Examples
-    --------
     >>> file_size(512), file_size(152_100), file_size(3_000_000_000)
     ('512 B', '152.1 kB', '3.0 GB')
     """
@@ -223,8 +211,6 @@ def plural(count: int, one: str, many: str = "") -> str:
 def listed(values: Iterable[object], most: int, between: str = ", ", others: int = 0) -> str:
     """``a, b and 3 more``.
 
-    Examples
-    --------
     >>> listed([1, 2, 3], 2)
     '1, 2 and 1 more'
     """
@@ -236,8 +222,6 @@ def listed(values: Iterable[object], most: int, between: str = ", ", others: int
 def and_more(count: int, what: str = "", where: str = "") -> str:
     """``… and 3 more causes: --json lists all``: the line below the first of many.
 
-    Examples
-    --------
     >>> and_more(3), and_more(1, "cause", "--json lists all")
     ('… and 3 more', '… and 1 more cause: --json lists all')
     """
@@ -248,8 +232,6 @@ def and_more(count: int, what: str = "", where: str = "") -> str:
 def percent(share: float | None, unknown: str = "-") -> str:
     """Format a share for people; none and all are said only of none and all.
 
-    Examples
-    --------
     >>> percent(0.125), percent(None)
     ('12 %', '-')
     >>> percent(0.001), percent(0.999), percent(1.0)
@@ -291,8 +273,6 @@ def numbered(what: str, numbers: Sequence[int]) -> str:
 def rank_names(ranks: Sequence[int]) -> str:
     """Ranks, or other numbers, in order; consecutive ones as spans.
 
-    Examples
-    --------
     >>> rank_names((0, 1, 2, 3, 7, 9, 10))
     '0-3, 7, 9-10'
     """

@@ -147,8 +147,6 @@ def release_of(fields: Iterable[str]) -> str | None:
 def field_facts(field: str, version: str | None = None) -> FieldFacts | None:
     """The facts on one field; None if no version has it, or not this one.
 
-    Examples
-    --------
     >>> field_facts("example_inputs[3]").field
     'example_inputs[*]'
     >>> field_facts("inductor_config[coordinate_descent_tuning]", "2.13.0+cpu").environment

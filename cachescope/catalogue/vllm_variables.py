@@ -22,8 +22,6 @@ def is_secret(name: str) -> bool:
 def no_longer_counted_by(name: str) -> str | None:
     """The newest release that is known, where it does not count a variable that an earlier one counts; else None.
 
-    Examples
-    --------
     >>> no_longer_counted_by("VLLM_RAY_BUNDLE_INDICES"), no_longer_counted_by("VLLM_USE_AOT_COMPILE")
     ('0.33.0', None)
     """

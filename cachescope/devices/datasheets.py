@@ -103,13 +103,9 @@ def match_datasheet(name: str, memory_bytes: int | None = None, sm_count: int | 
     known, must match the sheet, and so must `sm_count`: a part of a board (MIG, a virtual function) does not get the rates of a
     whole one.
 
-    Notes
-    -----
     ``lookup_device_info`` (torch/_inductor/analysis/device_info.py, 2.9 to 2.15) looks for the exact name
     "NVIDIA H100", which no device has.
 
-    Examples
-    --------
     >>> match = match_datasheet("NVIDIA H100 80GB HBM3")
     >>> match.datasheet.model, match.matched_by
     ('NVIDIA H100 SXM', 'words H100, 80GB, HBM3 of the name; the PCIe and NVL boards say so in place of HBM3')

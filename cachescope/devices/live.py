@@ -58,8 +58,6 @@ def _of_torch(device: TorchDevice) -> Mention | None:
 def nvml_mentions(nvml: Any = None) -> tuple[list[Mention], str | None]:
     """What NVML reports of each device, or why it reports nothing.
 
-    Notes
-    -----
     ``pynvml`` of the package nvidia-ml-py, which the extra ``gpu`` installs.
     """
     if nvml is None:

@@ -33,14 +33,10 @@ class CachingNames(NamedTuple):
 def caching_names(callee: str, params: object, isolation_key: str, protocol: int = 4) -> CachingNames:
     """Return the file names that a call has in the on-disk cache of torch 2.10.
 
-    Notes
-    -----
     Mirrors ``_CacheIntf._make_key`` (torch/_inductor/runtime/caching/interfaces.py, 2.10 only),
     ``_OnDiskCacheImpl._fpath_from_key`` (implementations.py) and ``_try_pickle`` (utils.py). The lru_cache of
     ``_try_pickle`` treats 1, 1.0 and True in hashable keys as equal, and returns the pickle of the first.
 
-    Examples
-    --------
     >>> caching_names("fn", ((3,), {}), "0" * 32).doubt is None
     True
     >>> caching_names("fn", ("encoded", 1), "0" * 32).doubt
@@ -69,8 +65,6 @@ def caching_names(callee: str, params: object, isolation_key: str, protocol: int
 def with_isolation_key(pickled_key: bytes, isolation_key: str) -> bytes:
     r"""Return a pickled key of torch 2.10 with another isolation key: exactly the bytes that torch would write.
 
-    Examples
-    --------
     >>> import pickle
     >>> old, new = (pickle.dumps((("fn", ((1,), {})), digit * 32), 4) for digit in "01")
     >>> with_isolation_key(old, "1" * 32) == new
@@ -91,13 +85,9 @@ def pickled_name(pickled_key: bytes) -> str:
 def memoizer_keys(encoded_params: object, protocol: int = 4) -> tuple[str, ...]:
     """Return the keys that stored parameters can have in a memoizer of torch 2.11 and later.
 
-    Notes
-    -----
     Mirrors ``_BaseMemoizer._make_key`` and ``Memoizer.record`` (torch/_inductor/runtime/caching/interfaces.py,
     2.11 to 2.15: the same in all of them, without an isolation key).
 
-    Examples
-    --------
     >>> len(memoizer_keys({"args": (1,), "kwargs": {}}))
     2
     """

@@ -82,8 +82,6 @@ def default_hashes(field: str, version: str | None = None) -> frozenset[str]:
     The catalogue quotes defaults from torch's source. One that is neither a literal nor a switch of one environment
     variable is not evaluated.
 
-    Examples
-    --------
     >>> detail_hash(True) in default_hashes("inductor_config[epilogue_fusion]", "2.13.0")
     True
     >>> detail_hash(False) in default_hashes("inductor_config[max_autotune]", "2.13.0")
@@ -113,13 +111,9 @@ def default_protocol(python_version: str | None) -> int:
 def torch_detail_hash(torch_version_hash: str | None, protocol: int = 4) -> str | None:
     """Return the hash of the hash detail ``torch_version``, computed from the context form of the same torch.
 
-    Notes
-    -----
     ``FxGraphHashDetails.torch_version`` is ``torch_key()`` (torch/_inductor/codecache.py), and the form is
     ``b64encode(torch_key())`` (torch/_inductor/runtime/caching/context.py, 2.10 to 2.15).
 
-    Examples
-    --------
     >>> torch_detail_hash("AAAA")[:8], torch_detail_hash("no base64")
     ('35z226sd', None)
     """

@@ -36,13 +36,9 @@ _ARCH: Final = re.compile(r"gfx\w+(?::[\w+:-]*)?")
 def device_parts(text: str) -> dict[str, str]:
     """Return the properties by name, as text; empty if it is another text.
 
-    Notes
-    -----
     Mirrors the ``__repr__`` of ``_CudaDeviceProperties`` (torch/csrc/cuda/Module.cpp, 2.4 to 2.15) and of
     ``_XpuDeviceProperties`` (torch/csrc/xpu/Module.cpp). Unknown properties are kept.
 
-    Examples
-    --------
     >>> device_parts("_CudaDeviceProperties(name='NVIDIA L4', major=8, minor=9, L2_cache_size=48MB)")
     {'name': 'NVIDIA L4', 'major': '8', 'minor': '9', 'L2_cache_size': '48MB'}
     """
@@ -59,13 +55,9 @@ def device_parts(text: str) -> dict[str, str]:
 def kernel_device_parts(source: str) -> list[dict[str, str]]:
     """The properties of every device in generated code, as text, each distinct set once.
 
-    Notes
-    -----
     Mirrors ``DeviceProperties`` (torch/_inductor/runtime/hints.py, 2.5 to 2.15). Its fields were reordered in
     between, so only keywords are read. ``None`` and an empty ``cc`` (a CPU) are left out.
 
-    Examples
-    --------
     >>> kernel_device_parts("DeviceProperties(type='cuda', index=0, multi_processor_count=132, cc=90, warp_size=None)")
     [{'type': 'cuda', 'index': '0', 'multi_processor_count': '132', 'cc': '90'}]
     """
@@ -95,8 +87,6 @@ def _keywords(text: str) -> tuple[tuple[str, str], ...]:
 def device_difference(before: str, after: str) -> str | None:
     """How the device differs between two values of one field; None if they name no device, or equal ones.
 
-    Examples
-    --------
     >>> device_difference("device(type='cuda', index=0)", "device(type='cuda', index=1)")
     'another device index: cuda:0 -> cuda:1'
     >>> device_difference("{'name': 'NVIDIA A10'}", "{'name': 'NVIDIA L4'}")

@@ -29,14 +29,10 @@ class UnsupportedValueError(CachescopeError, TypeError):
 def sorted_json(value: object) -> str:
     """Return the JSON text torch hashes: keys sorted, default separators, ASCII.
 
-    Notes
-    -----
     Mirrors ``json.dumps(…, sort_keys=True)`` in ``_isolation_key``
     (``torch/_inductor/runtime/caching/context.py``, 2.10 to 2.15) and in
     ``CacheKeyStrategy.key_from_json`` (``torch/_inductor/cache_key.py``, 2.13).
 
-    Examples
-    --------
     >>> sorted_json({"b": None, "a": (1, 2.0)})
     '{"a": [1, 2.0], "b": null}'
     """
@@ -57,8 +53,6 @@ def json_ready(value: object) -> tuple[object, list[str]]:
     If the list is empty, `value` and its JSON round trip give torch the same text, and
     so the same key.
 
-    Examples
-    --------
     >>> json_ready({"a": {"b": [1, 1j]}})
     ({'a': {'b': [1, '1j']}}, ['a[b][1]'])
     """

@@ -37,8 +37,6 @@ _OF_OPTIONS: Final = re.compile(r"fx_kwargs\[(?:cudagraphs|cpp_wrapper|fx_wrappe
 def is_of_the_program(name: str) -> bool:
     """Whether a field of an FX key depends on the program rather than on the process.
 
-    Examples
-    --------
     >>> is_of_the_program("example_inputs[0]"), is_of_the_program("inductor_config[epilogue_fusion]")
     (True, False)
     """
@@ -54,8 +52,6 @@ def is_input(name: str) -> bool:
 def is_of_the_call(name: str) -> bool:
     """Whether a field depends on the program and the call: on its arguments, or on whether gradients or autocast are on around it.
 
-    Examples
-    --------
     >>> is_of_the_call("grad_enabled"), is_of_the_call("inductor_config[epilogue_fusion]"), is_of_the_call("fx_kwargs[cudagraphs]")
     (True, False, False)
     """

@@ -203,8 +203,6 @@ class Removed:
 def form_fields(forms: Iterable[str], fields: Sequence[str]) -> Removed:
     """The fields, and parts of fields, that represent the given context forms.
 
-    Examples
-    --------
     >>> sorted(form_fields(["inductor_configs"], ["gm", "inductor_config[max_autotune]"]).fields)
     ['inductor_config[max_autotune]']
     >>> dict(form_fields(["runtime"], ["system_info[version]"]).parts)
@@ -233,8 +231,6 @@ def pattern_fields(pattern: str, fields: Sequence[str], is_tensor: Callable[[str
     is ``example_inputs[*]``. ``example_inputs[*].device`` is one part of each tensor. The name in the brackets is enough
     if one field alone has it, as answers name options: ``epilogue_fusion``.
 
-    Examples
-    --------
     >>> there = ["gm", "inductor_config[cpp.threads]", "inductor_config[cpp.simdlen]"]
     >>> sorted(pattern_fields("inductor_config[cpp.*]", there, lambda field: False).fields)
     ['inductor_config[cpp.simdlen]', 'inductor_config[cpp.threads]']
@@ -297,8 +293,6 @@ def is_tensor_text(text: str) -> bool:
 def without_parts(text: str, parts: Iterable[str]) -> str:
     """A printed value without some of its parts; unchanged if it does not have them.
 
-    Examples
-    --------
     >>> without_parts("TensorMetadata(shape=torch.Size([8, 16]), device=device(type='cuda', index=1))", ["device"])
     'TensorMetadata(shape=torch.Size([8, 16]))'
     >>> without_parts("{'triton': '3.4', 'cuda': '12.8'}", ["runtime_version"])

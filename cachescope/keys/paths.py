@@ -45,8 +45,6 @@ def is_in_remote_cache(path: str) -> bool:
     Such a path is what was read, an address or a dump, and the key of ``RedisRemoteCache``
     (torch/_inductor/remote_cache.py, 2.6 to 2.15).
 
-    Examples
-    --------
     >>> is_in_remote_cache("redis://cache-host:6379/0/pt2:dynamo-pgo::job:0::c1")
     True
     """

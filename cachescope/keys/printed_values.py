@@ -33,8 +33,6 @@ _NUMBERS: Final = {"K": "<B", "M": "<H", "J": "<i", "G": ">d"}
 def literal_value(text: str) -> object:
     """The value of a literal.
 
-    Examples
-    --------
     >>> literal_value("{'a': (1, None)}")
     {'a': (1, None)}
     """
@@ -79,8 +77,6 @@ def arguments(text: str) -> Iterator[tuple[str, bool]]:
 def graph_inputs(code: str) -> list[str]:
     r"""The inputs of a printed graph with their annotations, without `self`; empty if its code does not show them.
 
-    Examples
-    --------
     >>> graph_inputs("<lambda>()\n\n\n\ndef forward(self, p_0 : torch.Tensor, s : tuple[int, int]):")
     ['p_0 : torch.Tensor', 's : tuple[int, int]']
     """
@@ -109,8 +105,6 @@ def printed_value(detail: Detail) -> object:
 def shown_settings(text: str) -> dict[str, str]:
     r"""Each setting and its value in words, as far as the text shows them; empty for any other text.
 
-    Examples
-    --------
     >>> import pickle
     >>> printed = pickle.dumps({"cse": True, "budget": 2.5, "solver": "dp"}, protocol=2).decode(errors="replace")
     >>> shown_settings(printed)

@@ -46,13 +46,9 @@ def place_in_tree(path: str) -> PlaceInTree:
 def vllm_env_hash(env: JsonObject) -> str:
     """The hash of the environment variables that vLLM counts: 64 hexadecimal digits.
 
-    Notes
-    -----
     Mirrors ``hash_factors`` of ``vllm/config/utils.py`` (0.13.0 and 0.33.0). JSON turns the tuples of
     ``normalize_value`` into lists, which are written the same.
 
-    Examples
-    --------
     >>> vllm_env_hash({"VLLM_USE_AOT_COMPILE": True})[:10]
     'd140fb040e'
     """
@@ -62,13 +58,9 @@ def vllm_env_hash(env: JsonObject) -> str:
 def vllm_folder_name(env_hash: str, config_hash: str, code_hash: str, compiler_hash: str) -> str:
     """The name of a folder in ``torch_compile_cache``: 10 hexadecimal digits.
 
-    Notes
-    -----
     Mirrors ``VllmBackend.__call__`` of ``vllm/compilation/backends.py`` (0.13.0 and 0.33.0). One engine names one
     folder: what it compiles first does, and what else it compiles (a draft model, an encoder) goes into the same.
 
-    Examples
-    --------
     >>> vllm_folder_name("a", "b", "c", "d")
     '31bd2d8acd'
     """

@@ -248,8 +248,6 @@ def _of_contexts(
 def state_of(holds: Sequence[bool | None]) -> str:
     """What holds for each context, in one word.
 
-    Examples
-    --------
     >>> state_of([True, True]), state_of([True, False]), state_of([False, None]), state_of([True, None])
     ('equal', 'partly', 'differs', 'unknown')
     """

@@ -71,8 +71,6 @@ _KNOWN: Final = {
 def variables_of_keys(version: str | None = None) -> dict[str, dict[str, Rule]]:
     """By variable, the fields that it sets in the keys of a torch, and how.
 
-    Examples
-    --------
     >>> found = variables_of_keys("2.13.0")
     >>> found["TORCHINDUCTOR_SHAPE_PADDING"]
     {'inductor_config[shape_padding]': Rule(kind='switch', unset='1')}
@@ -102,8 +100,6 @@ def _rule(variable: str, facts: FieldFacts) -> Rule:
 def hashes_of(rule: Rule, text: str | None) -> frozenset[str] | None:
     """The hashes that a field may have if its variable is set to a text, by either protocol; None if not known.
 
-    Examples
-    --------
     >>> from cachescope.keys.detail_hash import detail_hash
     >>> detail_hash(True) in hashes_of(Rule("switch", "0"), "1")
     True

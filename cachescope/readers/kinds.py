@@ -147,8 +147,6 @@ def without_colours(text: bytes) -> bytes:
 def looks_like_snapshot(head: bytes) -> bool:
     """Whether the first bytes of a file are those of a snapshot or a bare context.
 
-    Examples
-    --------
     >>> looks_like_snapshot(b'{"cachescope_snapshot": 1, "context": {')
     True
     >>> looks_like_snapshot(b'{"system": {')

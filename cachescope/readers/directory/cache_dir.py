@@ -124,7 +124,8 @@ class _Folder(NamedTuple):
 
     def below(self, path: str, name: str, place: Place) -> _Folder:
         """A folder in it, which is known to be such a place."""
-        return self._replace(path=path, place=place, key=_key_of(place, name, self.key))
+        key = _key_of(place, name, self.key)
+        return _Folder(path, place, self.root, key, self.is_temporary, self.link)
 
 
 def read_cache_dir(path: str, reading: Reading) -> None:

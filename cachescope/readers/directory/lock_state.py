@@ -23,8 +23,6 @@ def locks_of(entries: Iterable[EntryRow]) -> list[LockRow]:
 def is_lock_held(path: str) -> bool | None:
     """Whether another process, or another descriptor of this one, holds a lock at this moment.
 
-    Notes
-    -----
     The check requests a shared lock: it fails while a writer holds the file, and two readers do not affect each
     other. It does not wait, and releases the lock at once. A process that requests the lock in between finds
     it taken; ``filelock`` retries within 50 ms.

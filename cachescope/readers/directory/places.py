@@ -135,8 +135,10 @@ class Place:
 
     def folder_rule(self, name: str) -> tuple[int, FolderRule | None]:
         """The rule of a folder in it, and its place in the table; behind all others without a rule."""
-        ranked = ((rank, rule) for rank, rule in enumerate(self.folders) if rule.match(name))
-        return next(ranked, (len(self.folders), None))
+        for rank, rule in enumerate(self.folders):
+            if rule.match(name):
+                return rank, rule
+        return len(self.folders), None
 
 
 def triton_hash(key: str) -> str:

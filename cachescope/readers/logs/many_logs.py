@@ -128,8 +128,6 @@ def read_logs(
 ) -> Generator[Callable[[Reading], None]]:
     """Yield, for each log in order, a function that reads it into a reading.
 
-    Notes
-    -----
     If a worker is lost, its log is read in this process. Closing the iterator cancels work that has not begun.
     """
     rest = iter(logs)

@@ -70,8 +70,6 @@ def lookup_from_artifact(name: str, payload: Record) -> LookupRow:
 def gpus_in(runnable: bytes) -> tuple[str, ...]:
     r"""The models of GPUs that stand in the script which runs a graph again.
 
-    Examples
-    --------
     >>> gpus_in(b"# GPU Hardware Info: \n# NVIDIA RTX A6000 : 1 \n# NVIDIA L4 : 2 \n")
     ('NVIDIA RTX A6000', 'NVIDIA L4')
     """

@@ -167,8 +167,6 @@ def loads_inert(
 
     Plain values are the same as from ``pickle.loads``. Bytes after STOP are ignored, as in torch.
 
-    Examples
-    --------
     >>> stub = loads_inert(b"cos\nsystem\n(Vtrue\ntR.")
     >>> stub, stub.args
     (<os.system stand-in>, ('true',))

@@ -40,8 +40,6 @@ class RedisAddress(str):
 def is_redis(source: str) -> bool:
     """Whether a source is the address of a Redis.
 
-    Examples
-    --------
     >>> is_redis("redis://cache-host:6379/0"), is_redis("s3://bucket/rank_*.log")
     (True, False)
     """
@@ -51,8 +49,6 @@ def is_redis(source: str) -> bool:
 def without_password(source: str) -> str:
     """A source as it is passed on: the address of a Redis as `RedisAddress`, anything else as it is.
 
-    Examples
-    --------
     >>> without_password("redis://:secret@cache-host:6379/0")
     'redis://cache-host:6379/0'
     """
