@@ -199,7 +199,7 @@ class Read(Recording):
 
     def locks(self) -> pd.DataFrame:
         """One row per lock file: whether a process holds it now. Each lock is tried, and released at once."""
-        from cachescope.readers.directory.lock_state import locks_of
+        from cachescope.readers.directory.file_contents import locks_of
 
         return _frame(locks_of(self.tables.entries.rows), LockRow)
 

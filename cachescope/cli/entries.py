@@ -95,7 +95,7 @@ def _print_other_caches(args: argparse.Namespace) -> int:
 
 
 def _print_all(args: argparse.Namespace, scope: Scope) -> int:
-    from cachescope.readers.directory.lock_state import locks_of
+    from cachescope.readers.directory.file_contents import locks_of
     from cachescope.report.as_json import entries_object
     from cachescope.report.entries import entries_blocks
 

@@ -26,7 +26,7 @@ import pytest
 from benchmarks.made_logs import MadeLog
 
 import cachescope
-from cachescope.readers.index import log_state
+from cachescope.readers.index import kept_logs
 from cachescope.readers.logs.byte_source import Pieces
 from cachescope.readers.logs.trace_log import TRACE
 from cachescope.readers.logs.trace_records import BLOCK_BYTES, read_records
@@ -232,7 +232,7 @@ def test_opened_again(
 ) -> None:
     monkeypatch.delenv("CACHESCOPE_NO_INDEX")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr(log_state, "_QUIET_NS", -(10**18))
+    monkeypatch.setattr(kept_logs, "_QUIET_NS", -(10**18))
     path = Path(shutil.copy(logs(kind, MEGABYTES[0]), tmp_path))
     more = min((recording("2.13.0", "tour") / kind).iterdir()).read_bytes()
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import cachescope
-from cachescope.readers.index import log_state
+from cachescope.readers.index import kept_logs
 from cachescope.readers.logs.byte_source import open_bytes
 from tests.cli.conftest import Run
 
@@ -20,8 +20,8 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A log that is worth keeping, and an index of one's own to keep it in."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
     monkeypatch.delenv("CACHESCOPE_NO_INDEX")
-    monkeypatch.setattr(log_state, "_LEAST_BYTES", 1)
-    monkeypatch.setattr(log_state, "_QUIET_NS", -(10**18))
+    monkeypatch.setattr(kept_logs, "_LEAST_BYTES", 1)
+    monkeypatch.setattr(kept_logs, "_QUIET_NS", -(10**18))
     path = tmp_path / "a.log"
     with open_bytes(str(min((cachescope.sample("tour") / "trace").iterdir()))) as stream:
         path.write_bytes(stream.read())

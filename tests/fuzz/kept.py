@@ -12,7 +12,7 @@ from cachescope.locking.lock import CacheLock
 from cachescope.locking.lock_text import lock_text, read_lock
 from cachescope.locking.machine import installed_torch, installed_triton
 from cachescope.locking.verifying import Verification
-from cachescope.readers.index import kept_logs, log_state
+from cachescope.readers.index import kept_logs
 from cachescope.readers.index.kept_logs import Index
 from cachescope.readers.index.log_tables import LogTables
 from cachescope.readers.logs.trace_log import TRACE
@@ -110,7 +110,7 @@ class Indexes:
     name = "indexes"
 
     def __init__(self, seeds: Seeds) -> None:
-        log_state._LEAST_BYTES, kept_logs.is_quiet = 1, lambda _: True
+        kept_logs._LEAST_BYTES, kept_logs.is_quiet = 1, lambda _: True
         root = seeds.folder / "indexed"
         root.mkdir()
         self._kept = []

@@ -8,7 +8,7 @@ from typing import Any
 import fsspec
 import pytest
 
-from cachescope.readers.index import log_state
+from cachescope.readers.index import kept_logs
 from cachescope.readers.logs import many_logs
 
 
@@ -29,8 +29,8 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 @pytest.fixture
 def any_log(monkeypatch: pytest.MonkeyPatch) -> None:
     """A log of any size and age is worth keeping."""
-    monkeypatch.setattr(log_state, "_LEAST_BYTES", 1)
-    monkeypatch.setattr(log_state, "_QUIET_NS", -(10**18))
+    monkeypatch.setattr(kept_logs, "_LEAST_BYTES", 1)
+    monkeypatch.setattr(kept_logs, "_QUIET_NS", -(10**18))
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def own_index(any_log: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 @pytest.fixture
 def kept(own_index: Path, parsed: list[str], monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """An index of one's own, in which no log is ever quiet; the logs that were read whole."""
-    monkeypatch.setattr(log_state, "_QUIET_NS", 10**18)
+    monkeypatch.setattr(kept_logs, "_QUIET_NS", 10**18)
     return parsed
 
 

@@ -20,13 +20,13 @@ import re
 import sys
 import time
 import zlib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from typing import IO, Any, Final
 
 from cachescope.errors import SourceError
 from cachescope.readers.json_record import load_json
-from cachescope.readers.logs import json_texts, tlparse
+from cachescope.readers.logs import tlparse
 from cachescope.readers.logs.remote import RawStream, address_modified_s, is_address, open_address
 
 if sys.version_info >= (3, 14):
@@ -39,6 +39,19 @@ _MOST_BYTES_OF_A_LINE: Final = 16 << 20
 _BOMS: Final = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _CRI: Final = re.compile(rb"\d{4}-\d\d-\d\dT\S+ (?P<stream>stdout|stderr) (?P<part>[FP]) ")
 _DOCKER: Final = re.compile(rb'\{"log": ?"')
+
+# torch/_logging/_internal.py, `TorchLogsFormatter`.
+_PREFIX: Final = r"[VIWEC]\d{4} \d\d:\d\d:\d\d\.\d{6} \d+ "
+_TORCH_LINE: Final = re.compile(_PREFIX)
+# What cells of a notebook printed, and messages as cloud logging exports them.
+_DOCUMENT: Final = re.compile(
+    rb'\s*(?:\{\s*"cells":|[\[{](?=.{0,4000}?"[^"\n]{0,99}' + _PREFIX.encode() + rb"))", re.DOTALL
+)
+_MOST_BYTES_OF_JSON: Final = 64 << 20
+_DEEPEST: Final = 8
+"""In so many objects within each other a message stands at most."""
+# nbformat splits what was printed by `str.splitlines`, which ends lines at these as well.
+_LINE_ENDS: Final = tuple("\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029")
 
 Unpack = Callable[[IO[bytes]], Iterator[bytes]]
 
@@ -148,12 +161,52 @@ def _whole_lines(parts: Iterator[tuple[str, bytes]]) -> Iterator[bytes]:
         yield b"".join(texts)
 
 
+def _lines_of_texts(stream: IO[bytes]) -> Iterator[bytes]:
+    """The texts that stand where most of torch's lines do, in their order; everything as it is where none does."""
+    data = stream.read(_MOST_BYTES_OF_JSON)
+    whole = None if len(data) == _MOST_BYTES_OF_JSON else _value(data)
+    # One value, or one in each line.
+    values = map(_value, data.removesuffix(b"\n").split(b"\n")) if isinstance(whole, str) else [whole]
+    texts = [one for value in values for one in _texts(value)]
+    places = Counter(place for place, text in texts if _TORCH_LINE.search(text))
+    logged = max(places, key=places.__getitem__, default=())
+    if not logged:
+        yield data
+        while more := stream.read(_MOST_BYTES_OF_JSON):
+            yield more
+        return
+    for place, text in texts:
+        if place in (logged, ()):
+            yield (text if text.endswith(_LINE_ENDS) else f"{text}\n").encode("utf-8", "replace")
+
+
+def _value(data: bytes) -> Any:
+    """What stands there as JSON; what is none is a text."""
+    try:
+        return load_json(data)
+    except ValueError:
+        return data.decode("utf-8", "replace")
+
+
+def _texts(value: Any) -> Iterator[tuple[tuple[str, ...], str]]:
+    """The texts in a value, in their order, each with the names of the objects that it is in."""
+    waiting: list[tuple[tuple[str, ...], Any]] = [((), value)]
+    while waiting:
+        place, one = waiting.pop()
+        if isinstance(one, str):
+            yield place, one
+        elif isinstance(one, dict) and len(place) < _DEEPEST:
+            waiting += [((*place, name), inner) for name, inner in reversed(one.items())]
+        elif isinstance(one, list):
+            waiting += [(place, inner) for inner in reversed(one)]
+
+
 _PACKINGS: Final[dict[re.Pattern[bytes], Unpack]] = {
     _DOCKER: lambda stream: _whole_lines(map(_docker_line, _lines(stream))),
     _CRI: lambda stream: _whole_lines(map(_cri_line, _lines(stream))),
     tlparse.RECORDS: tlparse.from_records,
     tlparse.LIST: tlparse.from_list,
-    json_texts.DOCUMENT: json_texts.lines_of_texts,
+    _DOCUMENT: _lines_of_texts,
 }
 """What restores a log, by how it begins."""
 

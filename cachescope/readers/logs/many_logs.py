@@ -13,7 +13,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from cachescope.errors import SourceError
-from cachescope.readers.index.log_state import is_large_enough
+from cachescope.readers.index.kept_logs import is_large_enough
 from cachescope.readers.json_record import load_json
 from cachescope.readers.logs.log_events import LogKind, fold_events
 from cachescope.readers.logs.trace_log import TRACE, parts_of_trace, read_trace_part

@@ -11,10 +11,10 @@ from cachescope.errors import SourceError
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.grouping import by_key
 from cachescope.readers.logs.byte_source import modified_s
+from cachescope.readers.logs.compiled_frames import TextCompiles
 from cachescope.readers.logs.log_events import Fold
 from cachescope.readers.logs.log_prefix import LogClock, on_from
 from cachescope.readers.logs.lookup_order import put_in_order, run_starts
-from cachescope.readers.logs.text_compiles import TextCompiles
 from cachescope.readers.logs.text_messages import (
     BYPASS,
     GUARDS,

@@ -17,20 +17,29 @@ process before these lines, and one line for several that say the same (``ray/_p
      "process": 42, "message": "[backbone] Compiling a graph ... takes 7.83 s", "vllm_process_name": "EngineCore_DP0"}
 
 SGLang's fork says the same of its graphs, and of no start: a line of it is quoted, and no outcome made of it.
+
+The parts of models that processes compile or load are put together of the messages of each process. Lines of several processes are mixed in
+one log. Where they have no names, only what has a path in it is known to be of one rank: the rest is taken only while one process alone can
+have said it.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Final
+from collections.abc import Mapping
+from typing import Final, NamedTuple
 
 from cachescope.catalogue.messages import files, messages
-from cachescope.readers.json_record import load_json
+from cachescope.frames.recorded_rows import LookupRow
+from cachescope.frames.vllm import StartRow
+from cachescope.keys.vllm import PlaceInTree, place_in_tree
+from cachescope.readers.json_record import MOST_NS_OF_A_DURATION, load_json, well_formed
 from cachescope.readers.kinds import JSON_HEAD, SGLANG_HEAD, without_colours
-from cachescope.readers.logs.byte_source import Pieces, open_bytes
+from cachescope.readers.logs.byte_source import Pieces, modified_s, open_bytes
 from cachescope.readers.logs.log_lines import Lines
-from cachescope.readers.logs.vllm_starts import Said, Starts
-from cachescope.readers.reading import Reading
+from cachescope.readers.logs.log_prefix import LogClock, clock_us, on_from
+from cachescope.readers.reading import Process, Reading
+from cachescope.terms import VLLM
 
 _TIME: Final = re.compile(r"\d{4}-(?P<day>\d\d-\d\d \d\d:\d\d:\d\d)(?:,\d{1,6})?")
 _PREFIX: Final = re.compile(r"\[(?P<prefix>[\w.-]{1,100})\] ")
@@ -48,6 +57,15 @@ _LONGEST: Final = 8_000
 _SHOWN: Final = 200
 # What makes a message look like one of a cache, besides the file whose logger wrote it.
 _OF_A_CACHE: Final = re.compile(r"cache|compil|artifact|graph|dynamo|\bAOT\b", re.IGNORECASE)
+
+_MOST_STARTS: Final = 100_000
+_OUTCOMES: Final = {"loaded": "hit", "compiled": "full_miss", "not_known": "unknown"}
+_COMPILED: Final = frozenset({"compiled", "stored", "failed"})
+_OF_A_START: Final = _COMPILED | {"begins"}
+# Of the whole compiled model; some releases save it once the start has ended.
+_MADE: Final = frozenset({"aot_made", "aot_not_saved"})
+_Ranks = tuple[int | None, int | None]
+_Process = tuple[str | None, str | None, str | None, _Ranks | None]
 
 
 def read_json_line(line: bytes) -> tuple[dict[str, str | None], str] | None:
@@ -145,3 +163,245 @@ class _VllmLog:
         if is_whole and place not in self._read and self._files.search(place) and _OF_A_CACHE.search(text):
             self._read.add(place)
             self.starts.quote(number, f"not understood: {text[:_SHOWN]}")
+
+
+class Said(NamedTuple):
+    """One message."""
+
+    name: str  # which message it is
+    line: int
+    # What comes before it: ``process``, ``pid``, ``host`` (of Ray's processes), ``logged``, ``prefix``.
+    lead: Mapping[str, str | None]
+    values: Mapping[str, str]  # what it says
+    others: int  # how many more processes said the same, and are not named
+
+    @property
+    def ranks(self) -> _Ranks | None:
+        """The ranks of the folder that it names; None if it names none."""
+        path = self.values.get("path") or self.values.get("package")
+        place = None if path is None else _place(path)
+        return None if place is None or place.rank is None else (place.rank, place.dp_rank)
+
+
+class _Start:
+    """What was said so far of one part of a model."""
+
+    def __init__(self, said: Said) -> None:
+        self.line = said.line
+        self.lead = said.lead
+        self.prefix: str | None = said.lead["prefix"]
+        self.ranks: _Ranks | None = None
+        self.texts: dict[str, str] = {}
+        self.times: dict[str, int] = {}
+        self.said: set[str] = set()
+        self.began_us = self.ended_us = _clock_us(said)
+
+    def take(self, said: Said) -> None:
+        """Add what a message says."""
+        self.said.add(said.name)
+        self.ended_us = _clock_us(said) or self.ended_us
+        self.prefix = self.prefix or said.lead["prefix"]
+        self.ranks = said.ranks or self.ranks
+        for group, value in said.values.items():
+            if group == "seconds":
+                time = self.times.get(said.name, 0) + round(float(value) * 1e9)
+                self.times[said.name] = min(time, MOST_NS_OF_A_DURATION)
+            else:
+                self.texts[group] = well_formed(value)
+
+    def row(self, source: str) -> StartRow:
+        """The row; a part is loaded only where something says so and nothing that it compiled."""
+        path, pid = self.texts.get("path"), self.lead["pid"]
+        place = None if path is None else _place(path)
+        is_loaded = bool(self.said & {"aot_loaded", "graphs_loaded"})
+        # What was loaded whole is not saved again; its graphs may be loaded, and be saved as a whole for the first time.
+        is_compiled = bool(self.said & _COMPILED) or (not is_loaded and bool(self.said & _MADE))
+        outcome = "compiled" if is_compiled else "loaded" if is_loaded else "not_known"
+        return StartRow(
+            lookup=-1,  # `assemble` numbers all lookups
+            source=source,
+            line=self.line,
+            process=self.lead["process"],
+            pid=None if pid is None else int(pid),
+            logged=self.lead["logged"] or "",
+            prefix=self.prefix or (None if place is None else place.prefix),
+            path=path,
+            folder=None if place is None else place.folder,
+            rank=None if self.ranks is None else self.ranks[0],
+            env_hash=self.texts.get("env"),
+            config_hash=self.texts.get("cfg"),
+            code_hash=self.texts.get("code"),
+            compiler_hash=self.texts.get("comp"),
+            outcome=outcome,
+            is_partial=is_loaded and outcome == "compiled",
+            is_disabled="disabled" in self.said,
+            load_error=self.texts.get("why"),
+            save_error="vLLM failed to compile the model"
+            if "failed" in self.said
+            else self.texts.get("not_saved"),
+            dynamo_time_ns=self.times.get("dynamo"),
+            compile_time_ns=self.times.get("compiled"),
+            total_time_ns=self.times.get("ends"),
+            load_time_ns=self.times.get("graphs_loaded"),
+        )
+
+    @property
+    def key(self) -> str | None:
+        """What was looked up: the folder, or the folder of the whole compiled model where no other is named."""
+        path = self.texts.get("path") or self.texts.get("package")
+        return None if path is None else _place(path).folder
+
+    def lookup(self, row: StartRow, clock: LogClock | None) -> LookupRow:
+        """The same as one lookup of vLLM's cache."""
+        began, ended = (
+            None if clock is None or one is None else clock.ns(one) for one in (self.began_us, self.ended_us)
+        )
+        row.found = LookupRow(
+            cache=VLLM,
+            time=began,
+            cache_key=self.key,
+            outcome="disabled" if row.is_disabled else _OUTCOMES[row.outcome],
+            load_error=row.load_error,
+            time_taken_ns=row.compile_time_ns,
+            end_time=ended,
+        )
+        return row.found
+
+
+class Starts:
+    """The parts of models that processes are compiling or loading, by process."""
+
+    def __init__(self, path: str, reading: Reading) -> None:
+        self._path = path
+        self._reading = reading
+        self._open: dict[_Process, _Start] = {}
+        self._closed: dict[_Process, list[list[tuple[_Start, StartRow]]]] = {}
+        self._count = 0
+        self._are_left_out = False
+        self._not_named = 0
+
+    def take(self, said: Said) -> None:
+        """Add a message to the part that its process is at."""
+        self._not_named += said.others
+        process = self._process(said)
+        if process is None:
+            return
+        start = self._open.get(process)
+        if start is None and said.name in _MADE and process in self._closed:
+            start, row = self._closed[process][-1].pop()
+            start.take(said)
+            made = start.row(self._path)
+            self._closed[process][-1].append((start, made))
+            self._reading.vllm_starts[self._reading.vllm_starts.index(row)] = made
+            return
+        if start is None and said.name == "failed":
+            self.quote(said.line, "vLLM failed to compile the model")
+            return
+        # All of it may be of a whole compiled model that was tried, whose graphs were loaded before it was refused.
+        is_attempt = start is not None and "graphs_loaded" in start.said and not start.said & _OF_A_START
+        if is_attempt and said.name == "aot_failed":
+            del self._open[process]
+            start, self._count = None, self._count - 1
+        if start is None or _begins_another(start, said):
+            self._close(process)
+            if self._count == _MOST_STARTS:
+                self._are_left_out = True
+                return
+            self._count += 1
+            start = self._open[process] = _Start(said)
+        start.take(said)
+        if said.name == "ends":
+            self._close(process)
+
+    def quote(self, line: int, text: str, of: str = "vLLM") -> None:
+        """Tell of a line about a cache that no row holds."""
+        message = f"{of}'s log says of its cache: {well_formed(text)}"
+        self._reading.problem(self._path, f"line {line}", "quoted", message)
+
+    def _process(self, said: Said) -> _Process | None:
+        """Which process said it; None where several without a name may have."""
+        name, pid, host = (said.lead[group] for group in ("process", "pid", "host"))
+        if pid is not None:
+            return name, pid, host, None
+        unnamed = [process for process in self._open if process[1] is None]
+        if said.ranks is not None:
+            # The first that was said of a process may have had no path.
+            of_rank = [process for process in unnamed if self._open[process].ranks in (said.ranks, None)]
+            return of_rank[0] if of_rank else (None, None, None, said.ranks)
+        if len(unnamed) > 1:
+            return None
+        return unnamed[0] if unnamed else (None, None, None, None)
+
+    def _close(self, process: _Process) -> None:
+        if (start := self._open.pop(process, None)) is None:
+            return
+        row = start.row(self._path)
+        self._reading.vllm_starts.append(row)
+        parts = self._closed.setdefault(process, [[]])
+        # A container that starts again has the same pid.
+        if any(before.prefix == row.prefix for _, before in parts[-1]):
+            parts.append([])
+        parts[-1].append((start, row))
+
+    def finish(self) -> None:
+        """Close what the log left open."""
+        for process in list(self._open):
+            self._close(process)
+        modified = modified_s(self._path) if self._closed else 0.0
+        for (_, pid, _, _), found in self._closed.items():
+            self._reading.processes += [
+                _process(self._path, pid, starts, modified) for starts in found if starts
+            ]
+        if self._are_left_out:
+            message = f"says of more than {_MOST_STARTS:,} parts that they were compiled or loaded: the rest is left out"
+            self._reading.problem(self._path, "", "limit", message)
+        if self._not_named:
+            message = f"Ray left out {self._not_named} lines that other processes wrote: what these compiled is not all known"
+            self._reading.problem(self._path, "", "not_logged", message)
+
+
+def _begins_another(start: _Start, said: Said) -> bool:
+    """Whether a process that says this is at another part than before: it crashed, and was started again.
+
+    A whole compiled model is tried first, then Dynamo begins, then the folder is named.
+    """
+    if said.name == "aot_failed":
+        return bool(start.said)
+    if said.name == "begins":
+        return bool(start.said - {"aot_failed"})
+    return said.name == "directory" and said.name in start.said
+
+
+def _process(source: str, pid: str | None, starts: list[tuple[_Start, StartRow]], modified: float) -> Process:
+    """A process of vLLM with its lookups; the year is that of the file, as it is for torch's text logs."""
+    clocks = [clock for start, _ in starts for clock in (start.began_us, start.ended_us) if clock is not None]
+    first, last = (
+        least(clocks, key=lambda clock: on_from(clock, clocks[0]), default=None) for least in (min, max)
+    )
+    clock = LogClock.from_file_time(clocks[0], modified) if clocks else None
+    ranks = [row.rank for _, row in starts if row.rank is not None]
+    return Process(
+        source=source,
+        kind=VLLM,
+        pid=None if pid is None else int(pid),
+        rank=ranks[0] if ranks else None,
+        clock_first_us=first,
+        clock_last_us=last,
+        start_time=None if clock is None or first is None else clock.ns(first),
+        lookups=[start.lookup(row, clock) for start, row in starts],
+    )
+
+
+def _clock_us(said: Said) -> int | None:
+    """When it was said, on the clock of torch's logs: without a year."""
+    day, _, time = (said.lead["logged"] or "").partition(" ")
+    month, _, day = day.partition("-")
+    try:
+        return clock_us(month.encode(), day.encode(), f"{time}.000000".encode())
+    except ValueError:  # words for numbers
+        return None
+
+
+def _place(path: str) -> PlaceInTree:
+    # On Windows the parts of a path are separated by a backslash.
+    return place_in_tree(f"{path if '/' in path else path.replace(chr(92), '/')}/")

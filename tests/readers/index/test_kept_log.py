@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cachescope.frames.recorded_rows import ProblemRow
-from cachescope.readers.index import log_state
+from cachescope.readers.index import kept_logs
 from cachescope.readers.index.kept_logs import OFF, Index, Kept, index_of_user
 from cachescope.readers.index.log_tables import LogTables
 from cachescope.readers.reading import Process
@@ -82,7 +82,7 @@ def test_what_is_stored_of_a_log(
     index: Index,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(log_state, "_QUIET_NS", age)
+    monkeypatch.setattr(kept_logs, "_QUIET_NS", age)
     place(index, log).store(tables(log, end_state, processes))
     assert len(index.logs()) == is_stored
     kept = place(index, log)
@@ -145,7 +145,7 @@ def test_what_has_no_place_in_an_index(
 ) -> None:
     assert index.kept(str(tmp_path / "absent")) is None
     assert index.kept(str(tmp_path)) is None
-    monkeypatch.setattr(log_state, "_LEAST_BYTES", 10_001)
+    monkeypatch.setattr(kept_logs, "_LEAST_BYTES", 10_001)
     assert index.kept(str(log)) is None
 
 

@@ -120,8 +120,8 @@ def program(text: str, log: Path) -> list[str]:
     """A process of its own that reads `log`; sizes and ages do not count there either."""
     lines = f"""
         import sys
-        from cachescope.readers.index import log_state
-        log_state._LEAST_BYTES, log_state._QUIET_NS = 1, -(10**18)
+        from cachescope.readers.index import kept_logs
+        kept_logs._LEAST_BYTES, kept_logs._QUIET_NS = 1, -(10**18)
         import cachescope
         log = {str(log)!r}
         {textwrap.indent(textwrap.dedent(text).strip(), " " * 8).strip()}

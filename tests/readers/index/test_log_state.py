@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from cachescope.readers.index import log_state
-from cachescope.readers.index.log_state import LogState, has_grown, is_quiet
+from cachescope.readers.index import kept_logs
+from cachescope.readers.index.kept_logs import LogState, has_grown, is_quiet
 
 BLOCK = 4096
 SIZE = 40 * BLOCK
@@ -20,27 +20,27 @@ SIZE = 40 * BLOCK
 
 @pytest.fixture
 def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(log_state, "_LEAST_BYTES", 100)
+    monkeypatch.setattr(kept_logs, "_LEAST_BYTES", 100)
     path = tmp_path / "a.log"
     path.write_bytes(bytes(range(256)) * (SIZE // 256))
     return path
 
 
 def state(path: Path) -> LogState:
-    found = log_state.log_state(str(path))
+    found = kept_logs.log_state(str(path))
     assert found is not None
     return found
 
 
 def test_a_file_of_some_size_has_a_state(log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log_state, "_LEAST_BYTES", SIZE)
-    assert log_state.log_state(str(log)) is not None
-    monkeypatch.setattr(log_state, "_LEAST_BYTES", SIZE + 1)
-    assert log_state.log_state(str(log)) is None
-    monkeypatch.setattr(log_state, "_LEAST_BYTES", 0)
-    assert log_state.log_state(str(tmp_path)) is None
+    monkeypatch.setattr(kept_logs, "_LEAST_BYTES", SIZE)
+    assert kept_logs.log_state(str(log)) is not None
+    monkeypatch.setattr(kept_logs, "_LEAST_BYTES", SIZE + 1)
+    assert kept_logs.log_state(str(log)) is None
+    monkeypatch.setattr(kept_logs, "_LEAST_BYTES", 0)
+    assert kept_logs.log_state(str(tmp_path)) is None
     with pytest.raises(OSError, match="absent"):
-        log_state.log_state(str(tmp_path / "absent"))
+        kept_logs.log_state(str(tmp_path / "absent"))
 
 
 @pytest.mark.parametrize(
@@ -121,17 +121,17 @@ def test_what_a_log_was_read_with_is_the_same_when_it_has_grown(other: dict[str,
 
 
 def test_the_first_the_last_and_fourteen_blocks_between_are_compared(log: Path) -> None:
-    found = log_state._probe(str(log), SIZE)
+    found = kept_logs._probe(str(log), SIZE)
     for number in range(16):
         start = (SIZE - BLOCK) * number // 15
         for at in (start, start + BLOCK - 1):
             change(log, at)
-            assert log_state._probe(str(log), SIZE) != found
+            assert kept_logs._probe(str(log), SIZE) != found
             change(log, at)
-    assert log_state._probe(str(log), SIZE) == found
+    assert kept_logs._probe(str(log), SIZE) == found
     # What lies behind the old end is no part of it.
     append(log)
-    assert log_state._probe(str(log), SIZE) == found
+    assert kept_logs._probe(str(log), SIZE) == found
 
 
 def test_a_state_comes_back_as_it_was(log: Path) -> None:
@@ -168,7 +168,7 @@ def test_a_log_is_quiet_two_seconds_after_its_last_change(
     modified: int, changed: int, wanted: bool, log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 10**18
-    monkeypatch.setattr(log_state.time, "time_ns", lambda: now)
+    monkeypatch.setattr(kept_logs.time, "time_ns", lambda: now)
     assert is_quiet(replace(state(log), mtime_ns=now + modified, ctime_ns=now + changed)) is wanted
 
 
@@ -180,8 +180,8 @@ def test_another_state_of_the_readers_is_another_code(
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("x")
         os.utime(file, (1, 1))
-    monkeypatch.setattr(log_state, "__file__", str(tmp_path / "readers" / "index" / "log_state.py"))
-    code = log_state._code.__wrapped__
+    monkeypatch.setattr(kept_logs, "__file__", str(tmp_path / "readers" / "index" / "kept_logs.py"))
+    code = kept_logs._code.__wrapped__
     found = code()
     assert code() == found
     for file, is_of_it in zip(files, (True, True, True, False), strict=True):
@@ -193,5 +193,5 @@ def test_another_state_of_the_readers_is_another_code(
         file.write_text("x")
         os.utime(file, (1, 1))
     assert code() == found
-    monkeypatch.setattr(log_state, "__version__", "another")
+    monkeypatch.setattr(kept_logs, "__version__", "another")
     assert code() != found

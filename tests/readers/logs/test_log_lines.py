@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cachescope.readers.logs import byte_source, json_texts, log_lines
+from cachescope.readers.logs import byte_source, log_lines
 from cachescope.readers.logs.byte_source import Pieces, Unpacked, open_bytes, read_head, unpacking
 from cachescope.readers.logs.log_lines import Lines
 from cachescope.readers.logs.log_prefix import LauncherPrefixes, tells_no_rank, without_tail
@@ -193,8 +193,8 @@ def test_what_was_packed(
 def test_json_that_is_too_long_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     packed = json_lines(*messages(*[A] * 9))
     for most in (len(packed) // 3, len(packed), len(packed) + 1):
-        monkeypatch.setattr(json_texts, "_MOST_BYTES", most)
-        lines = b"".join(json_texts.lines_of_texts(io.BytesIO(packed)))  # type: ignore[arg-type]
+        monkeypatch.setattr(byte_source, "_MOST_BYTES_OF_JSON", most)
+        lines = b"".join(byte_source._lines_of_texts(io.BytesIO(packed)))  # type: ignore[arg-type]
         assert lines == (f"{A}\n".encode() * 9 if most > len(packed) else packed)
 
 

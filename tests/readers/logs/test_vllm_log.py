@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import cachescope
 from cachescope.frames.vllm import StartRow
 from cachescope.readers.kinds import looks_like_vllm_log
-from cachescope.readers.logs import vllm_starts
+from cachescope.readers.logs import vllm_log
 from cachescope.readers.logs.vllm_log import read_vllm_log
 from cachescope.readers.reading import Reading
 from tests.vllm_recordings import LOADED, VERSIONS, Recorded, recorded_ranks
@@ -282,7 +282,7 @@ def test_what_cannot_be_an_attempt_stays_a_start(before: list[str], outcome: str
 def test_a_model_that_was_refused_is_none_of_the_most_starts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(vllm_starts, "_MOST_STARTS", 2)
+    monkeypatch.setattr(vllm_log, "_MOST_STARTS", 2)
     attempt = said(TP1, DIRECTORY.format(FOLDER, 1), GRAPHS_LOADED, REFUSED.format("e" * 64))
     reading = read_lines(tmp_path, *attempt, *said(TP1, COMPILED_IN.format(3), ENDS_AFTER.format(4)))
     assert [row.outcome for row in reading.vllm_starts] == ["compiled"]
@@ -293,7 +293,7 @@ def test_a_model_that_was_refused_is_none_of_the_most_starts(
 def test_only_a_log_with_more_than_the_most_starts_is_said_to_be_cut(
     most: int, kinds: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(vllm_starts, "_MOST_STARTS", most)
+    monkeypatch.setattr(vllm_log, "_MOST_STARTS", most)
     once = (DIRECTORY.format(FOLDER, 1), COMPILED_IN.format(3), ENDS_AFTER.format(4))
     reading = read_lines(tmp_path, *said(TP1, *once), *said(TP1, *once))
     assert len(reading.vllm_starts) == most

@@ -10,7 +10,7 @@ import pytest
 from filelock import FileLock, Timeout
 
 import cachescope
-from cachescope.readers.directory.lock_state import is_lock_held
+from cachescope.readers.directory.file_contents import is_lock_held
 
 HOLDER = """
 import sys
