@@ -5,14 +5,13 @@ Made by tests/data/make_messages.py from their sources. A message of these files
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any, Final
 
-_FILE: Final = Path(__file__).parent / "messages.json"
+from cachescope.catalogue.facts import document
+
 _HOLE: Final = re.compile(r"%\.?\d*[srdif]")
 # What a value of these names looks like; one of any other name may be any text.
 _HASH: Final = r"\w{1,128}"
@@ -42,7 +41,7 @@ def files(of: str) -> frozenset[str]:
 
 
 def _rows(of: str) -> Any:
-    return json.loads(_FILE.read_bytes())[of]["messages"]
+    return document("messages.json")[of]["messages"]
 
 
 def _message(text: str, means: str = "", *names: str) -> KnownMessage:

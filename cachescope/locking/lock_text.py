@@ -14,6 +14,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, Final
 
+from cachescope.catalogue.facts import plain
 from cachescope.checked_json import WrongValueError, declared_in
 from cachescope.errors import CachescopeError, SourceError, telling
 from cachescope.json_types import JsonObject
@@ -120,7 +121,7 @@ def _lock(value: dict[str, Any]) -> CacheLock:
     contexts = _contexts(value["contexts"])
     files: dict[str, LockedFile] = {}
     for item in value["files"]:
-        file = LockedFile(**_with_tuples(item))
+        file = LockedFile(**plain(item))
         if file.context is not None and file.context >= len(contexts):
             raise LockFormatError("no lock: a file has a context that is not there")
         if file.path in files:
@@ -135,7 +136,7 @@ def _lock(value: dict[str, Any]) -> CacheLock:
     }
     expected = value["expected"]
     return CacheLock(
-        Machine(**_with_tuples(value["machine"])),
+        Machine(**plain(value["machine"])),
         variables,
         contexts,
         tuple(Process(**one) for one in value["processes"]),
@@ -143,10 +144,6 @@ def _lock(value: dict[str, Any]) -> CacheLock:
         value["links"],
         None if expected is None else tuple((one["cache"], one["key"]) for one in expected),
     )
-
-
-def _with_tuples(value: dict[str, Any]) -> dict[str, Any]:
-    return {name: tuple(one) if isinstance(one, list) else one for name, one in value.items()}
 
 
 def _contexts(values: list[Any]) -> tuple[Mapping[str, KeyField], ...]:

@@ -146,7 +146,7 @@ class Indexes:
         for read in (again.as_it_is, again.as_it_was):
             tables = read(kept.path)
             assert tables is None or tables.to_json() == right, "another log than was kept"
-        assert data != whole or again.as_it_is(kept.path) is not None, "what was not touched is not read"
+        assert data != whole or again.as_it_is() is not None, "what was not touched is not read"
         here.logs()
 
 

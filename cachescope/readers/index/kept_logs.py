@@ -237,16 +237,16 @@ class Kept:
         except OSError:
             return False
 
-    def as_it_is(self, source: str) -> LogTables | None:
+    def as_it_is(self) -> LogTables | None:
         """The kept log, with the source it is read from now; None if it has to be read."""
-        return self._load(source, self.log.__eq__)
+        return self._load(self.log.__eq__)
 
-    def as_it_was(self, source: str) -> LogTables | None:
+    def as_it_was(self) -> LogTables | None:
         """The log as it was when it was shorter; None if it is another log, or if reading cannot continue."""
-        log = self._load(source, lambda before: has_grown(before, self.log))
+        log = self._load(lambda before: has_grown(before, self.log))
         return log if log is not None and _can_go_on(log) else None
 
-    def _load(self, source: str, is_it: Callable[[LogState], bool]) -> LogTables | None:
+    def _load(self, is_it: Callable[[LogState], bool]) -> LogTables | None:
         from cachescope.readers.index.log_tables import LogTables
 
         before = _state_in(self.file)
@@ -258,7 +258,7 @@ class Kept:
             os.utime(self.file)
         except (OSError, ValueError, zstd.ZstdError):
             return None
-        return LogTables.from_json(load_json(line), source) if again == head else None
+        return LogTables.from_json(load_json(line), self.path) if again == head else None
 
     def store(self, log: LogTables) -> None:
         """Store the log, unless it was written to since it was requested; a failure is no error.

@@ -94,7 +94,7 @@ class _Asked:
 
     def _from_index(self, kept: Kept) -> Iterator[LogTables]:
         """The events of a log that the index has, or is to have."""
-        log = kept.as_it_is(self.path)
+        log = kept.as_it_is()
         if log is None:
             log = self._read_whole() if self.tasks else self._read_on(kept)
             kept.store(log)
@@ -111,7 +111,7 @@ class _Asked:
 
     def _read_on(self, kept: Kept) -> LogTables:
         """The kept events and those appended to the log since; all of them anew if reading cannot continue."""
-        if (before := kept.as_it_was(self.path)) is not None:
+        if (before := kept.as_it_was()) is not None:
             reading = Reading()
             before.merge_into(reading)
             with contextlib.suppress(SourceError):

@@ -16,11 +16,9 @@ import binascii
 import contextlib
 import io
 import json
-import lzma
 import re
 import sys
 import time
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -32,7 +30,7 @@ from cachescope.readers.directory.bundles import CHECKS
 from cachescope.readers.directory.dynamo_packages import CODE_STATE, fill_code_state, key_in_name
 from cachescope.readers.directory.triton_files import fill_best_config
 from cachescope.readers.json_record import well_formed
-from cachescope.readers.logs.byte_source import open_bytes
+from cachescope.readers.logs.byte_source import FAILURES, open_bytes
 from cachescope.readers.pickles.inert_pickle import Limits, NotRead
 from cachescope.readers.reading import Reading
 from cachescope.readers.remote_cache.address import RedisAddress
@@ -179,7 +177,7 @@ def stored_in_dump(path: str, reading: Reading) -> Iterator[Stored]:
                     reading.problem(path, f"line {number}", "not_json", error.what)
                 while len(line) == _MOST_LINE_BYTES and not line.endswith(b"\n"):
                     line = stream.readline(_MOST_LINE_BYTES)
-        except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+        except FAILURES as error:
             reading.problem(path, f"line {number + 1}", "damaged_compression", str(error))
 
 

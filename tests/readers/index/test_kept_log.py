@@ -86,14 +86,14 @@ def test_what_is_stored_of_a_log(
     place(index, log).store(tables(log, end_state, processes))
     assert len(index.logs()) == is_stored
     kept = place(index, log)
-    whole = ("now", *(WHOLE if processes else ([], *WHOLE[1:])))
-    assert told(kept.as_it_is("now")) == (whole if is_current else None)
-    assert kept.as_it_was("now") is None
+    whole = (str(log), *(WHOLE if processes else ([], *WHOLE[1:])))
+    assert told(kept.as_it_is()) == (whole if is_current else None)
+    assert kept.as_it_was() is None
     assert kept.is_of_use() is is_current
     append(log)
     grown = place(index, log)
-    assert grown.as_it_is("now") is None
-    assert told(grown.as_it_was("now")) == (whole if is_grown else None)
+    assert grown.as_it_is() is None
+    assert told(grown.as_it_was()) == (whole if is_grown else None)
     assert grown.is_of_use() or not is_grown
 
 
@@ -137,7 +137,7 @@ def test_another_log_in_its_place_is_not_what_was_stored(
     place(index, log).store(tables(log, "{}"))
     change(log)
     kept = place(index, log)
-    assert (kept.as_it_is("now"), kept.as_it_was("now"), kept.is_of_use()) == (None, None, False)
+    assert (kept.as_it_is(), kept.as_it_was(), kept.is_of_use()) == (None, None, False)
 
 
 def test_what_has_no_place_in_an_index(
@@ -174,9 +174,9 @@ def test_a_damaged_file_is_of_no_use(damage: Callable[[bytes], bytes], log: Path
     assert data.startswith(b"cachescope index\n{")
     kept.file.write_bytes(damage(data))
     assert kept.file.read_bytes() != data
-    assert kept.as_it_is("now") is None
+    assert kept.as_it_is() is None
     kept.file.write_bytes(data)
-    assert kept.as_it_is("now") is not None
+    assert kept.as_it_is() is not None
 
 
 def test_what_was_stored_of_another_log_is_not_believed(log: Path, index: Index) -> None:
@@ -189,13 +189,13 @@ def test_what_was_stored_of_another_log_is_not_believed(log: Path, index: Index)
     (_, _, other), (magic, head, body) = data
     for content, is_believed in ((body, True), (other, False)):
         kept.file.write_bytes(b"\n".join((magic, head, content)))
-        assert (kept.as_it_is("now") is not None) is is_believed
+        assert (kept.as_it_is() is not None) is is_believed
 
 
 def test_a_folder_that_cannot_be_made_is_no_error(log: Path, tmp_path: Path) -> None:
     kept = place(Index(log / "index"), log)
     kept.store(tables(log))
-    assert kept.as_it_is("now") is None
+    assert kept.as_it_is() is None
     assert Index(log / "index").logs() == []
 
 
@@ -218,7 +218,7 @@ def test_logs_are_listed_and_trimmed_by_when_they_were_used(index: Index, log: P
         place(index, path).store(tables(path))
         os.utime(place(index, path).file, (now - 100 + number, now - 100 + number))
     # One that is read counts as used now.
-    assert place(index, log).as_it_is("now") is not None
+    assert place(index, log).as_it_is() is not None
     logs = index.logs()
     found = [(Path(one.path).name, one.log_bytes) for one in logs]
     assert found == [("a.log", 20_000), ("c.log", 20_002), ("b.log", 20_001)]

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from remote_recordings import VERSIONS, keys_of_trace, unpacked
 
 import cachescope
+from cachescope.readers.logs.byte_source import zstd
 from cachescope.readers.reading import Reading
 from cachescope.readers.remote_cache import stored
 from cachescope.readers.remote_cache.stored import Stored, read_dump, read_stored
@@ -83,6 +84,17 @@ def test_a_compressed_dump_is_read_alike(recorded: dict[str, Path], tmp_path: Pa
     columns = ["cache", "cache_key", "size_bytes", "detail_set"]
     of_packed, of_plain = (cachescope.read(path).entries[columns] for path in (packed, plain))
     assert of_packed.equals(of_plain)
+
+
+def test_a_dump_whose_compression_is_damaged_is_read_up_to_the_damage(
+    recorded: dict[str, Path], tmp_path: Path
+) -> None:
+    plain = (recorded["2.13.0"] / "remote.jsonl").read_bytes()
+    packed = bytearray(zstd.compress(plain, options={zstd.CompressionParameter.checksum_flag: 1}))
+    packed[-1] ^= 0xFF
+    (tmp_path / "dump.zst").write_bytes(packed)
+    problems = cachescope.read(tmp_path / "dump.zst").problems
+    assert "damaged_compression" in set(problems["kind"])
 
 
 def test_what_is_local_and_not_remote(recorded: dict[str, Path], tmp_path: Path) -> None:
