@@ -69,77 +69,52 @@ _NEW: Final[frozenset[Verdict]] = frozenset({"first_lookup", "details_not_record
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """What holds for each miss of one kind of a verdict.
+    """What holds for each miss of one kind of a verdict."""
 
-    Attributes
-    ----------
-    colour : str
-        In figures, a name of the palette: that of the outcome it explains; a cold start cannot be avoided and stays in the background.
-    summary, vllm_summary : str
-        The cause in a few words; ``{kind}``, ``{fields}``, ``{upgrade}`` and ``{more}`` are filled in. The second where other words
-        are used of vLLM's own lookups.
-    advice, vllm_advice : str or None
-        What to do about it, where nothing more is certain; of vLLM's own lookups.
-    advice_from : str or None
-        The facts that advice depends on, which `cachescope.analysis.verdicts.causes` looks at.
-    cost, by : str
-        One of `Cost`; and what an avoidable compile was made by, where no field says it, or why one is not cached.
-    is_miss : bool
-        Whether it is counted as a miss; otherwise it never reached the cache.
-    may_be_first, is_first : bool
-        Whether nothing earlier is known to compare it with; and whether nothing is left to explain in that.
-    is_beside, is_unexplained : bool
-        Whether another run was compiling the same graph under another key; whether nothing that was read says why it missed.
-    is_by_guards, is_upgrade : bool
-        Whether guards decided, which are one cause in whichever cache they failed; whether another torch did: one cause, however many fields follow.
-    is_of_function, is_same_code : bool
-        Whether a failed guard, or inputs of another kind, are one cause a function, whatever fields follow; and whether Dynamo traced the same code.
-    is_graph_gone, is_unavailable : bool
-        Whether an AOTAutograd entry was found, but not the FX entry that it points to; whether the key was known, and no entry of it there.
-    is_below, is_shown_by_graphs : bool
-        Whether it always follows from the AOTAutograd miss of the same compile; whether only the misses of the graphs below show what changed.
-    explains, explains_backward : frozenset of str
-        Of an AOTAutograd miss: the verdicts of the FX misses of the same compile that it explains; and of a backward graph, new because of it.
-    explains_same_kind, explains_fields : bool
-        Whether it explains those of the same verdict and kind; and those whose fields changed above, too, or are of the graph.
-    is_advice_in_reason : bool
-        Whether the reason says already what to do.
-    why_still : str or None
-        Why its misses stay misses whatever fields are left out of the key; None where fields decide.
-    in_directory, in_other_directory, before_in_directory : str
-        The title of misses that a directory alone shows; the same if the entry before lies in another one; and what had been stored before.
-    """
-
+    # In figures, a name of the palette: that of the outcome it explains; a cold start cannot be avoided and stays in the background.
     colour: str
+    # The cause in a few words; ``{kind}``, ``{fields}``, ``{upgrade}`` and ``{more}`` are filled in. The second where other words are
+    # used of vLLM's own lookups.
     summary: str
     vllm_summary: str = ""
+    # What to do about it, where nothing more is certain; of vLLM's own lookups.
     advice: str | None = None
     vllm_advice: str | None = None
+    # The facts that advice depends on, which `cachescope.analysis.verdicts.causes` looks at.
     advice_from: AdviceFrom | None = None
     cost: Cost = "unknown"
-    by: str = ""
-    is_miss: bool = True
+    by: str = ""  # what an avoidable compile was made by, where no field says it, or why one is not cached
+    is_miss: bool = True  # whether it is counted as a miss; otherwise it never reached the cache
+    # Whether nothing earlier is known to compare it with; and whether nothing is left to explain in that.
     may_be_first: bool = False
     is_first: bool = False
-    is_beside: bool = False
-    is_unexplained: bool = False
-    is_by_guards: bool = False
-    is_upgrade: bool = False
+    is_beside: bool = False  # whether another run was compiling the same graph under another key
+    is_unexplained: bool = False  # whether nothing that was read says why it missed
+    is_by_guards: bool = False  # whether guards decided: one cause in whichever cache they failed
+    is_upgrade: bool = False  # whether another torch did: one cause, however many fields follow
+    # Whether a failed guard, or inputs of another kind, are one cause a function, whatever fields follow; and whether Dynamo traced the
+    # same code.
     is_of_function: bool = False
     is_same_code: bool = False
+    # Whether an AOTAutograd entry was found, but not the FX entry that it points to.
     is_graph_gone: bool = False
-    is_unavailable: bool = False
-    is_below: bool = False
-    is_shown_by_graphs: bool = False
+    is_unavailable: bool = False  # whether the key was known, and no entry of it there
+    is_below: bool = False  # whether it always follows from the AOTAutograd miss of the same compile
+    is_shown_by_graphs: bool = False  # whether only the misses of the graphs below show what changed
+    # Of an AOTAutograd miss: the verdicts of the FX misses of the same compile that it explains; whether it explains those of the same
+    # verdict and kind; those whose fields changed above, too, or are of the graph; and the verdicts of a backward graph that is new
+    # because this is the miss of its forward graph.
     explains: frozenset[Verdict] = frozenset()
     explains_same_kind: bool = False
     explains_fields: bool = False
     explains_backward: frozenset[Verdict] = frozenset()
-    is_advice_in_reason: bool = False
+    is_advice_in_reason: bool = False  # whether the reason says already what to do
+    # Why its misses stay misses whatever fields are left out of the key; None where fields decide.
     why_still: str | None = None
+    # The title of misses that a directory alone shows; the second if the entry before lies in another one.
     in_directory: str = ""
     in_other_directory: str = ""
-    before_in_directory: str = ""
+    before_in_directory: str = ""  # what had been stored before an entry that such a miss made
 
     @property
     def is_told_by_reason(self) -> bool:

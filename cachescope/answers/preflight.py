@@ -12,7 +12,7 @@ from cachescope.analysis.rates import known_sum
 from cachescope.answers.recording import Recording
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.keys.paths import is_in_remote_cache
-from cachescope.readers.logs.preflight_notes import LookupNote
+from cachescope.readers.logs.notes import LookupNote
 from cachescope.terms import FXGRAPH
 from cachescope.verdict_kinds import kind_of
 

@@ -16,8 +16,8 @@ from cachescope.frames.vllm import FactorsRow, StartRow
 from cachescope.grouping import by_key
 from cachescope.readers.file_fingerprints import Stamps, file_stamps
 from cachescope.readers.json_record import MOST_NS, well_formed
+from cachescope.readers.logs.notes import labels_of
 from cachescope.readers.logs.processes import end_time_ns, join_processes
-from cachescope.readers.logs.run_notes import labels_of
 from cachescope.readers.logs.trace_compiles import failed_compiles, unrecorded_compiles
 from cachescope.readers.reading import ListedEntry, Process, Reading
 from cachescope.rows import TEXT, TIME, TUPLE, columns_of, like

@@ -32,8 +32,8 @@ from cachescope.readers.kinds import (
 from cachescope.readers.logs.byte_source import read_head
 from cachescope.readers.logs.log_events import LogKind
 from cachescope.readers.logs.many_logs import read_logs
+from cachescope.readers.logs.notes import tell_of_runs
 from cachescope.readers.logs.remote import addresses, is_address
-from cachescope.readers.logs.run_notes import tell_of_runs
 from cachescope.readers.logs.text_messages import in_another_form
 from cachescope.readers.logs.tlparse import SOURCES
 from cachescope.readers.reading import WHOLE_SOURCE, Reading, as_error, note_source, read_or_note

@@ -17,7 +17,7 @@ from typing import Any
 import pandas as pd
 
 import cachescope
-from cachescope.readers.logs.preflight_notes import LookupNote
+from cachescope.readers.logs.notes import LookupNote
 from cachescope.scope.preflight import read_preflight
 from cachescope.terms import LOGGERS
 from tests.capture.program_names import RANKS

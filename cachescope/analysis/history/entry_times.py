@@ -16,7 +16,7 @@ from cachescope.analysis.history.history import History
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.grouping import by_key
 from cachescope.keys.paths import is_in_remote_cache
-from cachescope.readers.logs.preflight_notes import LookupNote
+from cachescope.readers.logs.notes import LookupNote
 
 NEVER: Final = 2**63 - 1
 LONG_AGO: Final = -(2**63)

@@ -30,7 +30,7 @@ from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.grouping import by_key
 from cachescope.readers.assemble import Tables
 from cachescope.readers.directory.file_contents import source_of
-from cachescope.readers.logs.preflight_notes import WHY_OPEN, LookupNote
+from cachescope.readers.logs.notes import WHY_OPEN, LookupNote
 from cachescope.table import Table
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH, MISSED, PREDICTED
 

@@ -20,7 +20,7 @@ from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.grouping import by_key
 from cachescope.keys.paths import is_in_remote_cache
-from cachescope.readers.logs.preflight_notes import LookupNote
+from cachescope.readers.logs.notes import LookupNote
 from cachescope.readers.reading import ListedEntry
 from cachescope.readers.remote_cache.address import is_redis
 from cachescope.terms import AOTAUTOGRAD, CACHES, FXGRAPH

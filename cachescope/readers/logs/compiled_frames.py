@@ -208,23 +208,23 @@ class CompiledFrames(TracePass):
             b"compilation_metrics": self._metrics,
             b"bwd_compilation_metrics": self._metrics,
         }
-        for found in self._find(_RECORD):
+        for found in self.find(_RECORD):
             kind, line = found.match[1] or found.match[2], found.line[found.line.index(found.match[0]) + 2 :]
             if kind == b"str" and (string := interned_string(line)) is not None:
                 self._stacks.note_string(*string)
-            if kind == b"str" or self._is_repeated(found):
+            if kind == b"str" or self.is_repeated(found):
                 continue
             try:
                 envelope = Record(load_json(line))
             except ValueError as error:
                 if not found.is_cut:
-                    self._problem(found.at, "not_json", f"{kind.decode()}: {error}")
+                    self.problem(found.at, "not_json", f"{kind.decode()}: {error}")
                 continue
             compile_id = compile_id_of(envelope)
             if compile_id is not None:
                 self._read[kind](envelope, first_attempt(compile_id), found.text)
             if envelope.wrong:
-                self._problem(found.at, "bad_value", f"{kind.decode()}: " + "; ".join(envelope.wrong))
+                self.problem(found.at, "bad_value", f"{kind.decode()}: " + "; ".join(envelope.wrong))
         for one in self.rows:
             one.finish()
 

@@ -112,21 +112,21 @@ class TraceEvents(TracePass):
         self._last_ns: int | None = None
 
     def __iter__(self) -> Iterator[TraceEvent]:
-        for found in self._find(_EVENT):
-            if self._is_repeated(found):
+        for found in self.find(_EVENT):
+            if self.is_repeated(found):
                 continue
             try:
                 values = load_json(found.record[found.line_bytes :])
             except ValueError as error:
                 # The last record may be cut: the run says so.
                 if not found.is_last:
-                    self._problem(found.at, "not_json", f"chromium_event: {error}")
+                    self.problem(found.at, "not_json", f"chromium_event: {error}")
                 continue
             event = self._event(values, found.at)
             if event is not None and event.is_begin is not None:
                 if self._last_ns is not None and event.time_ns - self._last_ns > MOST_NS_OF_A_DURATION:
                     message = "chromium_event: ts is months after that of the event before"
-                    self._problem(found.at, "bad_value", message)
+                    self.problem(found.at, "bad_value", message)
                 self._last_ns = event.time_ns
                 yield event
 
@@ -140,29 +140,23 @@ class TraceEvents(TracePass):
             if value is None and record.values.get(what) is None:
                 record.wrong.append(f"{what} is missing")
         if record.wrong:
-            self._problem(at, "bad_value", "chromium_event: " + "; ".join(record.wrong))
+            self.problem(at, "bad_value", "chromium_event: " + "; ".join(record.wrong))
         if name is None or time_ns is None or kind not in _KINDS:
             return None
         return TraceEvent(name, time_ns, _KINDS[kind], None if compile_id == NO_COMPILE else compile_id)
 
 
-class _RecordedTexts(TracePass):
-    """The texts of one compile, in the order in which torch wrote them; and what could not be read."""
-
-    def __init__(self, path: str, size: int | None, compile_id: str) -> None:
-        super().__init__(path, size)
-        self.rows = list(self._texts(compile_id))
-
-    def _texts(self, compile_id: str) -> Iterator[RecordedText]:
-        for found in self._find(_HAS_TEXT):
-            try:
-                envelope = Record(load_json(found.line[found.line.index(b"] {") + 2 :]))
-            except ValueError as error:
-                self._problem(found.at, "not_json", str(error))
-                continue
-            own = compile_id_of(envelope)
-            if own is not None and first_attempt(own) == compile_id and not self._is_repeated(found):
-                yield _text_of(envelope, own, found.text)
+def _texts_in(trace: TracePass, compile_id: str) -> Iterator[RecordedText]:
+    """The texts of one compile, in the order in which torch wrote them."""
+    for found in trace.find(_HAS_TEXT):
+        try:
+            envelope = Record(load_json(found.line[found.line.index(b"] {") + 2 :]))
+        except ValueError as error:
+            trace.problem(found.at, "not_json", str(error))
+            continue
+        own = compile_id_of(envelope)
+        if own is not None and first_attempt(own) == compile_id and not trace.is_repeated(found):
+            yield _text_of(envelope, own, found.text)
 
 
 def _text_of(envelope: Record, compile_id: str, payload: bytes) -> RecordedText:
@@ -181,8 +175,8 @@ def recorded_texts(
     """What the traces of runs have of the compiles with an id, and what could not be read; raises `NotFoundError` if they have nothing."""
 
     def read(path: str, size: int | None) -> tuple[list[RecordedText], Sequence[ProblemRow]]:
-        found = _RecordedTexts(path, size, compile_id)
-        return found.rows, found.problems
+        trace = TracePass(path, size)
+        return list(_texts_in(trace, compile_id)), trace.problems
 
     found, problems = read_traces(runs, stamped, "its texts", read)
     texts = [replace(one, run=run) for run, own in found for one in own]

@@ -19,7 +19,7 @@ from cachescope.readers.logs.byte_source import modified_s
 from cachescope.readers.logs.log_events import Fold
 from cachescope.readers.logs.log_prefix import LogClock, on_from
 from cachescope.readers.logs.lookup_order import put_in_order
-from cachescope.readers.logs.preflight_notes import PreflightNotes
+from cachescope.readers.logs.notes import PreflightNotes
 from cachescope.readers.logs.trace_compiles import TraceCompiles, first_attempt
 from cachescope.readers.reading import Process, Reading
 from cachescope.terms import FXGRAPH

@@ -127,7 +127,7 @@ class TracePass:
         self._known: set[int] = set()
         self.problems = Problems()
 
-    def _find(self, wanted: re.Pattern[bytes]) -> Iterator[Found]:
+    def find(self, wanted: re.Pattern[bytes]) -> Iterator[Found]:
         """The records whose first line has such words."""
         with open_bytes(self._path) as stream:
             pieces = Pieces(stream, self._size)
@@ -141,9 +141,9 @@ class TracePass:
                         record, is_cut = bytes(block[start:stop]), is_last and records.is_cut
                         yield Found(offset + start, match, record, line_end - start, is_last, is_cut)
             if failure := pieces.failure():
-                self._problem(end, *failure)
+                self.problem(end, *failure)
 
-    def _is_repeated(self, found: Found) -> bool:
+    def is_repeated(self, found: Found) -> bool:
         """Whether this record stood in the log before, which was appended to itself, or shipped twice.
 
         Each has its moment: torch writes no two that are equal.
@@ -152,7 +152,8 @@ class TracePass:
         self._known.add(hash(found.record))
         return len(self._known) == before
 
-    def _problem(self, at: int, kind: str, message: str) -> None:
+    def problem(self, at: int, kind: str, message: str) -> None:
+        """Note what could not be read."""
         self.problems.note(self._path, f"byte {at}", kind, message)
 
 

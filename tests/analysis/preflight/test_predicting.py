@@ -18,7 +18,7 @@ from cachescope.analysis.preflight.predicting import (
 from cachescope.analysis.preflight.would_find import Candidate, stored_by_recorded
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow, RunRow
-from cachescope.readers.logs.preflight_notes import LookupNote
+from cachescope.readers.logs.notes import LookupNote
 from cachescope.table import Table
 from tests.analysis.plain_rows import lookup_row, run_row
 from tests.made import Details, Made, aot, entry, fx, run, scope_of

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from cachescope.analysis.preflight.would_find import Candidate, PredictedOutcome, found_under
-from cachescope.readers.logs.preflight_notes import LookupNote
+from cachescope.readers.logs.notes import LookupNote
 
 SMALL, LARGE = "L['t0'] < 8", "L['t0'] > 8"
 ONE = Candidate("one")

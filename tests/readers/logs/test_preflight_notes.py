@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import cachescope
 from cachescope.frames.recorded_rows import LookupRow
-from cachescope.readers.logs.preflight_notes import LookupNote, PreflightNotes
+from cachescope.readers.logs.notes import LookupNote, PreflightNotes
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
