@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from cachescope.checked_json import WrongValueError, check_of
-from cachescope.locking.lock_text import SCHEMA
+from cachescope.locking.lock import SCHEMA
 from tests.locking.test_lock_text import ODD, places
 
 FILE = {

@@ -71,7 +71,6 @@ OWN_AND_HEAVY = {
     "cachescope.columns": {"table", "catalogue", "analysis", "auditing", "answers", "figures", "report"},
     # numpy: a small log, which is not kept, does without it
     "cachescope.readers.index.log_tables": {"readers"},
-    "cachescope.readers.index.log_folder": {"readers"},
     "cachescope.readers.parquet_folder": {"answers"},
     # platformdirs and filelock, which no small log needs
     "cachescope.readers.index.kept_logs": {"answers"},

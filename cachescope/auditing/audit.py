@@ -18,7 +18,7 @@ from cachescope.auditing.tree import MOST_BYTES, Archive, Disk, Item, Tree
 from cachescope.errors import SourceError
 from cachescope.frames.audit_rules import AUDIT_RULES
 from cachescope.frames.checks import AuditRow
-from cachescope.locking.lock_text import read_lock
+from cachescope.locking.lock import read_lock
 from cachescope.readers.archives import is_archive
 from cachescope.readers.directory.place_of import place_of, place_of_file
 from cachescope.readers.directory.places import FX_PREFIX, UNKNOWN, Place

@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from cachescope.answers.locked import lock_of
     from cachescope.cli.sources import read_given
-    from cachescope.locking.lock_text import write_lock
+    from cachescope.locking.lock import write_lock
     from cachescope.locking.tree import is_within
     from cachescope.report.verification import locked_lines, locked_object
 

@@ -10,8 +10,7 @@ from typing import Final, Self
 
 from cachescope.grouping import by_key
 from cachescope.locking.facts import DIFFERS, UNKNOWN, Fact, holds_triton, machine_facts
-from cachescope.locking.lock import CacheLock, Key, LockedFile
-from cachescope.locking.lock_text import read_lock
+from cachescope.locking.lock import CacheLock, Key, LockedFile, read_lock
 from cachescope.locking.machine import installed_torch, installed_triton, machine_with
 from cachescope.locking.tree import FILE, LINK, Content, Found, contents, walk
 from cachescope.locking.variables import environment, variable_facts

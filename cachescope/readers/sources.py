@@ -68,7 +68,7 @@ _READERS: Final[dict[Kind, tuple[str, str]]] = {
     "trace": ("cachescope.readers.logs.trace_log", "TRACE"),
     "text": ("cachescope.readers.logs.text_log", "TEXT"),
     "vLLM log": ("cachescope.readers.logs.vllm_log", "read_vllm_log"),
-    "logs in columns": ("cachescope.readers.index.log_folder", "read_log_file"),
+    "logs in columns": ("cachescope.readers.index.log_tables", "read_log_file"),
     "directory": ("cachescope.readers.directory.cache_dir", "read_cache_dir"),
     "shipped": ("cachescope.readers.directory.cache_dir", "read_shipped_file"),
     "snapshot": ("cachescope.readers.snapshot", "read_context"),

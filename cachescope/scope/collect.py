@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from cachescope.errors import SourceError
-from cachescope.readers.index.log_folder import write_logs
-from cachescope.readers.index.log_tables import LogTables
+from cachescope.readers.index.log_tables import LogTables, write_logs
 from cachescope.readers.reading import Reading, note_source
 from cachescope.readers.sources import logs_in
 

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from cachescope.answers.locked import lock_of
 from cachescope.errors import CachescopeError
-from cachescope.locking.lock import CacheLock
-from cachescope.locking.lock_text import write_lock
+from cachescope.locking.lock import CacheLock, write_lock
 from cachescope.locking.tree import is_within
 from cachescope.scope.read import read
 

@@ -21,7 +21,7 @@ from cachescope.answers.read import Read
 from cachescope.capture import preflight_command
 from cachescope.capture.live_preflight import live_preflight
 from cachescope.errors import CachescopeError, SourceError
-from cachescope.locking.lock_text import looks_like_lock, read_lock
+from cachescope.locking.lock import looks_like_lock, read_lock
 from cachescope.readers.assemble import assemble
 from cachescope.readers.directory.bundles import is_bundle, read_as_directory
 from cachescope.readers.directory.place_of import looks_like_cache_dir

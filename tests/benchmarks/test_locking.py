@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import cachescope
-from cachescope.locking.lock_text import write_lock
+from cachescope.locking.lock import write_lock
 from cachescope.locking.tree import contents, walk
 from tests.conftest import Recording
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import cachescope
-from cachescope.locking.lock_text import looks_like_lock
+from cachescope.locking.lock import looks_like_lock
 from cachescope.scope.preflight import read_preflight
 from tests.capture.preflights import (
     assert_came_true,

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 import cachescope
-from cachescope.locking.lock import KeyField
-from cachescope.locking.lock_text import lock_text, read_lock
+from cachescope.locking.lock import KeyField, lock_text, read_lock
 from tests.cli.conftest import Run, in_pipe
 from tests.conftest import Recording
 from tests.hostile_texts import TEXTS

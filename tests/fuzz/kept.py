@@ -8,8 +8,7 @@ from pathlib import Path
 import cachescope
 from cachescope.errors import CachescopeError
 from cachescope.locking import verifying
-from cachescope.locking.lock import CacheLock
-from cachescope.locking.lock_text import lock_text, read_lock
+from cachescope.locking.lock import CacheLock, lock_text, read_lock
 from cachescope.locking.machine import installed_torch, installed_triton
 from cachescope.locking.verifying import Verification
 from cachescope.readers.index import kept_logs

@@ -15,8 +15,22 @@ from hypothesis import strategies as st
 
 import cachescope
 from cachescope.errors import SourceError
-from cachescope.locking.lock import CacheLock, Key, KeyField, LockedFile, Machine, Process, Rule, Variable
-from cachescope.locking.lock_text import SCHEMA, LockFormatError, lock_text, parse, read_lock, write_lock
+from cachescope.locking.lock import (
+    SCHEMA,
+    CacheLock,
+    Key,
+    KeyField,
+    LockedFile,
+    LockFormatError,
+    Machine,
+    Process,
+    Rule,
+    Variable,
+    lock_text,
+    parse,
+    read_lock,
+    write_lock,
+)
 from tests.conftest import Recording
 from tests.locking.conftest import EACH
 

@@ -17,8 +17,7 @@ import pytest
 
 from cachescope.cli import main
 from cachescope.errors import SourceError
-from cachescope.readers.index.log_folder import write_logs
-from cachescope.readers.index.log_tables import LogTables
+from cachescope.readers.index.log_tables import LogTables, write_logs
 from cachescope.readers.reading import Reading
 from cachescope.readers.sources import _distinct, logs_in, read_sources
 from tests.readers.directory.test_followed_links import FX, GRAPH, NAME

@@ -2,14 +2,23 @@
 
 One log is one line of JSON. Its hash details remain integer codes into its own texts until the log is merged. Then each
 distinct text gets the same code as if the logs had been read one after the other.
+
+The folder of a fleet is one of logs in columns, to which many processes write, each its own file. Lists refer to each other by counts and
+codes; after the check, every reference is valid.
 """
 
 from __future__ import annotations
 
+import io
+import os
+import re
+import uuid
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass, fields
 from itertools import chain, islice
+from pathlib import Path
+from types import NoneType
 from typing import Any, Final
 
 import numpy as np
@@ -18,9 +27,14 @@ import orjson
 
 from cachescope.component_sets import Codes
 from cachescope.details import HashDetails
+from cachescope.errors import SourceError
 from cachescope.frames.compile_rows import IN_NO_TEXT_LOG, CompileRow
 from cachescope.frames.recorded_rows import OF_A_RUN, OF_ALL_LOGS, LookupRow, ProblemRow
+from cachescope.readers.json_record import MOST_NS, MOST_NS_OF_A_DURATION, MOST_OF_A_COLUMN
+from cachescope.readers.kinds import LOGS_SUFFIX
+from cachescope.readers.logs.byte_source import FAILURES, open_bytes, zstd
 from cachescope.readers.reading import Compile, Process, Reading
+from cachescope.terms import OUTCOMES
 
 _TYPES: Final[dict[str, type]] = {"str": str, "int": int, "bool": bool, "Time": int, "tuple[str,": list}
 _STORED_CODES: Final = np.dtype("<i4")
@@ -31,12 +45,12 @@ def _columns(row: type, without: Sequence[str]) -> dict[str, type]:
     return {f.name: _TYPES[str(f.type).split()[0]] for f in fields(row) if f.name not in without}
 
 
-OF_A_PROCESS: Final = {"lookups": LookupRow, "compiles": Compile, "compiled": CompileRow}
+_OF_A_PROCESS: Final = {"lookups": LookupRow, "compiles": Compile, "compiled": CompileRow}
 """Lists of rows: of those of a process, its row says how many there are."""
 # Every row of a log has the source of the log.
-COLUMNS: Final = {
-    "processes": _columns(Process, ("source", "kinds", *OF_A_RUN, *OF_A_PROCESS))
-    | dict.fromkeys(OF_A_PROCESS, int),
+_COLUMNS: Final = {
+    "processes": _columns(Process, ("source", "kinds", *OF_A_RUN, *_OF_A_PROCESS))
+    | dict.fromkeys(_OF_A_PROCESS, int),
     "lookups": _columns(LookupRow, OF_ALL_LOGS),
     "compiles": _columns(Compile, ()),
     "compiled": _columns(CompileRow, IN_NO_TEXT_LOG),
@@ -44,9 +58,9 @@ COLUMNS: Final = {
 }
 
 
-MAY_BE_MISSING: Final = {
+_MAY_BE_MISSING: Final = {
     name: {f.name for f in fields(row) if "None" in str(f.type)}
-    for name, row in zip(COLUMNS, (Process, *OF_A_PROCESS.values(), ProblemRow), strict=True)
+    for name, row in zip(_COLUMNS, (Process, *_OF_A_PROCESS.values(), ProblemRow), strict=True)
 }
 
 
@@ -87,14 +101,14 @@ class LogTables:
 
     def to_json(self) -> bytes | None:
         """The log as one line, without its end; None if it has a value that fits no column, such as a huge pid."""
-        rows = {name: [getattr(process, name) for process in self.processes] for name in OF_A_PROCESS}
+        rows = {name: [getattr(process, name) for process in self.processes] for name in _OF_A_PROCESS}
         counts = {name: list(map(len, of_each)) for name, of_each in rows.items()}
         codes = b"".join(np.asarray(own, _STORED_CODES).tobytes() for own in self.sets)
         held = {
             "source": self.source,
-            "processes": _by_column(self.processes, COLUMNS["processes"]) | counts,
-            **{name: _by_column([*chain(*of_each)], COLUMNS[name]) for name, of_each in rows.items()},
-            "problems": _by_column(self.problems, COLUMNS["problems"]),
+            "processes": _by_column(self.processes, _COLUMNS["processes"]) | counts,
+            **{name: _by_column([*chain(*of_each)], _COLUMNS[name]) for name, of_each in rows.items()},
+            "problems": _by_column(self.problems, _COLUMNS["problems"]),
             "components": self.components,
             "set_sizes": [len(own) for own in self.sets],
             "set_codes": b64encode(codes).decode(),
@@ -108,18 +122,18 @@ class LogTables:
     def from_json(cls, held: dict[str, Any], source: str | None = None) -> LogTables:
         """The log in what a line holds, with the source that it is read from now."""
         own = held["source"] if source is None else source
-        rows = {name: _made(kind, _rows(held, name)) for name, kind in OF_A_PROCESS.items()}
+        rows = {name: _made(kind, _rows(held, name)) for name, kind in _OF_A_PROCESS.items()}
         processes = [
             Process(source=own, **told | {name: list(islice(rows[name], told[name])) for name in rows})
             for told in _rows(held, "processes")
         ]
         problems = [ProblemRow(own, **told) for told in _rows(held, "problems")]
         ends = np.cumsum(held["set_sizes"], dtype=np.int64)
-        sets = np.split(codes_of(held), ends[:-1]) if held["set_sizes"] else []
+        sets = np.split(_codes_of(held), ends[:-1]) if held["set_sizes"] else []
         return cls(own, processes, problems, held["components"], sets)
 
 
-def codes_of(held: dict[str, Any]) -> npt.NDArray[np.int32]:
+def _codes_of(held: dict[str, Any]) -> npt.NDArray[np.int32]:
     """The codes of all sets of a log, one set after the other."""
     return np.frombuffer(b64decode(held["set_codes"], validate=True), _STORED_CODES).astype(np.int32)
 
@@ -134,6 +148,127 @@ def _made(kind: type, rows: Iterable[dict[str, Any]]) -> Iterator[Any]:
 
 def _rows(held: dict[str, Any], name: str) -> Iterable[dict[str, Any]]:
     columns = held[name] | {
-        column: list(map(tuple, held[name][column])) for column, kind in COLUMNS[name].items() if kind is list
+        column: list(map(tuple, held[name][column]))
+        for column, kind in _COLUMNS[name].items()
+        if kind is list
     }
     return (dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True))
+
+
+_YEAR_US: Final = 400 * 86_400_000_000
+_DURATION: Final = -MOST_NS_OF_A_DURATION, MOST_NS_OF_A_DURATION
+# What a number of a column is at least and at most, if not 0 and the most that a column holds.
+_RANGES: Final = {
+    **dict.fromkeys(("time", "end_time", "logged_time", "start_time"), (0, MOST_NS)),
+    **dict.fromkeys(("command_start_time", "command_end_time"), (0, MOST_NS)),
+    **dict.fromkeys(("time_taken_ns", "time_saved_ns"), _DURATION),
+    **dict.fromkeys(("clock_first_us", "clock_last_us"), (0, _YEAR_US)),
+    "exit_status": (-MOST_OF_A_COLUMN, MOST_OF_A_COLUMN),
+}
+_WORDS: Final = {
+    ("processes", "kind"): ("trace", "text"),
+    ("lookups", "cache"): ("aotautograd", "fxgraph"),
+    ("lookups", "outcome"): tuple(OUTCOMES),
+    ("compiled", "kind"): ("first", "recompile", "resume", "backward", "limit"),
+}
+_OTHERS: Final = {"source": str, "components": list, "set_sizes": list, "set_codes": str}
+_OF_ANOTHER_VERSION: Final = "was written by another version of cachescope: collect the logs again"
+_NOT_OF_A_NAME: Final = re.compile(r"[^\w.-]+")
+_MOST_OF_A_NAME: Final = 100
+
+
+def is_of_this_version(held: Any) -> bool:
+    """Whether what a line holds has the columns of a log."""
+    if not isinstance(held, dict) or held.keys() != _COLUMNS.keys() | _OTHERS.keys():
+        return False
+    return all(
+        isinstance(held[name], dict) and held[name].keys() == _COLUMNS[name].keys() for name in _COLUMNS
+    )
+
+
+def check_log(held: dict[str, Any]) -> None:
+    """Check that a reader could have returned what a line holds, which is of this version."""
+    for name, kind in _OTHERS.items():
+        _need(name, f"is no {kind.__name__}", type(held[name]) is kind)
+    for name in _COLUMNS:
+        _check_columns(name, held[name])
+    for name in _OF_A_PROCESS:
+        rows = len(next(iter(held[name].values())))
+        _need(name, "are not as many as said", sum(held["processes"][name]) == rows)
+    sizes, components = held["set_sizes"], held["components"]
+    _need("set_sizes", "has what is no size", all(type(one) is int and one >= 0 for one in sizes))
+    _need("components", "has what is no text", set(map(type, components)) <= {str})
+    codes = _codes_of(held)
+    _need("set_codes", "are not as many as said", sum(sizes) == len(codes))
+    are_valid = not len(codes) or (codes.min() >= 0 and codes.max() < len(components))
+    _need("set_codes", "point nowhere", bool(are_valid))
+    named = held["lookups"]["detail_set"]
+    _need("detail_set", "point nowhere", all(one is None or one < len(sizes) for one in named))
+
+
+def _check_columns(name: str, columns: dict[str, Any]) -> None:
+    _need(name, "has what is no list", all(type(values) is list for values in columns.values()))
+    _need(name, "has columns of several lengths", len(set(map(len, columns.values()))) == 1)
+    for column, kind in _COLUMNS[name].items():
+        values = columns[column]
+        if column not in _MAY_BE_MISSING[name]:
+            _need(name, f"has no {column} in a row", None not in values)
+        _need(name, f"has a {column} of another type", set(map(type, values)) <= {kind, NoneType})
+        if (words := _WORDS.get((name, column))) is not None:
+            _need(name, f"has a {column} that is none", set(values) <= {*words})
+        if kind is list:
+            are_texts = {type(one) for own in values for one in own} <= {str}
+            _need(name, f"has a {column} with what is no text", are_texts)
+        if kind is int:
+            least, most = _RANGES.get(column, (0, MOST_OF_A_COLUMN))
+            known = [value for value in values if value is not None]
+            fits = not known or (least <= min(known) and max(known) <= most)
+            _need(name, f"has a {column} beyond {least} and {most}", fits)
+
+
+def _need(name: str, otherwise: str, is_so: bool) -> None:
+    if not is_so:
+        raise ValueError(f"{name} {otherwise}")
+
+
+def read_log_file(path: str, reading: Reading) -> None:
+    """Read one file of such a folder into `reading`."""
+    try:
+        with io.BufferedReader(open_bytes(path)) as lines:  # type: ignore[type-var]
+            for line in lines:
+                held = orjson.loads(line)
+                if not is_of_this_version(held):
+                    raise SourceError(path, _OF_ANOTHER_VERSION)
+                check_log(held)
+                LogTables.from_json(held).merge_into(reading)
+    except (*FAILURES, ValueError, OverflowError, MemoryError) as error:
+        said = " ".join(str(error).split())[:300]
+        raise SourceError(path, f"collected logs that cannot be read: {said}") from error
+
+
+def write_logs(folder: Path, logs: Iterable[LogTables]) -> int:
+    """Add one file with these logs to a folder, and return the number of logs.
+
+    Its name is unique, and begins with that of the first log: files are read in the order of their names, as logs are.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    # Until it is complete, the file has a name that is not read.
+    unfinished = folder / f"{uuid.uuid4().hex}.unfinished"
+    first, count = "", 0
+    options: dict[int, int] = {zstd.CompressionParameter.checksum_flag: 1}
+    try:
+        with open(unfinished, "wb") as file:
+            for log in logs:
+                line = log.to_json()
+                if line is None:
+                    raise SourceError(log.source, "holds a value that no column can: read it by itself")
+                # Each by itself: of many equal ones, so little would be left that a reader would take it for a bomb.
+                file.write(zstd.compress(line + b"\n", options=options))
+                first = os.path.basename(log.source) if not count else first
+                count += 1
+        name = f"{_NOT_OF_A_NAME.sub('_', first)[:_MOST_OF_A_NAME]}-{unfinished.stem}{LOGS_SUFFIX}"
+        unfinished.rename(folder / name)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise
+    return count

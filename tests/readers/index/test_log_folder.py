@@ -17,8 +17,13 @@ import pytest
 import cachescope
 from cachescope.errors import RecordError, SourceError
 from cachescope.frames.recorded_rows import LookupRow, ProblemRow
-from cachescope.readers.index.log_folder import check_log, is_of_this_version, read_log_file, write_logs
-from cachescope.readers.index.log_tables import LogTables
+from cachescope.readers.index.log_tables import (
+    LogTables,
+    check_log,
+    is_of_this_version,
+    read_log_file,
+    write_logs,
+)
 from cachescope.readers.json_record import MOST_NS, MOST_NS_OF_A_DURATION, MOST_OF_A_COLUMN
 from cachescope.readers.kinds import is_log_file
 from cachescope.readers.logs.byte_source import open_bytes, zstd
