@@ -88,7 +88,7 @@ class Card(NamedTuple):
             roots=len(roots),
             first=told,
             name=lookup_name(facts.lookups[told.lookup]),
-            baseline=baseline_name(facts, told, read.history.folders),
+            baseline=baseline_name(facts, told, read.history),
             changes=changes,
             is_by_guard=is_by_guard,
             settings=settings,

@@ -257,12 +257,8 @@ def _cause(read: Recording, cause: CauseRow) -> str:
     if not cause.fields:
         return kind_of(cause).by or cause.summary
     named = fields_text((FREEZING,) if FREEZING in cause.fields else cause.fields, _FIELDS)
-    first = read.facts.misses_of(cause.cause)[0]
-    return (
-        f"{named} and another directory"
-        if other_directory(read.facts, first, read.history.folders)
-        else named
-    )
+    told = next((miss for miss in read.facts.misses_of(cause.cause) if miss.baseline), None)
+    return f"{named} and another directory" if told and other_directory(told, read.history) else named
 
 
 def _amount(costs: Costs, amount: int) -> str:

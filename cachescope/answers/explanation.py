@@ -143,7 +143,7 @@ class Explanation:
             miss.reason,
             miss.evidence,
             miss.evidence_text,
-            baseline=baseline_name(facts, miss, read.history.folders),
+            baseline=baseline_name(facts, miss, read.history),
             changes=changes,
             same_cause=tuple(f"run {other.run}: {lookup_name(other)}" for other in others),
             more_of_same_cause=len(of_cause) - 1 - len(others),
@@ -209,7 +209,7 @@ def what_to_do(
     settings, is_all = _settings(read, miss.lookup, changes)
     # What gives every field its earlier value says what sets it; a collection may have an order that nothing sets.
     is_told = is_all and all(_PLAIN.fullmatch(change.before or "") for change in changes)
-    is_elsewhere = settings and other_directory(read.facts, miss, read.history.folders)
+    is_elsewhere = settings and other_directory(miss, read.history)
     told = (None if is_told else advice, _ONE_DIRECTORY if is_elsewhere else None)
     return settings, " ".join(filter(None, told)) or None
 

@@ -7,14 +7,17 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
+from cachescope.analysis.history.history import History
 from cachescope.answers.difference import SeenKey
 from cachescope.answers.facts import Facts
 from cachescope.frames.answer_rows import CauseRow, MissRow
 from cachescope.frames.compile_rows import CompileRow, RecompileRow, SymbolRow
+from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.keys.key_fields import is_input
 from cachescope.notebook_cells import code_file
 from cachescope.readers.kinds import shown
+from cachescope.terms import FXGRAPH
 from cachescope.verdict_kinds import kind_of
 from cachescope.wording import function_name, harmless, listed, numbered, place_text, plural, short, short_key
 
@@ -77,11 +80,11 @@ def runs_name(facts: Facts, runs: Sequence[int]) -> str:
     return f"{len(rows):,} runs ({', '.join(told)})"
 
 
-def baseline_name(facts: Facts, miss: MissRow, folders: Sequence[str | None]) -> str | None:
-    """What a miss was compared with, in words, by the directory of each lookup; None where there is nothing."""
+def baseline_name(facts: Facts, miss: MissRow, history: History) -> str | None:
+    """What a miss was compared with, in words; None where there is nothing."""
     if miss.baseline_lookup is not None:
         row, own = facts.lookups[miss.baseline_lookup], facts.lookups[miss.lookup]
-        there = other_directory(facts, miss, folders)
+        there = other_directory(miss, history)
         where = f", in another directory ({harmless(shown(there))})" if there else ""
         return f"{run_name(facts, row.run)}, {lookup_name(row)}{in_compile(facts, row, beside=own)}{where}"
     if miss.baseline_entry is not None:
@@ -90,14 +93,22 @@ def baseline_name(facts: Facts, miss: MissRow, folders: Sequence[str | None]) ->
     return None
 
 
-def other_directory(facts: Facts, miss: MissRow, folders: Sequence[str | None]) -> str | None:
+def other_directory(miss: MissRow, history: History) -> str | None:
     """The directory in which another key lies that a miss was compared with; None where it is the same one, or not known."""
-    if miss.baseline_lookup is None:
-        return None
-    here, there = (folders[at] for at in (miss.lookup, miss.baseline_lookup))
-    row, own = facts.lookups[miss.baseline_lookup], facts.lookups[miss.lookup]
+    at = history.index_of[miss.lookup]
+    here, there = history.folders[at], None
+    baseline: LookupRow | EntryRow | None = None
+    if miss.baseline_lookup is not None:
+        before = history.index_of[miss.baseline_lookup]
+        there, baseline = history.folders[before], history.lookups[before]
+    elif miss.baseline_entry is not None:
+        baseline = next(one for one in history.entries if one.entry == miss.baseline_entry)
+        beside = (one for one in history.entries if one.root == baseline.root and one.cache == FXGRAPH)
+        # What holds entries of the run's own compiles is a copy of its directory.
+        there = baseline.root if {*map(history.is_of_another_compile, beside)} == {True} else None
     # Of an equal key its own reason says so.
-    return there if here is not None and here != there and row.cache_key != own.cache_key else None
+    is_of_key = baseline is None or baseline.cache_key == history.lookups[at].cache_key
+    return None if is_of_key or here is None or here == there else there
 
 
 def is_named_by_fields(cause: CauseRow) -> bool:

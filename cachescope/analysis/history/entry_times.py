@@ -136,6 +136,8 @@ def _clock(entries: Sequence[EntryRow], history: History) -> _Clock:
     # How long before its miss, and before the end of the compile, an entry seems to have been written.
     before_miss, before_end = [], []
     for entry in entries:
+        if history.is_of_another_compile(entry):
+            continue
         wrote = [at for at in history.lookups_of(entry) if history.has_stored(at)]
         # If several processes missed one key, such as racing ranks, it is not known which of them wrote it.
         time = history.lookups[wrote[0]].time if len(wrote) == 1 else None

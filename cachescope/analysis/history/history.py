@@ -130,7 +130,14 @@ class History:
     def is_of_a_miss(self, entry: EntryRow) -> bool:
         """Whether a recorded miss wrote an entry; that miss then represents it."""
         looked_up = self.lookups_of(entry)
-        return bool(looked_up) and self.lookups[looked_up[0]].outcome != "hit"
+        is_missed = bool(looked_up) and self.lookups[looked_up[0]].outcome != "hit"
+        return is_missed and not self.is_of_another_compile(entry)
+
+    def is_of_another_compile(self, entry: EntryRow) -> bool | None:
+        """Whether no recorded miss of its key took as long as the compile that made it, of which torch writes the time into both; None if one is lost."""
+        made, rows = entry.time_taken_ns, (self.lookups[at] for at in self.lookups_of(entry))
+        times = {row.time_taken_ns for row in rows if is_miss(row)}
+        return None if made is None or None in times else made not in times
 
     def entries_of(self, row: LookupRow) -> Sequence[EntryRow]:
         """The entries under the key of a lookup."""

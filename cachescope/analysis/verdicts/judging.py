@@ -30,7 +30,7 @@ from cachescope.verdict_kinds import AOT_INDUCTOR, BELOW_A_LOOKUP, NOT_KNOWN, NO
 if TYPE_CHECKING:
     from cachescope.analysis.verdicts.vllm_misses import VllmMisses
 
-_Judged = tuple[Why, int | None]
+_Judged = tuple[Why, int | EntryRow | None]
 """Why the entry of a key was unavailable, and the index of the earlier lookup of the key."""
 _SEEN: Final = "predicted: the directory shows it as it is now"
 _AOT_MODE: Final = Why(
@@ -174,6 +174,9 @@ def _judge_known_keys(history: History, found: VerdictsSoFar, unexplained: Seque
     compiled_concurrently = cache(_compiled_concurrently)
     for at, past in pasts_of(history, unexplained):
         if (racing := past.racing) is not None:
+            if (elsewhere := unavailable.lies_elsewhere(at)) is not None:
+                found.record(at, *elsewhere)
+                continue
             here, there = history.folders[at], history.folders[racing.first]
             others = () if None in (here, there) or here == there else (there, here)
             found.record(at, compiled_concurrently(racing.runs, racing.more, *others), racing.first)
@@ -182,7 +185,7 @@ def _judge_known_keys(history: History, found: VerdictsSoFar, unexplained: Seque
     keys, of_key = history.key, history.of_key
     for at in unexplained:
         is_first = (key := keys[at]) is not None and of_key[key][0] == at
-        if is_first and (gone := unavailable.not_loaded(at)) is not None:
+        if is_first and (gone := unavailable.not_loaded(at) or unavailable.lies_elsewhere(at)) is not None:
             found.record(at, *gone)
 
 
@@ -282,6 +285,39 @@ class _UnavailableEntries:
         keys = [fx.cache_key for fx in rows if fx.outcome != "hit" and fx.cache_key is not None]
         return len(set(keys)) < len(keys)
 
+    def lies_elsewhere(self, at: int) -> _Judged | None:
+        """An entry of the key in a directory in which the run did not look; None if there is none, or its own compile made it.
+
+        That lies in a copy of the run's own directory. Of an entry that was written later, as copies are, and of one that the lookup's
+        own compile may have made, it is not known whether it was there.
+        """
+        row, here = self._rows[at], self._history.folders[at]
+        if row.time is None:
+            return None
+        entries_of = self._history.local_entries_of
+        # Of an AOTAutograd lookup torch records no time: those of its graphs show whether an entry is of it.
+        graphs = self._history.timeline.graphs_of(at) if row.cache == AOTAUTOGRAD else (at,)
+        for entry in entries_of(row):
+            if entry.root == here or entry.status != "ok":
+                continue
+            below = (
+                one for graph in graphs for one in entries_of(self._rows[graph]) if one.root == entry.root
+            )
+            of_another = {self._history.is_of_another_compile(one) for one in below}
+            is_earlier = entry.modified_time is not None and entry.modified_time < row.time
+            reason = f"the same key lies in another directory: {entry.root}, not {here}"
+            if here is None:
+                reason = f"the same key lies in {entry.root}, and no log names the directory of the run"
+            elif of_another == {True} and is_earlier:
+                why = (
+                    "the entry was written before, and holds another compile time than any miss that was read"
+                )
+                return _unavailable("another directory", reason, "inferred", why, entry)
+            if False not in of_another and (is_earlier or of_another == {True}):
+                why = f"{reason}; whether it was there before is not known"
+                return Why("first_lookup", why, "not_known", why, kind=NOT_KNOWN), entry
+        return None
+
     def _elsewhere(self, at: int, past: Past) -> _Judged:
         here, there = self._history.folders[at], self._history.folders[past.by]
         happened = "looked up" if past.latest_stored is None else "stored"
@@ -351,7 +387,9 @@ def _refused(entries: Iterable[EntryRow]) -> list[EntryRow]:
     return [entry for entry in entries if entry.status == "damaged" and entry.is_refused]
 
 
-def _unavailable(kind: str, reason: str, evidence: Evidence, because: str, baseline: int | None) -> _Judged:
+def _unavailable(
+    kind: str, reason: str, evidence: Evidence, because: str, baseline: int | EntryRow | None
+) -> _Judged:
     return Why("entry_unavailable", reason, evidence, because, kind=kind), baseline
 
 
