@@ -11,7 +11,7 @@ import pytest
 import cachescope
 from cachescope.errors import CachescopeError, SourceError
 from cachescope.readers.file_fingerprints import stamps
-from cachescope.views import watching as followed
+from cachescope.views import explorer as followed
 from cachescope.views.explorer import Explorer, Following
 from tests.views.test_compare import picked
 from tests.views.test_explorer import opened
