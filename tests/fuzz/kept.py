@@ -143,7 +143,7 @@ class Indexes:
         file.write_bytes(data)
         again = here.kept(kept.path)
         for read in (again.as_it_is, again.as_it_was):
-            tables = read(kept.path)
+            tables = read()
             assert tables is None or tables.to_json() == right, "another log than was kept"
         assert data != whole or again.as_it_is() is not None, "what was not touched is not read"
         here.logs()
