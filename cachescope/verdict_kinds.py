@@ -194,6 +194,9 @@ _DISABLED: Final = Kind(
     why_still="no cache was asked, whatever the key",
 )
 
+ONE_DIRECTORY: Final = (
+    "Use one directory: point TORCHINDUCTOR_CACHE_DIR to it in every process, or copy the cache there."
+)
 # By verdict and kind; what holds for the kinds of a verdict that have no line of their own stands at the empty kind.
 KINDS: Final[dict[tuple[str, str], Kind]] = {
     ("first_lookup", ""): _FIRST,
@@ -268,7 +271,7 @@ KINDS: Final[dict[tuple[str, str], Kind]] = {
     ("entry_unavailable", "another directory"): replace(
         _UNAVAILABLE,
         by="another directory",
-        advice="Use one directory: point TORCHINDUCTOR_CACHE_DIR to it in every process, or copy the cache there.",
+        advice=ONE_DIRECTORY,
         advice_from="other directory",
         vllm_advice="Use one directory: point VLLM_CACHE_ROOT to it in every process, or copy torch_compile_cache there.",
     ),

@@ -26,7 +26,7 @@ from cachescope.frames.answer_rows import ChangeRow, MissRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.grouping import by_key
 from cachescope.terms import VLLM, Evidence
-from cachescope.verdict_kinds import KINDS, kind_of
+from cachescope.verdict_kinds import ONE_DIRECTORY, kind_of
 from cachescope.wording import duration
 
 if TYPE_CHECKING:
@@ -41,8 +41,6 @@ _FIELDS: Final = 4
 _OF_COMPILE: Final = " (or in mode or options of torch.compile, if set there)"
 # One word or number: a collection, or an object as Python prints it, is more than its text.
 _PLAIN: Final = re.compile(r"[\w ./-]{1,200}")
-# What gives a key its earlier fields finds the entry only where that lies.
-_ONE_DIRECTORY: Final = KINDS["entry_unavailable", "another directory"].advice
 _PREDICTED: Final = "predicted by a pre-flight, from what was read with it"
 
 
@@ -209,8 +207,9 @@ def what_to_do(
     settings, is_all = _settings(read, miss.lookup, changes)
     # What gives every field its earlier value says what sets it; a collection may have an order that nothing sets.
     is_told = is_all and all(_PLAIN.fullmatch(change.before or "") for change in changes)
+    # What gives a key its earlier fields finds the entry only where that lies.
     is_elsewhere = settings and other_directory(miss, read.history)
-    told = (None if is_told else advice, _ONE_DIRECTORY if is_elsewhere else None)
+    told = (None if is_told else advice, ONE_DIRECTORY if is_elsewhere else None)
     return settings, " ".join(filter(None, told)) or None
 
 

@@ -14,14 +14,17 @@ import socket
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from cachescope.analysis.contexts.keys import key_row
-from cachescope.answers.recording import Recording
 from cachescope.keys import IsolationSchema
 from cachescope.report.redaction.forms import is_torch_hash, may_be_torch_hash
 from cachescope.report.redaction.texts import Texts
 from cachescope.report.redaction.vocabulary import KEYS, NUMBERS_HIDDEN, WHOLE, vocabulary
+
+if TYPE_CHECKING:
+    # `record --redact` hides where nothing but Python may be installed.
+    from cachescope.answers.recording import Recording
 
 _USER_OF_PATH: Final = re.compile(r"(?:[/\\](?:home|Users)[/\\]+|torchinductor_)([\w.-]+)")
 
