@@ -12,12 +12,10 @@ from cachescope.answers.difference import SeenKey
 from cachescope.answers.facts import Facts
 from cachescope.frames.answer_rows import CauseRow, MissRow
 from cachescope.frames.compile_rows import CompileRow, RecompileRow, SymbolRow
-from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.keys.key_fields import is_input
 from cachescope.notebook_cells import code_file
 from cachescope.readers.kinds import shown
-from cachescope.terms import FXGRAPH
 from cachescope.verdict_kinds import kind_of
 from cachescope.wording import function_name, harmless, listed, numbered, place_text, plural, short, short_key
 
@@ -94,20 +92,13 @@ def baseline_name(facts: Facts, miss: MissRow, history: History) -> str | None:
 
 
 def other_directory(miss: MissRow, history: History) -> str | None:
-    """The directory in which another key lies that a miss was compared with; None where it is the same one, or not known."""
-    at = history.index_of[miss.lookup]
-    here, there = history.folders[at], None
-    baseline: LookupRow | EntryRow | None = None
-    if miss.baseline_lookup is not None:
-        before = history.index_of[miss.baseline_lookup]
-        there, baseline = history.folders[before], history.lookups[before]
-    elif miss.baseline_entry is not None:
-        baseline = next(one for one in history.entries if one.entry == miss.baseline_entry)
-        beside = (one for one in history.entries if one.root == baseline.root and one.cache == FXGRAPH)
-        # What holds entries of the run's own compiles is a copy of its directory.
-        there = baseline.root if {*map(history.is_of_another_compile, beside)} == {True} else None
+    """The directory of the lookup of another key that a miss was compared with; None where it is the same one, or not known."""
+    if miss.baseline_lookup is None:
+        return None
+    at, before = history.index_of[miss.lookup], history.index_of[miss.baseline_lookup]
+    here, there = history.folders[at], history.folders[before]
     # Of an equal key its own reason says so.
-    is_of_key = baseline is None or baseline.cache_key == history.lookups[at].cache_key
+    is_of_key = history.lookups[before].cache_key == history.lookups[at].cache_key
     return None if is_of_key or here is None or here == there else there
 
 

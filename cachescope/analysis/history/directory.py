@@ -58,8 +58,8 @@ class Directory:
         self._after = after
         # How many entries there are: by guards, and by guards and place.
         self._count: dict[tuple[Place, ...], int] = defaultdict(int)
-        # The compiles that go on: by place their misses in time order, each with its run; and of each run the number, everywhere and by place.
-        self._compiles: dict[Place, dict[int, int]] = defaultdict(dict)
+        # The compiles that go on, everywhere and by place: their misses in time order, each with its run; and of each run the number.
+        self._compiles: dict[tuple[Place, ...], dict[int, int]] = defaultdict(dict)
         self._runs: dict[tuple[Place, ...], dict[int, int]] = defaultdict(lambda: defaultdict(int))
         self._has_lost = False
         self.latest = -1
@@ -98,11 +98,11 @@ class Directory:
     def racing(self, run: int, here: Place) -> Racing | None:
         """The other runs that compile, but for those that are known to do it for another place."""
         first, runs, count = None, list[int](), 0
-        for place, misses in self._compiles.items():
-            by = next((by for by, other in misses.items() if other != run), None)
-            if by is not None and (here is None or place in (here, None)):
+        for where in [()] if here is None else [(here,), (None,)]:
+            by = next((by for by, other in self._compiles[where].items() if other != run), None)
+            if by is not None:
                 first = by if first is None else min(by, first)
-                others = self._runs[place,]
+                others = self._runs[where]
                 runs += [other for other in islice(others, _RUNS_NAMED + 1) if other != run][:_RUNS_NAMED]
                 count += len(others) - (run in others)
         named = tuple(sorted(runs[:_RUNS_NAMED]))
@@ -129,11 +129,12 @@ class Directory:
     def _compile(self, place: Place, by: int, more: int, run: int) -> None:
         if not more:
             self.kept_back = max(self.kept_back, by)
-        elif more > 0:
-            self._compiles[place][by] = run
-        else:
-            del self._compiles[place][by]
-        for runs in (self._runs[()], self._runs[place,]):
+        for where in (), (place,):
+            if more > 0:
+                self._compiles[where][by] = run
+            elif more < 0:
+                del self._compiles[where][by]
+            runs = self._runs[where]
             runs[run] += more
             if not runs[run]:
                 del runs[run]

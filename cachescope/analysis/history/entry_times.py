@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from itertools import islice
 from typing import Final, NamedTuple
 
 from cachescope.analysis.history.history import History
@@ -62,7 +63,7 @@ class _Stored(NamedTuple):
 class StoredCandidates:
     """The entries with hash details, by cache and direction: those that a lookup may be compared with.
 
-    They were stored before it, and no recorded lookup represents them. Lookups are named by their index in time order.
+    They were stored before it under another key, and no recorded lookup represents them. Lookups are named by their index in time order.
     """
 
     def __init__(self, history: History) -> None:
@@ -94,9 +95,11 @@ class StoredCandidates:
 
     def may_be_of_graph(self, at: int) -> bool:
         """Whether an entry of a lookup's graph may have existed, and nothing shows whether it did."""
-        time = self._history.lookups[at].time
+        time, key = self._history.lookups[at].time, self._history.lookups[at].cache_key
         return any(
-            stored.until >= at and (time is None or stored.begin <= time < stored.end)
+            stored.until >= at
+            and stored.entry.cache_key != key
+            and (time is None or stored.begin <= time < stored.end)
             for stored in self._with_graph(at)
         )
 
@@ -105,8 +108,9 @@ class StoredCandidates:
         return self._stored.get((row.cache, row.direction, self._history.graph[at]), ())
 
     def _there(self, at: int, found: Sequence[_Stored]) -> list[EntryRow]:
-        time = self._history.lookups[at].time
-        return [one.entry for one in found if time is not None and one.end <= time and one.until >= at]
+        time, key = self._history.lookups[at].time, self._history.lookups[at].cache_key
+        there = (one for one in found if time is not None and one.end <= time and one.until >= at)
+        return [one.entry for one in there if one.entry.cache_key != key]
 
 
 def _predicted_remotely(history: History) -> frozenset[str]:
@@ -138,7 +142,7 @@ def _clock(entries: Sequence[EntryRow], history: History) -> _Clock:
     for entry in entries:
         if history.is_of_another_compile(entry):
             continue
-        wrote = [at for at in history.lookups_of(entry) if history.has_stored(at)]
+        wrote = [*islice(filter(history.has_stored, history.lookups_of(entry)), 2)]
         # If several processes missed one key, such as racing ranks, it is not known which of them wrote it.
         time = history.lookups[wrote[0]].time if len(wrote) == 1 else None
         if time is None or entry.modified_time is None:

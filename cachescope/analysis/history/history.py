@@ -20,7 +20,7 @@ from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.grouping import by_key
 from cachescope.keys.paths import is_in_remote_cache
-from cachescope.terms import CACHES, MISSED, VLLM
+from cachescope.terms import AOTAUTOGRAD, CACHES, FXGRAPH, MISSED, VLLM
 
 
 class History:
@@ -134,10 +134,46 @@ class History:
         return is_missed and not self.is_of_another_compile(entry)
 
     def is_of_another_compile(self, entry: EntryRow) -> bool | None:
-        """Whether no recorded miss of its key took as long as the compile that made it, of which torch writes the time into both; None if one is lost."""
-        made, rows = entry.time_taken_ns, (self.lookups[at] for at in self.lookups_of(entry))
-        times = {row.time_taken_ns for row in rows if is_miss(row)}
+        """Whether no recorded miss of its key took as long as the compile that made it, of which torch writes the time into both.
+
+        An AOTAutograd entry has no time: those of its graphs tell. None if one of the times is lost.
+        """
+        if entry.cache == AOTAUTOGRAD:
+            told = {self.is_of_another_compile(graph) for graph in self.graphs_below(entry)}
+            return None if not told or None in told else told == {True}
+        made, times = entry.time_taken_ns, self._folders_by_time.get((entry.cache, entry.cache_key), {})
         return None if made is None or None in times else made not in times
+
+    def graphs_below(self, entry: EntryRow) -> list[EntryRow]:
+        """The FX entries that an AOTAutograd entry points to, beside it in its directory."""
+        keys = ((FXGRAPH, key) for key in entry.fx_keys)
+        return [one for key in keys for one in self._entries_of_key.get(key, ()) if one.root == entry.root]
+
+    @cached_property
+    def of_other_compiles(self) -> Mapping[tuple[str, str | None], list[EntryRow]]:
+        """The sound entries of each key that no recorded miss wrote."""
+        found = (one for one in self.entries if one.status == "ok" and self.is_of_another_compile(one))
+        return by_key(((one.cache, one.cache_key), one) for one in found)
+
+    @cached_property
+    def copied_from(self) -> Mapping[str, set[str | None]]:
+        """The directories that recorded misses compiled for, of each directory that holds an entry one of them wrote."""
+        found: dict[str, set[str | None]] = defaultdict(set)
+        for entry in self.entries:
+            of_key = self._folders_by_time.get((entry.cache, entry.cache_key), {})
+            if entry.time_taken_ns is not None:
+                found[entry.root] |= of_key.get(entry.time_taken_ns, set())
+        return found
+
+    @cached_property
+    def _folders_by_time(self) -> Mapping[tuple[str, str | None], dict[int | None, set[str | None]]]:
+        """How long the compiles after the misses of each key took, and the directories that they compiled for."""
+        found: dict[tuple[str, str | None], dict[int | None, set[str | None]]] = {}
+        for row, folder in zip(self.lookups, self.folders, strict=True):
+            if is_miss(row):
+                of_key = found.setdefault((row.cache, row.cache_key), defaultdict(set))
+                of_key[row.time_taken_ns].add(folder)
+        return found
 
     def entries_of(self, row: LookupRow) -> Sequence[EntryRow]:
         """The entries under the key of a lookup."""

@@ -132,13 +132,12 @@ def _inferred_guard_misses(history: History) -> list[int]:
         row = lookups[at]
         if row.cache_key is None or row.load_error is not None:
             continue
-        # In a remote cache an entry with other guards replaces the one before, so the number of entries says nothing.
-        stored = history.local_entries_of(row)
-        if not _is_there(was_stored.get(at, False), stored):
-            continue
         # The FX graph of an AOTAutograd guard miss has the same guards, with or without details.
         is_symbolic = row.detail_set is not None and history.keys.has_symbols(row.detail_set)
-        if is_symbolic or history.aot[at] in found:
+        # In a remote cache an entry with other guards replaces the one before, so the number of entries says nothing.
+        if (is_symbolic or history.aot[at] in found) and _is_there(
+            was_stored.get(at, False), history.local_entries_of(row)
+        ):
             found[at] = None
     # Through 2.7 an AOTAutograd entry had no guards of its own: the guards of its graphs failed.
     for at, row in enumerate(lookups):

@@ -12,7 +12,7 @@ from functools import cache, cached_property
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
-from cachescope.analysis.history.entry_times import EntryTimes
+from cachescope.analysis.history.entry_times import EntryTimes, resolution_ns
 from cachescope.analysis.history.history import History
 from cachescope.analysis.history.past_of_keys import Past, pasts_of
 from cachescope.analysis.history.timeline import CANNOT_WRITE, NOT_CERTAIN, error_line
@@ -24,6 +24,7 @@ from cachescope.catalogue.bypasses import function_of, operator_of
 from cachescope.frames.answer_rows import CauseRow
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow
+from cachescope.grouping import by_key
 from cachescope.terms import AOTAUTOGRAD, MISSED, VLLM, Evidence
 from cachescope.verdict_kinds import AOT_INDUCTOR, BELOW_A_LOOKUP, NOT_KNOWN, NOT_RECORDED
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from cachescope.analysis.verdicts.vllm_misses import VllmMisses
 
 _Judged = tuple[Why, int | EntryRow | None]
-"""Why the entry of a key was unavailable, and the index of the earlier lookup of the key."""
+"""Why a lookup missed, and what it is compared with: the index of an earlier lookup of its key, or an entry of it."""
 _SEEN: Final = "predicted: the directory shows it as it is now"
 _AOT_MODE: Final = Why(
     "disabled",
@@ -73,6 +74,15 @@ def judged_misses(history: History, choice: Choice, vllm: VllmMisses | None = No
     if new := [at for at in unexplained if found.why[at] is None]:
         NewKeys(history, choice, found, until=new[-1] + 1).judge(new)
         _judge_graphs_without_a_past(history, found, new)
+        unavailable = _UnavailableEntries(history)
+        for at in new:
+            why = found.why[at]
+            if (
+                why is not None
+                and why.what.is_first
+                and (doubt := unavailable.may_lie_elsewhere(at)) is not None
+            ):
+                found.record(at, *doubt)
     changes = {} if vllm is None else vllm.judge(history, found)
     misses = []
     for at, (row, why, baseline) in enumerate(zip(lookups, found.why, found.baseline, strict=True)):
@@ -286,37 +296,52 @@ class _UnavailableEntries:
         return len(set(keys)) < len(keys)
 
     def lies_elsewhere(self, at: int) -> _Judged | None:
-        """An entry of the key in a directory in which the run did not look; None if there is none, or its own compile made it.
-
-        That lies in a copy of the run's own directory. Of an entry that was written later, as copies are, and of one that the lookup's
-        own compile may have made, it is not known whether it was there.
-        """
+        """An entry of the key that had been stored in a directory in which the run did not look, by a compile that was not read."""
         row, here = self._rows[at], self._history.folders[at]
-        if row.time is None:
+        if here is None:
             return None
-        entries_of = self._history.local_entries_of
-        # Of an AOTAutograd lookup torch records no time: those of its graphs show whether an entry is of it.
-        graphs = self._history.timeline.graphs_of(at) if row.cache == AOTAUTOGRAD else (at,)
-        for entry in entries_of(row):
-            if entry.root == here or entry.status != "ok":
-                continue
-            below = (
-                one for graph in graphs for one in entries_of(self._rows[graph]) if one.root == entry.root
-            )
-            of_another = {self._history.is_of_another_compile(one) for one in below}
-            is_earlier = entry.modified_time is not None and entry.modified_time < row.time
-            reason = f"the same key lies in another directory: {entry.root}, not {here}"
-            if here is None:
-                reason = f"the same key lies in {entry.root}, and no log names the directory of the run"
-            elif of_another == {True} and is_earlier:
+        for entry in self._history.of_other_compiles.get((row.cache, row.cache_key), ()):
+            # Whether guards would have held is not known.
+            guards = [one.guards_expr for one in (entry, *self._history.graphs_below(entry))]
+            if self._is_elsewhere(entry, here) and self._is_earlier(entry, row) and not any(guards):
+                reason = f"the same key lies in another directory: {entry.root}, not {here}"
                 why = (
                     "the entry was written before, and holds another compile time than any miss that was read"
                 )
                 return _unavailable("another directory", reason, "inferred", why, entry)
-            if False not in of_another and (is_earlier or of_another == {True}):
-                why = f"{reason}; whether it was there before is not known"
+        return None
+
+    def may_lie_elsewhere(self, at: int) -> _Judged | None:
+        """A doubt about a first lookup: an entry of the key in another directory, which may have been there."""
+        row, here = self._rows[at], self._history.folders[at]
+        for entry in self._history.local_entries_of(row):
+            of_another = self._history.is_of_another_compile(entry)
+            if of_another is False or entry.status != "ok" or not self._is_elsewhere(entry, here):
+                continue
+            # Its own compile may have written one that is later; a copy has the time of the copy.
+            if of_another or self._is_earlier(entry, row):
+                looked = (
+                    "no log names the directory of the run" if here is None else f"the run looked in {here}"
+                )
+                why = f"the same key lies in {entry.root}, and {looked}; whether it would have been found there is not known"
                 return Why("first_lookup", why, "not_known", why, kind=NOT_KNOWN), entry
         return None
+
+    def _is_elsewhere(self, entry: EntryRow, here: str | None) -> bool:
+        """Whether an entry lies in a directory that is neither that of a lookup nor a copy of it."""
+        return entry.root != here and here not in self._history.copied_from.get(entry.root, ())
+
+    def _is_earlier(self, entry: EntryRow, row: LookupRow) -> bool:
+        """Whether the time of an entry is before a lookup; never where all of its directory have one time."""
+        resolution = self._resolutions[entry.root]
+        if resolution is None or entry.modified_time is None or row.time is None:
+            return False
+        return entry.modified_time + resolution <= row.time
+
+    @cached_property
+    def _resolutions(self) -> dict[str, int | None]:
+        of_root = by_key((entry.root, entry) for entry in self._history.entries)
+        return {root: resolution_ns(entries) for root, entries in of_root.items()}
 
     def _elsewhere(self, at: int, past: Past) -> _Judged:
         here, there = self._history.folders[at], self._history.folders[past.by]

@@ -186,7 +186,8 @@ def test_a_lookup_stands_for_the_entry_of_its_key(earlier: list[LookupRow], ther
 def test_until_its_first_lookup_an_entry_is_there_if_that_hit() -> None:
     later = lookup("f2", 2 * AT), lookup("f1", 3 * AT, outcome="hit"), lookup("f4", 4 * AT)
     found = candidates(list(later), entry(0, "f1", AT), OTHER)
-    assert [ids(found.of_kind(at)) for at in range(3)] == [[0, 1], [0, 1], [1]]
+    # Of its own key an entry is nothing to compare a lookup with.
+    assert [ids(found.of_kind(at)) for at in range(3)] == [[0, 1], [1], [1]]
     missed = candidates([later[0], lookup("f1", 3 * AT), later[2]], entry(0, "f1", 3 * AT + 1), OTHER)
     assert [ids(missed.of_kind(at)) for at in range(3)] == [[1], [1], [1]]
 
@@ -234,7 +235,7 @@ def test_an_entry_may_have_been_there(modified: int | None, time: int | None, ma
 def test_an_entry_that_a_lookup_stands_for_may_not_have_been_there_by_itself() -> None:
     lookups = [lookup("f2", None), lookup("f1", None, outcome="hit"), lookup("f3", None)]
     found = candidates(lookups, entry(0, "f1", None))
-    assert [found.may_be_of_graph(at) for at in range(3)] == [True, True, False]
+    assert [found.may_be_of_graph(at) for at in range(3)] == [True, False, False]
     lookups[1] = replace(lookups[1], outcome="full_miss")
     found = candidates(lookups, entry(0, "f1", None))
     assert [found.may_be_of_graph(at) for at in range(3)] == [False, False, False]
@@ -243,7 +244,7 @@ def test_an_entry_that_a_lookup_stands_for_may_not_have_been_there_by_itself() -
 def test_the_first_of_several_lookups_of_a_key_stands_for_its_entry() -> None:
     hits = lookup("f1", 3 * AT, outcome="hit"), lookup("f1", 4 * AT, outcome="hit")
     found = candidates([lookup("f2", 2 * AT), *hits, lookup("f3", 5 * AT)], entry(0, "f1", AT), OTHER)
-    assert [ids(found.of_kind(at)) for at in range(4)] == [[0, 1], [0, 1], [1], [1]]
+    assert [ids(found.of_kind(at)) for at in range(4)] == [[0, 1], [1], [1], [1]]
     lookups = [lookup("f2", None), lookup("f1", None), lookup("f1", None, outcome="hit"), lookup("f3", None)]
     assert not any(candidates(lookups, entry(0, "f1", None)).may_be_of_graph(at) for at in range(4))
 

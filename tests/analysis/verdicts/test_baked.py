@@ -8,7 +8,10 @@ import pytest
 
 import cachescope
 from tests.conftest import Recording
-from tests.made import CODE, fx, run, scope_of
+from tests.made import CODE, entry, fx, run, scope_of
+from tests.recordings import Recorded
+from tests.wild.damaged_files import caches
+from tests.wild.damaged_logs import logs
 
 
 @pytest.fixture
@@ -39,10 +42,13 @@ def test_a_key_that_another_compile_had_stored_elsewhere_was_avoidable(directori
     assert _told(trace, directories / "cache_b") == {("first_lookup", "", "inferred")}
 
 
-def test_of_a_copy_made_later_it_is_not_known(directories: Path) -> None:
+@pytest.mark.parametrize(
+    "time", [None, (1_700_000_000, 1_700_000_000)], ids=["of the copy", "one fixed time"]
+)
+def test_of_a_copy_made_later_it_is_not_known(time: tuple[int, int] | None, directories: Path) -> None:
     """A copy has the times of the copy: neither that the key was there before, nor that it was not, is told."""
     for path in (directories / "cache").rglob("*"):
-        os.utime(path)
+        os.utime(path, time)
     found = _told(_second(directories, "trace"), directories / "cache")
     assert found == {("first_lookup", "not known", "not_known")}
 
@@ -51,6 +57,25 @@ def test_a_text_log_has_no_times_of_compiles(directories: Path) -> None:
     log = _second(directories, "text")
     assert _told(log, directories / "cache") == {("first_lookup", "not known", "not_known")}
     assert _told(log, directories / "cache_b") == {("first_lookup", "", "inferred")}
+
+
+@pytest.mark.parametrize(("stored", "told"), [
+    ({}, "another directory"),
+    # Whether they would have held is not known.
+    ({"guards_expr": "s0 < 9"}, "not known"),
+    # Of a directory that holds what this run compiled it is a copy.
+    ({"root": "/copy"}, ""),
+])  # fmt: skip
+def test_what_an_entry_elsewhere_proves(stored: dict[str, str], told: str) -> None:
+    key, own = {"gm": CODE}, {"gm": f"{CODE}8"}
+    scope = scope_of(
+        run(fx("f1", details=key, at=50, took=3), fx("f2", details=own, at=60, took=4), cache_dir="/a"),
+        entries=[
+            entry("fxgraph", "f1", key, at=10, time_taken_ns=5 * 10**9, **{"root": "/baked", **stored}),
+            entry("fxgraph", "f2", own, at=64, time_taken_ns=4 * 10**9, root="/copy"),
+        ],
+    )
+    assert scope.misses["kind"].tolist() == [told, ""]
 
 
 def test_directories_are_those_of_the_lookups_where_runs_ran_at_once() -> None:
@@ -63,3 +88,18 @@ def test_directories_are_those_of_the_lookups_where_runs_ran_at_once() -> None:
         run(fx("f1", details=keys[1], at=90), cache_dir="/a"),
     )
     assert "another directory" not in str(scope.explain("f1"))
+
+
+def check_no_copy_of_its_own_directory_is_called_another(recorded: Recorded) -> None:
+    """Each log alone beside each directory of its recording, which lies in another place than torch named."""
+    if recorded.name == "other_directory":
+        return
+    for log in (path for kind in ("trace", "text") for path in logs(recorded.folder, kind)):
+        for directory in caches(recorded.folder):
+            try:
+                misses = cachescope.read(log, directory).misses
+            except cachescope.SourceError:
+                # Warnings and tracebacks only.
+                continue
+            inferred = misses[misses["evidence"] == "inferred"]
+            assert "another directory" not in set(inferred["kind"]), (log, directory)
