@@ -38,6 +38,8 @@ NEW_GRAPH: Final = "new graph"
 """The kind of a first lookup in a cache that others had filled."""
 CONCURRENT: Final = "concurrent"
 """The kind of a first lookup while another run was compiling the same graph under another key."""
+ELSEWHERE: Final = "perhaps in another directory"
+"""The kind of a first lookup whose key lies in a directory in which its run did not look."""
 UPGRADE: Final = "upgrade: "
 """The prefix of the kind of a key that another torch made."""
 RECOMPILE: Final = "compiled again: "
@@ -211,6 +213,14 @@ KINDS: Final[dict[tuple[str, str], Kind]] = {
         _FIRST,
         summary="first lookups, or changed graphs",
         vllm_summary="first starts of vLLM, or changed factors",
+        cost="unknown",
+        is_first=False,
+        is_unexplained=True,
+    ),
+    ("first_lookup", ELSEWHERE): replace(
+        _FIRST,
+        summary="first lookups, or what another directory held",
+        advice=f"If it was to use what lies there: {ONE_DIRECTORY[0].lower()}{ONE_DIRECTORY[1:]}",
         cost="unknown",
         is_first=False,
         is_unexplained=True,

@@ -26,7 +26,7 @@ from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.grouping import by_key
 from cachescope.terms import AOTAUTOGRAD, MISSED, VLLM, Evidence
-from cachescope.verdict_kinds import AOT_INDUCTOR, BELOW_A_LOOKUP, NOT_KNOWN, NOT_RECORDED
+from cachescope.verdict_kinds import AOT_INDUCTOR, BELOW_A_LOOKUP, ELSEWHERE, NOT_KNOWN, NOT_RECORDED
 
 if TYPE_CHECKING:
     from cachescope.analysis.verdicts.vllm_misses import VllmMisses
@@ -324,7 +324,7 @@ class _UnavailableEntries:
                     "no log names the directory of the run" if here is None else f"the run looked in {here}"
                 )
                 why = f"the same key lies in {entry.root}, and {looked}; whether it would have been found there is not known"
-                return Why("first_lookup", why, "not_known", why, kind=NOT_KNOWN), entry
+                return Why("first_lookup", why, "not_known", why, kind=ELSEWHERE), entry
         return None
 
     def _is_elsewhere(self, entry: EntryRow, here: str | None) -> bool:

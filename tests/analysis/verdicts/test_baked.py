@@ -50,19 +50,21 @@ def test_of_a_copy_made_later_it_is_not_known(time: tuple[int, int] | None, dire
     for path in (directories / "cache").rglob("*"):
         os.utime(path, time)
     found = _told(_second(directories, "trace"), directories / "cache")
-    assert found == {("first_lookup", "not known", "not_known")}
+    assert found == {("first_lookup", "perhaps in another directory", "not_known")}
 
 
 def test_a_text_log_has_no_times_of_compiles(directories: Path) -> None:
     log = _second(directories, "text")
-    assert _told(log, directories / "cache") == {("first_lookup", "not known", "not_known")}
+    assert _told(log, directories / "cache") == {
+        ("first_lookup", "perhaps in another directory", "not_known")
+    }
     assert _told(log, directories / "cache_b") == {("first_lookup", "", "inferred")}
 
 
 @pytest.mark.parametrize(("stored", "told"), [
     ({}, "another directory"),
     # Whether they would have held is not known.
-    ({"guards_expr": "s0 < 9"}, "not known"),
+    ({"guards_expr": "s0 < 9"}, "perhaps in another directory"),
     # Of a directory that holds what this run compiled it is a copy.
     ({"root": "/copy"}, ""),
 ])  # fmt: skip
