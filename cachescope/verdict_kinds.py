@@ -384,6 +384,8 @@ KINDS: Final[dict[tuple[str, str], Kind]] = {
         advice=f"{HOW_TO_RECORD[0].upper()}{HOW_TO_RECORD[1:]}.",
         advice_from="lines",
         is_unexplained=True,
+        # torch/_functorch/_aot_autograd/autograd_cache.py, `AOTAutogradCacheDetails` (2.5 to 2.15): it has all fields of an FX key.
+        is_shown_by_graphs=True,
         explains=frozenset({"details_not_recorded"}),
         is_advice_in_reason=True,
         why_still="not known: the fields of its keys were not recorded",

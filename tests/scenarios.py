@@ -103,7 +103,7 @@ SCENARIOS: dict[str, list[Run]] = {
     "training_fx": [
         [*COLD_FX, "B full_miss first_lookup <"], [*HIT_FX, "B hit"],
         [*changed_fx(FUSION), f"B full_miss key_changed {FUSION} <"], [*HIT_FX, "B hit"]],
-    "trace_only": [COLD, HIT, ["A full_miss details_not_recorded", f"F full_miss key_changed {FUSION}"]],
+    "trace_only": [COLD, HIT, ["A full_miss details_not_recorded <", f"F full_miss key_changed {FUSION}"]],
     # Each rank has an output path of its own in its key.
     "rank_in_config": [COLD, *[changed("inductor_config[aot_inductor.output_path]")] * 3],
     "force_disabled": [
