@@ -22,6 +22,8 @@ _OPERATOR: Final = re.compile(
     r"device_mesh|_dtensor|_native|_inductor_test|_inductor_debug)\.)(\w+)\.(\w+)"
 )
 _TOKEN: Final = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|[A-Za-z_]\w*|\d+(?:\.\d+)?(?:e[+-]?\d+)?|[^\w\s]")
+# torch/distributed/_functional_collectives.py, 2.4 to 2.15: the size of the group stands before its name.
+_GROUP_SIZE: Final = re.compile(r"\b_?c10d_functional\.\w+(?:\.default)?\([^()]*, (\d+), '[^'\n]*'\)")
 _LAST_HINT: Final = "# To see more debug info"
 
 
@@ -87,6 +89,17 @@ def own_operators(code: str) -> tuple[str, ...]:
     ('mylib::scaled',)
     """
     return tuple(dict.fromkeys(map("::".join, _OPERATOR.findall(code))))
+
+
+def group_sizes(code: str) -> list[str]:
+    """How many processes the collectives in a graph are of, where the code says so.
+
+    Examples
+    --------
+    >>> group_sizes("torch.ops._c10d_functional.all_gather_into_tensor.default(x, 4, '0')")
+    ['4']
+    """
+    return _GROUP_SIZE.findall(code)
 
 
 def _body(code: str) -> str:

@@ -27,6 +27,7 @@ from cachescope.analysis.verdicts.change_advice import (
     changed_sizes,
     field_advice,
     graph_advice,
+    group_change,
 )
 from cachescope.analysis.verdicts.misses import Miss, Why, changes_of
 from cachescope.catalogue.bypasses import bypass_facts, cacheable_since, function_of, operator_of, versions
@@ -300,7 +301,12 @@ def _key_advice(facts: AdviceFacts) -> str | None:
         ways = [tuple(change for change in way if not is_input(change.field)) for way in ways]
     if kind.is_same_code:
         ways = [
-            tuple(one for one in way if one.field != "gm" or graph_advice(one) == TYPES_ONLY) for way in ways
+            tuple(
+                one
+                for one in way
+                if one.field != "gm" or graph_advice(one) == TYPES_ONLY or group_change(one)
+            )
+            for way in ways
         ]
     told: Iterable[tuple[str, str]] = chain.from_iterable(
         change_sentences(way, facts.were_graphs_found) for way in ways

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from cachescope.analysis.differences import FieldChange, is_reordered
-from cachescope.analysis.graphs import inner_graphs, tokens
+from cachescope.analysis.graphs import group_sizes, inner_graphs, tokens
 from cachescope.analysis.process_values import Kind
 from cachescope.catalogue.facts import document, field_facts
 from cachescope.keys.key_fields import FREEZING, is_input
@@ -17,6 +17,7 @@ _OPTION: Final = re.compile(r"inductor_config(?:_comms)?\[.*\]", re.DOTALL)
 _MOST_OPTIONS: Final = 3
 GRAPHS_FOUND: Final = "The FX graphs below were found, so little was compiled again."
 _FROZEN: Final = "Freezing makes constants of the model's parameters, so the graph is another one too, whether or not its code was edited."
+_OTHER_GROUP: Final = "A graph with collectives has code of its own for each number of processes: {}."
 _OF_AUTOGRAD_ALONE: Final = "What changed in the graph is what AOTAutograd alone hashes, such as names of arguments, attributes and locals."
 _SET_ORDER: Final = (
     "The same set in a different order: Python orders strings differently in each process. Set PYTHONHASHSEED to one value in "
@@ -30,13 +31,12 @@ def change_sentences(changes: Sequence[FieldChange], were_graphs_found: bool) ->
         yield "", GRAPHS_FOUND
     for change in changes:
         yield from ((change.field, sentence) for sentence in process_advice(change))
-    dynamism = dynamism_advice(changes)
-    if dynamism is not None:
-        yield "", dynamism
-        changes = tuple(change for change in changes if not _is_of_graph(change))
-    if any(change.field == FREEZING for change in changes):
-        yield "", _FROZEN
-        changes = tuple(change for change in changes if not _is_of_graph(change))
+    group = next(filter(None, map(group_change, changes)), None)
+    frozen = any(change.field == FREEZING for change in changes)
+    for sentence in (dynamism_advice(changes), group and _OTHER_GROUP.format(group), frozen and _FROZEN):
+        if sentence:
+            yield "", sentence
+            changes = tuple(change for change in changes if not _is_of_graph(change))
     options = [change for change in changes if _OPTION.fullmatch(change.field)]
     if len(options) > _MOST_OPTIONS:
         yield (
@@ -45,8 +45,7 @@ def change_sentences(changes: Sequence[FieldChange], were_graphs_found: bool) ->
         )
         changes = tuple(change for change in changes if not _OPTION.fullmatch(change.field))
     inputs = [change for change in changes if is_input(change.field)]
-    are_moved = are_inputs_moved(changes)
-    if are_moved:
+    if are_moved := are_inputs_moved(changes):
         changes = tuple(change for change in changes if change not in inputs)
     # A graph compiled for other inputs has other code: the code is not what was changed.
     is_by_inputs = bool(inputs) and not are_moved
@@ -182,6 +181,14 @@ def graph_advice(change: FieldChange) -> str:
     return _NAMES_ONLY if _is_renaming(old, new, change) else _OTHER_CODE
 
 
+def group_change(change: FieldChange) -> str | None:
+    """``2 -> 4``, where nothing but numbers changed in a graph, and with them how many processes its collectives are of."""
+    if change.field != "gm" or graph_advice(change) != NUMBERS_ONLY:
+        return None
+    pairs = zip(group_sizes(change.before or ""), group_sizes(change.after or ""), strict=False)
+    return ", ".join(dict.fromkeys(f"{before} -> {after}" for before, after in pairs if before != after))
+
+
 def _beside_code(code: FieldChange | None) -> str:
     """What to do about a size of an input that changed, and with it the code of the graph."""
     if code is None or not code.diff:
@@ -303,8 +310,7 @@ def dynamism_advice(changes: Iterable[FieldChange]) -> str | None:
     """
     inputs = [change for change in changes if is_input(change.field)]
     pairs = [(change.before or "", change.after or "") for change in inputs]
-    became = sizes_became(pairs)
-    if not became:
+    if not (became := sizes_became(pairs)):
         return None
     # A symbol that is in no tensor's sizes is an integer of the program.
     tensors = [(_of_tensor(before), _of_tensor(after)) for before, after in pairs]

@@ -26,6 +26,12 @@ SIZES, ONE, RANK, SYMBOL = (
     "Pad it to one size", "to or from 0 or 1", "number of dimensions", "computed in another way",
 )  # fmt: skip
 
+# As torch 2.13 printed it for two processes.
+GATHERED = """def forward(self, arg0_1, arg1_1):
+    all_gather_into_tensor = torch.ops._c10d_functional.all_gather_into_tensor.default(arg0_1, 2, '0');  arg0_1 = None
+    wait_tensor = torch.ops._c10d_functional.wait_tensor.default(all_gather_into_tensor);  all_gather_into_tensor = None
+    relu = torch.ops.aten.relu.default(wait_tensor);  wait_tensor = None
+    return (torch.ops.aten.mm.default(relu, arg1_1),)"""
 FLOAT = "TensorMetadata(dtype=torch.float64, shape=torch.Size([]), stride=(), device=device(type='cpu'))"
 
 
@@ -286,3 +292,16 @@ def test_a_default_is_that_of_the_version() -> None:
     field = "inductor_config[triton.cudagraphs]"
     assert detail_hash(False) in default_hashes(field, "2.13.0")
     assert detail_hash(True) not in default_hashes(field, "2.13.0")
+
+
+@pytest.mark.parametrize(("now", "begin"), [
+    (GATHERED.replace("2, '0'", "4, '0'"), "A graph with collectives has code of its own for each number of processes: 2 -> 4."),
+    # The group is the same.
+    (GATHERED.replace("mm.default(relu", "mm.default(3"), "An input's size changed"),
+    # More than numbers changed.
+    (GATHERED.replace("2, '0'", "4, '0'").replace("relu", "tanh"), "An input's size changed"),
+])  # fmt: skip
+def test_a_graph_with_collectives_is_of_a_number_of_processes(now: str, begin: str) -> None:
+    changes = [field_change("gm", GATHERED, now), size("32, 32", "16, 32")]
+    ((_, sentence),) = change_sentences(changes, were_graphs_found=False)
+    assert sentence.startswith(begin)
