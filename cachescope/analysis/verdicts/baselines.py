@@ -99,11 +99,13 @@ class Baselines:
             found = self._nearest_of_same_graph(at, is_finished=True)
         if found is not None:
             return found
-        # An earlier form of its graph; or, where that is farther away, what its process had compiled of the function before.
+        # An earlier form of its graph; or, where that is farther away or has the same key, what its process had compiled of the function before.
         found = self.replaced.by(at)
         before = self.recompiles.before(at) if self._choice.mode == "auto" else None
         if found is None or before is None:
             return before if found is None else found
+        if self._history.key[found] == self._history.key[before]:
+            return before
         return min(found, before, key=lambda one: self._history.distance(one, at))
 
     def nearer(self, at: int, found: Baseline) -> int | None:

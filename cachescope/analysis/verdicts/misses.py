@@ -169,6 +169,14 @@ def link_consequences(misses: Sequence[Miss], history: History) -> None:
         is_told = parent.why.what.is_shown_by_graphs or _is_part(parent.why, miss.why)
         if is_told and parent.root and miss.why.changed:
             parent.follows = miss.follows or miss
+        # Graphs of one AOTAutograd key: what follows from it in one as it would from the key.
+        elif (
+            is_told
+            and miss.root
+            and parent.follows is not None
+            and _is_explained(parent.follows.why, miss.why)
+        ):
+            miss.follows = parent.follows
         # The FX entry was gone, and with it the AOTAutograd entry that points to it.
         elif parent.why.what.is_graph_gone:
             if parent.root:
@@ -206,17 +214,22 @@ def _explains(above: Miss, below: Miss) -> bool:
     """Whether the AOTAutograd miss of the same compile explains an FX miss."""
     if above.row.cache != AOTAUTOGRAD or below.row.cache != FXGRAPH:
         return False
-    aot, fx = above.why, below.why
-    kind = aot.what
-    if fx.what.is_below:
+    return _is_explained(above.why, below.why)
+
+
+def _is_explained(above: Why, below: Why) -> bool:
+    """Whether the reason of an AOTAutograd miss, or of the first graph below it, explains that of a graph."""
+    kind = above.what
+    if below.what.is_below:
         return True
-    if kind.is_of_function and aot.kind == fx.kind:
+    if kind.is_of_function and above.kind == below.kind:
         return True
-    if kind.explains_same_kind and (fx.verdict, fx.kind) == (aot.verdict, aot.kind):
+    if kind.explains_same_kind and (below.verdict, below.kind) == (above.verdict, above.kind):
         return True
-    if kind.explains_fields and fx.changed:
-        return fx.changed == aot.changed or all(f in aot.changed or is_from_the_graph(f) for f in fx.changed)
-    return fx.verdict in kind.explains
+    if kind.explains_fields and below.changed:
+        fields = below.changed
+        return fields == above.changed or all(f in above.changed or is_from_the_graph(f) for f in fields)
+    return below.verdict in kind.explains
 
 
 def _is_part(above: Why, below: Why) -> bool:

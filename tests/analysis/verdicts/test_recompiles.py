@@ -211,3 +211,20 @@ def test_a_compile_after_a_guard_failed_is_no_edit_of_what_another_run_compiled_
     assert found["kind"] == "compiled again: forward (blocks.py:1): s.k == …"
     assert found["reason"] == "a guard of compile 0/0 failed: s.k == 0"
     assert found["baseline_lookup"] == 2
+
+
+def test_what_a_process_had_found_and_compiled_again_without_gradients_is_no_edit() -> None:
+    """Of a graph that the AOTAutograd entry holds torch 2.13 records no new hash details: only the key says which it was."""
+    place = {"function": "forward", "file": "/a/train.py", "line": 9}
+    trained = {"gm": CODE, "fx_kwargs[is_inference]": "False"}
+    served = {"gm": CODE.replace("return (b,)", "return b"), "fx_kwargs[is_inference]": "True"}
+    scope = scope_of(
+        run(fx("f1", details=trained, at=0, took=1, direction="forward", **place)),
+        run(
+            fx("f1", "hit", at=20, direction="forward", **place),
+            fx("f2", details=served, at=25, took=1, compile_id="0/1", direction="inference",
+               recompile_reasons="0/0: GLOBAL_STATE changed: grad_mode", **place),
+        ),
+    )  # fmt: skip
+    (found,) = [row for row in miss_rows(scope) if row["lookup"] == 2]
+    assert found["kind"] == "compiled again: forward (train.py:9): GLOBAL_STATE changed: grad_mode"
