@@ -11,22 +11,15 @@ address. The address is printed for ``fx_kwargs[get_decomp_fn]`` (2.12 to 2.14).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from itertools import pairwise
 from typing import Final
 
 from cachescope.details import HashDetails
 from cachescope.frames.recorded_rows import LookupRow
-from cachescope.grouping import by_key
 from cachescope.readers.logs.log_prefix import on_from
-from cachescope.readers.reading import Process
 from cachescope.terms import AOTAUTOGRAD
 
 _FIRST_ID: Final = "0/0"
 _BACK_US: Final = 60_000_000
-_SAME_MOMENT_US = 250_000
-# A process writes to its trace until it ends: its lookups in a text log are hardly outside the trace's time.
-_SLACK_US = 1_000_000
 
 
 def put_in_order(lookups: list[LookupRow]) -> list[LookupRow]:
@@ -104,62 +97,3 @@ def _sign(lookup: LookupRow, field: str, details: HashDetails, *, compares_texts
         return None
     component = details.component_of(lookup.detail_set, field)
     return component if compares_texts or component is None else details.hash_codes[component]
-
-
-def parts_by_trace(process: Process, traces: Sequence[Process]) -> list[Process]:
-    """Split a process of a text log into the parts that traces of its pid distinguish.
-
-    Traces count only if they were written one after the other, and if each records one of the lookups at the same
-    moment: ranks that run at the same time may look alike.
-    """
-    if len(traces) < 2 or process.pid is None:
-        return [process]
-    may_be = [trace for trace in traces if trace.rank in (None, process.rank)]
-    spans = sorted(
-        (trace.clock_first_us or 0, trace.clock_last_us or 0)
-        for trace in may_be
-        if _belongs_to(trace, process)
-    )
-    if len(spans) < 2 or any(one[1] > other[0] for one, other in pairwise(spans)):
-        return [process]
-    parts: dict[int, list[LookupRow]] = {}
-    at = 0
-    for lookup in process.lookups:
-        clock = process.clock_us(lookup.time)
-        if clock is not None:
-            inside = [
-                n for n, (first, last) in enumerate(spans) if first - _SLACK_US <= clock <= last + _SLACK_US
-            ]
-            at = inside[0] if inside else at
-        parts.setdefault(at, []).append(lookup)
-    return [_part(process, lookups) for lookups in parts.values()]
-
-
-def _belongs_to(trace: Process, process: Process) -> bool:
-    moments = by_key(
-        ((lookup.cache, lookup.cache_key), moment)
-        for lookup in trace.lookups
-        for moment in map(trace.clock_us, (lookup.time, lookup.logged_time))
-        if moment is not None
-    )
-    return any(
-        abs(mine - moment) <= _SAME_MOMENT_US
-        for lookup in process.lookups
-        for mine in map(process.clock_us, (lookup.time, lookup.logged_time))
-        if mine is not None
-        for moment in moments.get((lookup.cache, lookup.cache_key), ())
-    )
-
-
-def _part(process: Process, lookups: list[LookupRow]) -> Process:
-    if len(lookups) == len(process.lookups):
-        return process
-    clocks = [clock for lookup in lookups if (clock := process.clock_us(lookup.time)) is not None]
-    times = [lookup.time for lookup in lookups if lookup.time is not None]
-    return replace(
-        process,
-        lookups=lookups,
-        clock_first_us=min(clocks, default=process.clock_first_us),
-        clock_last_us=max(clocks, default=process.clock_last_us),
-        start_time=min(times, default=process.start_time),
-    )

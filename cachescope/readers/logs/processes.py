@@ -8,19 +8,22 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
+from itertools import pairwise
 from typing import Final
 
 from cachescope.frames.recorded_rows import OF_ALL_LOGS, LookupRow
 from cachescope.grouping import by_key
 from cachescope.readers.logs.log_prefix import moment_ns, on_from
-from cachescope.readers.logs.lookup_order import parts_by_trace, put_in_order
+from cachescope.readers.logs.lookup_order import put_in_order
 from cachescope.readers.logs.trace_compiles import tell_of_compiles
 from cachescope.readers.reading import Process
 from cachescope.terms import AOTAUTOGRAD, VLLM
 
 _SLACK_US: Final = 60_000_000
 _SAME_MOMENT_NS: Final = 250_000_000
+# A process writes to its trace until it ends: its lookups in a text log are hardly outside the trace's time.
+_SLACK_OF_TRACE_US: Final = 1_000_000
 # What one log may tell of a lookup and another may not.
 _FILLED: Final = [
     one.name
@@ -49,7 +52,8 @@ def join_processes(processes: list[Process]) -> list[Process]:
     of_pid = by_key((trace.pid, trace) for trace in traces)
     of_vllm = [process for process in processes if process.kind == VLLM]
     others = (process for process in processes if process.kind not in ("trace", VLLM))
-    for process in [*traces, *(part for one in others for part in parts_by_trace(one, of_pid[one.pid]))]:
+    parts = (part for one in others for part in parts_by_trace(one, of_pid[one.pid]))
+    for process in (*traces, *parts, *of_vllm):
         runs = known.runs_like(process)
         is_sure = len(of_pid[process.pid]) < 2
         apart = [_distance_ns(run, process, is_sure=is_sure) for run in runs]
@@ -59,13 +63,52 @@ def join_processes(processes: list[Process]) -> list[Process]:
         else:
             # Ranks in containers share pids and race for the same keys: the nearest moment decides.
             known.join(runs[min(distances)[1]], process)
-    for process in of_vllm:
-        run = next((run for run in known.runs_like(process) if _has_lines_of(run, process)), None)
-        if run is None:
-            known.add(process)
-        else:
-            known.join(run, process)
     return sorted(known.runs, key=lambda r: (r.start_time is None, r.start_time or 0, r.rank or 0))
+
+
+def parts_by_trace(process: Process, traces: Sequence[Process]) -> list[Process]:
+    """Split a process of a text log into the parts that traces of its pid distinguish.
+
+    Traces count only if they were written one after the other, and if each records one of the lookups at the same
+    moment: ranks that run at the same time may look alike.
+    """
+    if len(traces) < 2 or process.pid is None:
+        return [process]
+    may_be = [one for one in traces if one.rank in (None, process.rank) and one.start_time is not None]
+    spans = sorted(
+        (trace.clock_first_us or 0, trace.clock_last_us or 0)
+        for trace in may_be
+        if any(one <= _SAME_MOMENT_NS for _, apart in _shared(trace, process) for one in apart)
+    )
+    if len(spans) < 2 or any(one[1] > other[0] for one, other in pairwise(spans)):
+        return [process]
+    parts: dict[int, list[LookupRow]] = {}
+    at = 0
+    for lookup in process.lookups:
+        clock = process.clock_us(lookup.time)
+        if clock is not None:
+            inside = [
+                n
+                for n, (first, last) in enumerate(spans)
+                if first - _SLACK_OF_TRACE_US <= clock <= last + _SLACK_OF_TRACE_US
+            ]
+            at = inside[0] if inside else at
+        parts.setdefault(at, []).append(lookup)
+    return [_part(process, lookups) for lookups in parts.values()]
+
+
+def _part(process: Process, lookups: list[LookupRow]) -> Process:
+    if len(lookups) == len(process.lookups):
+        return process
+    clocks = [clock for lookup in lookups if (clock := process.clock_us(lookup.time)) is not None]
+    times = [lookup.time for lookup in lookups if lookup.time is not None]
+    return replace(
+        process,
+        lookups=lookups,
+        clock_first_us=min(clocks, default=process.clock_first_us),
+        clock_last_us=max(clocks, default=process.clock_last_us),
+        start_time=min(times, default=process.start_time),
+    )
 
 
 class _Known:
@@ -111,6 +154,8 @@ def _distance_ns(run: Process, other: Process, *, is_sure: bool) -> int | None:
 
     `is_sure` is False if several traces have the pid.
     """
+    if other.kind == VLLM:
+        return 0 if _has_lines_of(run, other) else None
     if other.source in run.sources:
         return None
     if _is_of_compiles(run) or _is_of_compiles(other):
@@ -192,27 +237,28 @@ def _shift_ns(to: Process, of: Process) -> int:
     return moment_ns(of.clock_first_us, to.clock_first_us, to.start_time) - of.start_time
 
 
-def _moments_apart_ns(run: Process, other: Process) -> int | None:
+def _shared(run: Process, other: Process) -> Iterator[tuple[LookupRow, list[int]]]:
+    """The lookups of a log that a run has as well, each with the times between their moments."""
     shift = _shift_ns(run, other)
     times = by_key(
         ((lookup.cache, lookup.cache_key), time) for lookup in run.lookups for time in _moments(lookup)
     )
-    shared = [lookup for lookup in other.lookups if times.get((lookup.cache, lookup.cache_key))]
+    for lookup in other.lookups:
+        if known := times.get((lookup.cache, lookup.cache_key)):
+            yield lookup, [abs(at + shift - time) for at in _moments(lookup) for time in known]
+
+
+def _moments_apart_ns(run: Process, other: Process) -> int | None:
+    shift, shared = _shift_ns(run, other), [*_shared(run, other)]
     if not shared:
         if _began_in(run, _ended_by_exception(run, other), shift) or _were_cut_short(run, other):
             return _SAME_MOMENT_NS
         return _SAME_MOMENT_NS if _may_tell_of_other_moments(run, other, shift) else None
-    apart = [
-        abs(at + shift - t)
-        for lookup in shared
-        for at in _moments(lookup)
-        for t in times[lookup.cache, lookup.cache_key]
-    ]
-    nearest = min(apart, default=_SAME_MOMENT_NS)
+    nearest = min((one for _, apart in shared for one in apart), default=_SAME_MOMENT_NS)
     if nearest <= _SAME_MOMENT_NS:
         return nearest
     # A trace records the end of an AOTAutograd hit; this log has lost that line.
-    is_line_lost = _began_in(run, [x for x in shared if x.outcome == "unknown"], shift)
+    is_line_lost = _began_in(run, [x for x, _ in shared if x.outcome == "unknown"], shift)
     return _SAME_MOMENT_NS if is_line_lost else None
 
 

@@ -10,7 +10,8 @@ import pytest
 
 from cachescope.details import HashDetails
 from cachescope.frames.recorded_rows import LookupRow
-from cachescope.readers.logs.lookup_order import parts_by_trace, put_in_order, run_starts
+from cachescope.readers.logs.lookup_order import put_in_order, run_starts
+from cachescope.readers.logs.processes import parts_by_trace
 from cachescope.readers.reading import Process
 from tests.made import NOON_NS, SECOND_NS, set_of
 
