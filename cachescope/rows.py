@@ -5,7 +5,7 @@ The frames, the Arrow schemas, `describe` and the docs are made of these classes
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
 from types import NoneType
@@ -35,15 +35,15 @@ class Column:
     unit: str = ""
     missing: str = "never"
     torch_name: str = ""
+    words: frozenset[str] = frozenset()
+    """All that it may hold, where it has words of its own."""
     is_of_numbers: bool = False
     """Whether its values are tuples of numbers, not of texts."""
 
 
-def col(
-    meaning: str, *, unit: str = "", missing: str = "never", torch_name: str = "", default: Any = MISSING
-) -> Any:
-    """A field of a row that is a column of its frame."""
-    return field(default=default, metadata={_COLUMN: (meaning, unit, missing, torch_name)})
+def col(meaning: str, *, words: Iterable[str] = (), default: Any = MISSING, **told: str) -> Any:
+    """A field of a row that is a column of its frame; `told` are its unit, what is said where it is missing, and torch's name of it."""
+    return field(default=default, metadata={_COLUMN: {"meaning": meaning, "words": frozenset(words), **told}})
 
 
 def same_as(kind: type, name: str, *, default: Any = MISSING) -> Any:
@@ -108,7 +108,7 @@ def columns_of(kind: type) -> tuple[Column, ...]:
     """The columns that the fields of a class declare."""
     hints = get_type_hints(kind, include_extras=True)
     return tuple(
-        _column(one.name, hints[one.name], *one.metadata[_COLUMN])
+        _column(one.name, hints[one.name], one.metadata[_COLUMN])
         for one in fields(kind)
         if _COLUMN in one.metadata
     )
@@ -122,9 +122,9 @@ def names_of(kind: type) -> tuple[str, ...]:
     return tuple(one.name for one in fields(kind))
 
 
-def _column(name: str, hint: Any, meaning: str, unit: str, missing: str, torch_name: str) -> Column:
+def _column(name: str, hint: Any, told: dict[str, Any]) -> Column:
     if NoneType in get_args(hint):
         (hint,) = (part for part in get_args(hint) if part is not NoneType)
     if get_origin(hint) is tuple:
-        return Column(name, TUPLE, meaning, unit, missing, torch_name, get_args(hint)[0] is int)
-    return Column(name, _DTYPES[hint], meaning, unit, missing, torch_name)
+        return Column(name, TUPLE, is_of_numbers=get_args(hint)[0] is int, **told)
+    return Column(name, _DTYPES[hint], **told)

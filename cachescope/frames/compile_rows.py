@@ -21,7 +21,8 @@ class CompileRow:
         "distinguishes compiles of a run with the same compile id, as in lookups; 0 if the log does not show its beginning", default=0)
     kind: str = col(
         "first; recompile: guards of earlier compiles of the frame failed; resume: the rest of a function after a graph break; "
-        "backward; limit: torch reached its recompile limit and did not compile, the row is the attempt", default="first")
+        "backward; limit: torch reached its recompile limit and did not compile, the row is the attempt",
+        words=("first", "recompile", "resume", "backward", "limit"), default="first")
     function: str | None = col(
         "the user's function that was compiled; its caller, if torch compiles it through a wrapper",
         missing="the log does not show where the compile began", torch_name="dynamo_start", default=None)

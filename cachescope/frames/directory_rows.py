@@ -27,7 +27,8 @@ class EntryRow:
     modified_time: Time | None = col("last written", unit="UTC", missing="not available: in a remote cache", default=None)
     status: str = col(
         "ok, damaged, unreadable (no permission to open it, or not read completely; nothing is known to be wrong), temporary "
-        "(being written, or left behind) or foreign (not known to be torch's, or not a file)", default="ok")
+        "(being written, or left behind) or foreign (not known to be torch's, or not a file)",
+        words=("ok", "damaged", "unreadable", "temporary", "foreign"), default="ok")
     damage: str | None = col("what is wrong with it, or why it was not read", missing="nothing", default=None)
     guards_expr: str | None = col("guards that must hold for it", missing="none", torch_name="guards_expr", default=None)
     time_taken_ns: int | None = col(

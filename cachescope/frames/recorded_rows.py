@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cachescope.rows import Time, col, row
+from cachescope.terms import CACHES, OUTCOMES, VLLM
 
 # fmt: off
 
@@ -78,13 +79,14 @@ class LookupRow:
         "when it was made", unit="UTC", missing="the log has no times", torch_name="cache_event_time", default=None)
     end_time: Time | None = col(
         "when torch logged it; for a miss, the end of the compile", unit="UTC", missing="only traces have it", default=None)
-    cache: str = col("aotautograd, fxgraph, or vllm for vLLM's own cache: one start of one part of a model", default="")
+    cache: str = col(
+        "aotautograd, fxgraph, or vllm for vLLM's own cache: one start of one part of a model", words=(*CACHES, VLLM), default="")
     cache_key: str | None = col(
         "the key; for vLLM the name of its folder, or of the whole compiled model that it loaded",
         missing="bypassed before there was a key", torch_name="key", default=None)
     outcome: str = col(
         'hit, full_miss, guard_miss, bypass, disabled or unknown; in a pre-flight would_hit, would_miss, would_bypass, disabled '
-        'or not_known: `describe("outcomes")`', default="full_miss")
+        'or not_known: `describe("outcomes")`', words=OUTCOMES, default="full_miss")
     cache_state: str | None = col("torch's own word", missing="not recorded", torch_name="cache_state", default=None)
     status_detailed: str | None = col(
         "torch's own finer word", missing="not recorded (before 2.8, text logs)", torch_name="cache_status_detailed",
@@ -94,7 +96,8 @@ class LookupRow:
         "distinguishes compiles of a run with the same compile id, from 1: torch counts compile ids from 0 again after "
         "torch._dynamo.reset(); 0 if the log does not show the beginning of the compile (text logs)", default=0)
     direction: str | None = col(
-        "forward, backward or inference (FX)", missing="not recorded; AOTAutograd keys cover both directions", default=None)
+        "forward, backward or inference (FX)", words=("forward", "backward", "inference"),
+        missing="not recorded; AOTAutograd keys cover both directions", default=None)
     is_backward: bool | None = col(
         "whether the graph is a backward graph", missing="not recorded", torch_name="fx_kwargs[is_backward]", default=None)
     aot_lookup: int | None = col(
@@ -156,7 +159,8 @@ class LookupRow:
     details: str = col(
         "where the hash details come from: recorded, from_entry (the entry of the same key), from_log (another record of the "
         "same key), incomplete (lines are missing, so none are used) or not_recorded; always not_recorded for vLLM, whose "
-        "factors are in vllm_factors", default="not_recorded")
+        "factors are in vllm_factors",
+        words=("recorded", "from_entry", "from_log", "incomplete", "not_recorded"), default="not_recorded")
     detail_set: int | None = col(
         "code of the set of hash details; equal sets have equal codes", missing="details are not_recorded or incomplete",
         default=None)

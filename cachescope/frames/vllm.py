@@ -47,7 +47,7 @@ class StartRow:
     config_hash: str | None = col("hash of the configuration", missing="logged only at the level DEBUG")
     code_hash: str | None = col("hash of the files that were traced", missing="logged only at the level DEBUG")
     compiler_hash: str | None = col("hash of torch and its settings", missing="logged only at the level DEBUG")
-    outcome: str = col("loaded (all of it was stored), compiled (some of it was not), or not_known")
+    outcome: str = col("loaded (all of it was stored), compiled (some of it was not), or not_known", words=("loaded", "compiled", "not_known"))
     is_partial: bool = col("whether some of it was loaded and some compiled")
     is_disabled: bool = col("whether vLLM says that its cache is switched off")
     load_error: str | None = col("why an existing whole compiled model could not be loaded", missing="not logged")

@@ -30,7 +30,7 @@ from cachescope.readers.json_record import MOST_NS, MOST_NS_OF_A_DURATION, MOST_
 from cachescope.readers.kinds import MANIFEST
 from cachescope.rows import REAL, TEXT, TIME, TUPLE, WHOLE, Column, columns_of
 from cachescope.table import Table
-from cachescope.terms import CACHES, OUTCOMES, RUNTIME_FORMS, VLLM
+from cachescope.terms import RUNTIME_FORMS
 
 FORMAT: Final = 7
 SAVED_FRAMES: Final = (
@@ -85,15 +85,6 @@ _OF_LOOKUPS: Final = dict.fromkeys(("lookup", "aot_lookup"), "lookups")
 _REFERENCES: Final = {"run": "runs", "entry": "entries", "detail_set": "sets", **_OF_LOOKUPS}
 # Columns of lists of numbers; other lists are lists of texts.
 _LISTED: Final = {("compiles", "lookups"): "lookups"}
-_WORDS: Final = {
-    ("lookups", "cache"): frozenset({*CACHES, VLLM}),
-    ("lookups", "outcome"): frozenset(OUTCOMES),
-    ("lookups", "direction"): frozenset({"forward", "backward", "inference"}),
-    ("lookups", "details"): frozenset({"recorded", "from_entry", "from_log", "incomplete", "not_recorded"}),
-    ("vllm_starts", "outcome"): frozenset({"loaded", "compiled", "not_known"}),
-    ("compiles", "kind"): frozenset({"first", "recompile", "resume", "backward", "limit"}),
-    ("entries", "status"): frozenset({"ok", "damaged", "unreadable", "temporary", "foreign"}),
-}
 # Columns of the frame contexts that contain a JSON object of texts; one more contains an object, and the forms any value.
 _JSON_TEXTS: Final = ("settings", "environment", "key_fields", "aot_key_fields")
 
@@ -145,20 +136,17 @@ def read_frames(folder: Path, names: tuple[str, ...], sets: int) -> dict[str, pd
             counted = frame[number].fillna(-1).tolist()
             need(number, "does not count its rows", counted == list(range(len(frame))))
         for declared in columns_of(FRAMES[name]):
+            column, values, words = declared.name, frame[declared.name], declared.words
             if declared.missing == "never":
-                need(declared.name, "has missing values", bool(frame[declared.name].notna().all()))
-        for column, into in _REFERENCES.items():
-            if column in frame and column != number:
-                are_rows = frame[column].between(0, sizes[into] - 1).fillna(True)
+                need(column, "has missing values", bool(values.notna().all()))
+            if column != number and (into := _REFERENCES.get(column)) is not None:
+                are_rows = values.between(0, sizes[into] - 1).fillna(True)
                 need(column, "points nowhere", bool(are_rows.all()))
-        for (of, column), into in _LISTED.items():
-            if of == name:
-                numbers = (number for listed in frame[column] for number in listed)
-                are_all = all(number is not None and 0 <= number < sizes[into] for number in numbers)
+            if (into := _LISTED.get((name, column))) is not None:
+                numbers = (one for listed in values for one in listed)
+                are_all = all(one is not None and 0 <= one < sizes[into] for one in numbers)
                 need(column, "points nowhere", are_all)
-        for (of, column), words in _WORDS.items():
-            if of == name:
-                need(column, "has words that are not among its own", set(frame[column].dropna()) <= words)
+            need(column, "has words that are not among its own", not words or {*values.dropna()} <= words)
     _check_json(found["contexts"])
     if "vllm_factors" in found:
         are_objects = all(isinstance(json.loads(text), dict) for text in found["vllm_factors"]["env"])

@@ -34,7 +34,7 @@ from cachescope.readers.json_record import MOST_NS, MOST_NS_OF_A_DURATION, MOST_
 from cachescope.readers.kinds import LOGS_SUFFIX
 from cachescope.readers.logs.byte_source import FAILURES, open_bytes, zstd
 from cachescope.readers.reading import Compile, Process, Reading
-from cachescope.terms import OUTCOMES
+from cachescope.rows import columns_of
 
 _TYPES: Final[dict[str, type]] = {"str": str, "int": int, "bool": bool, "Time": int, "tuple[str,": list}
 _STORED_CODES: Final = np.dtype("<i4")
@@ -165,11 +165,8 @@ _RANGES: Final = {
     **dict.fromkeys(("clock_first_us", "clock_last_us"), (0, _YEAR_US)),
     "exit_status": (-MOST_OF_A_COLUMN, MOST_OF_A_COLUMN),
 }
-_WORDS: Final = {
-    ("processes", "kind"): ("trace", "text"),
-    ("lookups", "cache"): ("aotautograd", "fxgraph"),
-    ("lookups", "outcome"): tuple(OUTCOMES),
-    ("compiled", "kind"): ("first", "recompile", "resume", "backward", "limit"),
+_WORDS: Final = {("processes", "kind"): frozenset({"trace", "text"})} | {
+    (name, one.name): one.words for name, row in _OF_A_PROCESS.items() for one in columns_of(row) if one.words
 }
 _OTHERS: Final = {"source": str, "components": list, "set_sizes": list, "set_codes": str}
 _OF_ANOTHER_VERSION: Final = "was written by another version of cachescope: collect the logs again"
@@ -215,7 +212,7 @@ def _check_columns(name: str, columns: dict[str, Any]) -> None:
             _need(name, f"has no {column} in a row", None not in values)
         _need(name, f"has a {column} of another type", set(map(type, values)) <= {kind, NoneType})
         if (words := _WORDS.get((name, column))) is not None:
-            _need(name, f"has a {column} that is none", set(values) <= {*words})
+            _need(name, f"has a {column} that is none", set(values) <= words)
         if kind is list:
             are_texts = {type(one) for own in values for one in own} <= {str}
             _need(name, f"has a {column} with what is no text", are_texts)
