@@ -28,7 +28,7 @@ from cachescope.keys.key_fields import is_input
 from cachescope.keys.paths import is_in_remote_cache
 from cachescope.terms import Evidence
 from cachescope.verdict_kinds import ANOTHER_TYPE, OTHER_INPUTS, OTHERWISE, SIZES, UPGRADE
-from cachescope.wording import plural
+from cachescope.wording import listed, plural
 
 _PARTS: Final = ("dtype", "shape")
 _TORCH_VERSION: Final = "torch_version"
@@ -166,9 +166,7 @@ def _same_code(row: LookupRow, found: Candidate, changed: tuple[str, ...]) -> st
 
 
 def _listed(changed: tuple[str, ...]) -> str:
-    return (
-        ", ".join(changed) if len(changed) <= 4 else f"{', '.join(changed[:3])} and {len(changed) - 3} more"
-    )
+    return listed(changed, 4 if len(changed) <= 4 else 3)
 
 
 def changed_besides(

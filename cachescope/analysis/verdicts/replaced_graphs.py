@@ -10,7 +10,7 @@ import os
 import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from difflib import SequenceMatcher
 from functools import cached_property
 from itertools import chain
@@ -259,11 +259,10 @@ _ABOUT_AS_ALIKE: Final = 0.15
 # An entry has no place in a run: only its code can show that it is an earlier form of the graph.
 _LIKE_ENOUGH: Final = 0.75
 # The graph of a function changes when it is trained: torch/_functorch/_aot_autograd/graph_compile.py.
-_OTHER_DIRECTION: Final = {"forward": "inference", "inference": "forward"}
+_DIRECTIONS: Final = {"forward": ("forward", "inference"), "inference": ("inference", "forward")}
 
 _Stream = tuple[int, str, str | None]
 """The lookups of a run in one cache and direction."""
-_Runs = dict[tuple[str, str | None, int | None], list[tuple[_Stream, int]]]
 
 
 class ReplacedGraphs:
@@ -280,20 +279,15 @@ class ReplacedGraphs:
         """The lookup whose graph the graph of a lookup replaced."""
         if self._history.graph[at] is None:
             return None
-        direction = self._history.lookups[at].direction
-        found = self._in_runs(self._runs_to_align(direction, at), at)
-        if found is None and direction in _OTHER_DIRECTION:
-            found = self._in_runs(self._runs_to_align(_OTHER_DIRECTION[direction], at), at)
-        return found
+        found = (self._in_runs(streams, at) for streams in self._runs_to_align(at))
+        return next((one for one in found if one is not None), None)
 
     def may_be(self, at: int) -> int | EntryRow | None:
         """The most alike graph that it may be another form of, if the functions of one of them are not named."""
         row = self._history.lookups[at]
         if self._history.graph[at] is None:
             return None
-        streams = self._runs_to_align(row.direction, at)
-        if row.direction in _OTHER_DIRECTION:
-            streams += self._runs_to_align(_OTHER_DIRECTION[row.direction], at)
+        streams = [*chain.from_iterable(self._runs_to_align(at))]
         if not streams:
             return self._like_entry(row, at)
         # Runs of a fleet have the same graphs in the same places.
@@ -349,31 +343,34 @@ class ReplacedGraphs:
         return Counter(self._history.graph[at] for at in self._of_stream[stream])
 
     @cached_property
-    def _runs_of_kind(self) -> tuple[_Runs, _Runs]:
+    def _runs_of_kind(self) -> dict[tuple[object, ...], list[tuple[_Stream, int]]]:
         """For each cache and direction, and for each of these and a rank: its runs, the latest first, and the first lookup of each with hash details."""
         lookups, rank_of = self._history.lookups, self._history.rank_of
-        of_kind: _Runs = defaultdict(list)
-        of_rank: _Runs = defaultdict(list)
-        for stream in sorted(self._of_stream, key=lambda stream: -stream[0]):
-            run, cache, direction = stream
-            first = next((at for at in self._of_stream[stream] if lookups[at].detail_set is not None), None)
-            if first is not None:
-                of_kind[cache, direction, None].append((stream, first))
-                of_rank[cache, direction, rank_of.get(run)].append((stream, first))
-        return of_kind, of_rank
+        firsts = {
+            stream: next((at for at in of_stream if lookups[at].detail_set is not None), None)
+            for stream, of_stream in self._of_stream.items()
+        }
+        described = [(stream, at) for stream, at in firsts.items() if at is not None]
+        return by_key(
+            (kind, (stream, first))
+            for stream, first in sorted(described, key=lambda one: -one[0][0])
+            for kind in (stream[1:], (*stream[1:], rank_of.get(stream[0])))
+        )
 
-    def _runs_to_align(self, direction: str | None, at: int) -> list[_Stream]:
-        """Some earlier runs in a direction, the latest first; those of the same rank before the others."""
+    def _runs_to_align(self, at: int) -> Iterator[list[_Stream]]:
+        """Some earlier runs in the direction of a lookup, then in the other one; the latest first, those of the same rank before the others."""
         row = self._history.lookups[at]
-        of_kind, of_rank = self._runs_of_kind
-        same = of_rank.get((row.cache, direction, self._history.rank_of.get(row.run)), ())
-        found: dict[_Stream, None] = {}
-        for stream, first in chain(same, of_kind.get((row.cache, direction, None), ())):
-            if first < at and stream[0] != row.run and self._only_run in (None, stream[0]):
-                found[stream] = None
-                if len(found) == _RUNS_ALIGNED:
-                    break
-        return list(found)
+        for direction in _DIRECTIONS.get(row.direction or "", (row.direction,)):
+            kind = row.cache, direction
+            same = self._runs_of_kind.get((*kind, self._history.rank_of.get(row.run)), ())
+            runs = chain(same, self._runs_of_kind.get(kind, ()))
+            found: dict[_Stream, None] = {}
+            for stream, first in runs:
+                if first < at and stream[0] != row.run and self._only_run in (None, stream[0]):
+                    found[stream] = None
+                    if len(found) == _RUNS_ALIGNED:
+                        break
+            yield list(found)
 
     def _align(self, stream: _Stream, own: _Stream, at: int) -> dict[int, int]:
         """By each graph of a run that replaced one of another run: that one."""

@@ -36,13 +36,16 @@ from cachescope.readers.logs.byte_source import FAILURES, open_bytes, zstd
 from cachescope.readers.reading import Compile, Process, Reading
 from cachescope.rows import columns_of
 
-_TYPES: Final[dict[str, type]] = {"str": str, "int": int, "bool": bool, "Time": int, "tuple[str,": list}
+_TYPES: Final = {
+    "str": str, "int": int, "bool": bool, "Time": int, "tuple[str, ...]": list, "None": NoneType,
+}  # fmt: skip
 _STORED_CODES: Final = np.dtype("<i4")
 
 
-def _columns(row: type, without: Sequence[str]) -> dict[str, type]:
-    """The fields of a row and their types, from its annotations: a new field needs no change here."""
-    return {f.name: _TYPES[str(f.type).split()[0]] for f in fields(row) if f.name not in without}
+def _columns(row: type, without: Sequence[str]) -> dict[str, set[type]]:
+    """The fields of a row and the types of their values, from its annotations: a new field needs no change here."""
+    kept = (one for one in fields(row) if one.name not in without)
+    return {one.name: {_TYPES[part] for part in str(one.type).split(" | ")} for one in kept}
 
 
 _OF_A_PROCESS: Final = {"lookups": LookupRow, "compiles": Compile, "compiled": CompileRow}
@@ -50,17 +53,11 @@ _OF_A_PROCESS: Final = {"lookups": LookupRow, "compiles": Compile, "compiled": C
 # Every row of a log has the source of the log.
 _COLUMNS: Final = {
     "processes": _columns(Process, ("source", "kinds", *OF_A_RUN, *_OF_A_PROCESS))
-    | dict.fromkeys(_OF_A_PROCESS, int),
+    | {name: {int} for name in _OF_A_PROCESS},
     "lookups": _columns(LookupRow, OF_ALL_LOGS),
     "compiles": _columns(Compile, ()),
     "compiled": _columns(CompileRow, IN_NO_TEXT_LOG),
     "problems": _columns(ProblemRow, ["source"]),
-}
-
-
-_MAY_BE_MISSING: Final = {
-    name: {f.name for f in fields(row) if "None" in str(f.type)}
-    for name, row in zip(_COLUMNS, (Process, *_OF_A_PROCESS.values(), ProblemRow), strict=True)
 }
 
 
@@ -149,8 +146,8 @@ def _made(kind: type, rows: Iterable[dict[str, Any]]) -> Iterator[Any]:
 def _rows(held: dict[str, Any], name: str) -> Iterable[dict[str, Any]]:
     columns = held[name] | {
         column: list(map(tuple, held[name][column]))
-        for column, kind in _COLUMNS[name].items()
-        if kind is list
+        for column, kinds in _COLUMNS[name].items()
+        if list in kinds
     }
     return (dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True))
 
@@ -206,17 +203,16 @@ def check_log(held: dict[str, Any]) -> None:
 def _check_columns(name: str, columns: dict[str, Any]) -> None:
     _need(name, "has what is no list", all(type(values) is list for values in columns.values()))
     _need(name, "has columns of several lengths", len(set(map(len, columns.values()))) == 1)
-    for column, kind in _COLUMNS[name].items():
+    for column, kinds in _COLUMNS[name].items():
         values = columns[column]
-        if column not in _MAY_BE_MISSING[name]:
-            _need(name, f"has no {column} in a row", None not in values)
-        _need(name, f"has a {column} of another type", set(map(type, values)) <= {kind, NoneType})
+        _need(name, f"has no {column} in a row", NoneType in kinds or None not in values)
+        _need(name, f"has a {column} of another type", set(map(type, values)) <= kinds)
         if (words := _WORDS.get((name, column))) is not None:
             _need(name, f"has a {column} that is none", set(values) <= words)
-        if kind is list:
+        if list in kinds:
             are_texts = {type(one) for own in values for one in own} <= {str}
             _need(name, f"has a {column} with what is no text", are_texts)
-        if kind is int:
+        if int in kinds:
             least, most = _RANGES.get(column, (0, MOST_OF_A_COLUMN))
             known = [value for value in values if value is not None]
             fits = not known or (least <= min(known) and max(known) <= most)
