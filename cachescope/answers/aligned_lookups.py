@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from cachescope.analysis.differences import FieldChange
+from cachescope.analysis.verdicts.replaced_graphs import SeenKey
 from cachescope.answers.difference import (
     Difference,
     Pair,
-    SeenKey,
     difference,
     key_changes,
     of_same_graph,

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from cachescope.analysis.differences import FieldChange, field_changes
 from cachescope.analysis.resolve_name import is_number
-from cachescope.analysis.verdicts.replaced_graphs import GraphAligner
+from cachescope.analysis.verdicts.replaced_graphs import GraphAligner, SeenKey
 from cachescope.answers.recording import Recording
 from cachescope.errors import NotFoundError
 from cachescope.frames.directory_rows import EntryRow
@@ -19,27 +19,6 @@ from cachescope.grouping import by_key
 from cachescope.readers.remote_cache.address import is_redis, without_password
 from cachescope.rows import like
 from cachescope.terms import VLLM
-
-
-@dataclass(frozen=True, slots=True)
-class SeenKey:
-    """A key of one side: where it was seen first, as the key of a lookup or of an entry."""
-
-    cache: str
-    cache_key: str
-    direction: str | None
-    detail_set: int | None
-    compile_id: str | None = None
-    function: str | None = None
-    file: str | None = None
-    lookup: int | None = None
-    entry: int | None = None
-
-    @property
-    def identity(self) -> tuple[str, str]:
-        """What distinguishes it from every other key."""
-        return self.cache, self.cache_key
-
 
 Pair = tuple[SeenKey, SeenKey]
 Changes = tuple[FieldChange, ...]

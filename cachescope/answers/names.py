@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from cachescope.analysis.history.history import History
-from cachescope.answers.difference import SeenKey
+from cachescope.analysis.verdicts.replaced_graphs import SeenKey
 from cachescope.answers.facts import Facts
 from cachescope.frames.answer_rows import CauseRow, MissRow
 from cachescope.frames.compile_rows import CompileRow, RecompileRow, SymbolRow

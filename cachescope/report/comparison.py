@@ -7,10 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from cachescope.analysis.directory.built import CHOICE, CODE, KERNELS, NOT_KNOWN, TIMES
+from cachescope.analysis.verdicts.replaced_graphs import SeenKey
 from cachescope.answers import comparison as answer
 from cachescope.answers.aligned_lookups import Aligned, Change
 from cachescope.answers.comparison import ComparedRuns, ComparedSide, SideTime
-from cachescope.answers.difference import Difference, Pair, SeenKey
+from cachescope.answers.difference import Difference, Pair
 from cachescope.answers.names import lookup_name
 from cachescope.frames.answer_rows import RateRow
 from cachescope.frames.compared import Built, CoverageRow

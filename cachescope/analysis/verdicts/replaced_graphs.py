@@ -10,11 +10,12 @@ import os
 import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cached_property
 from itertools import chain
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Final, Generic, TypeVar
 
 from cachescope.analysis.graphs import graph_words, likeness
 from cachescope.analysis.history.entry_times import StoredCandidates
@@ -42,24 +43,28 @@ _LIBRARY: Final = re.compile(r"[\\/](?:site|dist)-packages[\\/]")
 _MOST_COMPARED: Final = 100 * 100
 
 
-class _Graph(Protocol):
-    """A graph that was looked up or stored, as far as it is compared with others."""
+@dataclass(frozen=True, slots=True)
+class SeenKey:
+    """A key where it was seen first, as that of a lookup or of an entry: a graph, as far as it is compared with others."""
+
+    cache: str
+    cache_key: str
+    direction: str | None
+    detail_set: int | None
+    compile_id: str | None = None
+    function: str | None = None
+    file: str | None = None
+    lookup: int | None = None
+    entry: int | None = None
 
     @property
-    def detail_set(self) -> int | None: ...
-    @property
-    def cache_key(self) -> Hashable: ...
-    @property
-    def compile_id(self) -> str | None: ...
-    @property
-    def function(self) -> str | None: ...
-    @property
-    def file(self) -> str | None: ...
-    @property
-    def lookup(self) -> int | None: ...
+    def identity(self) -> tuple[str, str]:
+        """What distinguishes it from every other key."""
+        return self.cache, self.cache_key
 
 
-SomeGraph = TypeVar("SomeGraph", bound=_Graph)
+_Graph = LookupRow | SeenKey
+SomeGraph = TypeVar("SomeGraph", LookupRow, SeenKey)
 
 
 class GraphAligner(Generic[SomeGraph]):
@@ -71,7 +76,7 @@ class GraphAligner(Generic[SomeGraph]):
         graph_above: Callable[[SomeGraph], int | None] | None = None,
     ) -> None:
         self._keys = keys
-        self._graph_above = graph_above or (lambda _: None)
+        self._graph_above: Callable[[SomeGraph], int | None] = graph_above or (lambda _: None)
         self._likeness: dict[tuple[int | None, int | None], float] = {}
         # Those that were paired because they stand alone between the same two graphs, by their lookups.
         self.in_one_place: set[tuple[int | None, int | None]] = set()
