@@ -2,36 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-import pandas as pd
+import ipywidgets
 import traitlets
 from traitlets.utils.bunch import Bunch
 
 from cachescope.answers.aligned_lookups import Aligned, Change
-from cachescope.answers.chosen import Chosen
 from cachescope.answers.comparison import ComparedRuns, side_times
 from cachescope.answers.names import cache_name, short_fields
 from cachescope.answers.read import Read
 from cachescope.answers.starts import Sides, Start, first_sides, starts_of
 from cachescope.json_types import JsonObject
-from cachescope.report.blocks import Column, Sorted, timed
+from cachescope.report.blocks import Block, Column, Sorted, timed
 from cachescope.report.comparison import change_names, differences, headline, side_by_side, side_lines, went
 from cachescope.report.layout import Line
 from cachescope.views.controls import (
+    NOTHING,
     STYLE,
     Control,
+    InPython,
     Shows,
     button,
     heading,
     markup,
     row,
     script,
-    sentence,
     toggle_buttons,
 )
-from cachescope.views.lookups import NOTHING
 from cachescope.views.state import State
 from cachescope.views.table import ListedRows, Table
 from cachescope.wording import (
@@ -175,17 +174,22 @@ class Compare(Shows):
 
     beyond = "Rows are those with a lookup of it on either side. Times in events and phases are of whole processes."
 
+    whole: ComparedRuns | None = None
+    found: ComparedRuns | None = None
+
     def __init__(self, scope: Read, state: State | None = None) -> None:
-        self._scope, self._state, self._chosen = scope, state or State(), Chosen(scope)
-        self.whole: ComparedRuns | None = None
-        self.found: ComparedRuns | None = None
-        starts = starts_of(scope)
-        sides = self._state.compared or first_sides(scope, starts)
-        if not sides:
-            super().__init__(sentence(_ONE if starts else NOTHING))
-            return
+        self._starts = starts_of(scope)
+        super().__init__(scope, state)
+
+    def instead(self) -> Iterable[Block]:
+        """Why there are no two sides."""
+        self._state.compared = tuple(self._state.compared or first_sides(self._scope, self._starts) or ())
+        return () if self._state.compared else (Line(_ONE if self._starts else NOTHING),)
+
+    def parts(self) -> Iterable[ipywidgets.Widget]:
+        """The two sides, and what differs."""
         guarded = self._state.guarded
-        self.picker = RunPicker(starts, guarded(lambda sides: setattr(self._state, "compared", sides)))
+        self.picker = RunPicker(self._starts, guarded(lambda sides: setattr(self._state, "compared", sides)))
         self.said, self.headline, self.differences, self.side_by_side = (markup() for _ in range(4))
         self.changes = toggle_buttons("Show")
         self.changes.observe(guarded(self._filtered), "value")
@@ -196,10 +200,10 @@ class Compare(Shows):
             on_choose=guarded(self._open),
             page_size=20,
         )
-        self._state.compared = tuple(sides)
         self._state.observe(guarded(self._show), "compared")
         self._state.observe(guarded(self._show_rows), "change")
-        super().__init__(
+        self._show()
+        return [
             heading("Runs", _HOW),
             self.picker,
             row(button("Swap", self._swap, "A and B the other way round"), self.said),
@@ -209,30 +213,19 @@ class Compare(Shows):
             self.changes,
             self.table,
             self.side_by_side,
-        )
-        self._show()
+        ]
 
     @property
     def scope(self) -> Read:
         """The scope that the numbers of runs and lookups are of."""
         return self._scope
 
-    @property
-    def query(self) -> str:
-        """The line of Python that returns the aligned lookups."""
-        if not self._state.compared:
-            return "scope.lookups"
-        return "scope.compare_view({}, {}).frame()".format(*(list(side) for side in self._state.compared))
-
-    def frame(self) -> pd.DataFrame:
+    def in_python(self) -> InPython:
         """The aligned lookups, those of all changes and times."""
-        return self._scope.lookups if self.whole is None else self.whole.frame
-
-    def narrow(self, chosen: Chosen) -> None:
-        """Show the rows of some lookups alone."""
-        self._chosen = chosen
-        if self.whole is not None:
-            self._show_found()
+        if (whole := self.whole) is None:
+            return "scope.lookups", lambda: self._scope.lookups
+        line = "scope.compare_view({}, {}).frame()".format(*(list(side) for side in self._state.compared))
+        return line, lambda: whole.frame
 
     def _swap(self) -> None:
         self._state.compared = self._state.compared[::-1]
@@ -249,9 +242,10 @@ class Compare(Shows):
         self.whole = ComparedRuns.of(self._scope, before, after)
         self._times = side_times(self._scope, before, after)
         self.picker.sides = [list(before), list(after)]
-        self._show_found()
+        self.show_chosen()
 
-    def _show_found(self) -> None:
+    def show_chosen(self) -> None:
+        """Show the rows of the chosen lookups alone."""
         assert self.whole is not None
         self.found = found = self.whole.among(self._chosen)
         times = self._times

@@ -13,6 +13,7 @@ import traitlets
 from traitlets.utils.bunch import Bunch
 
 from cachescope.answers.chosen import Chosen
+from cachescope.answers.read import Read
 from cachescope.report.blocks import Block, Group
 from cachescope.report.html import blocks_html
 from cachescope.report.layout import Line
@@ -25,6 +26,14 @@ _LABELLED: Final[dict[str, Any]] = {"tooltip": "", "style": {"description_width"
 _HERE: Final = Path(__file__).parent
 # Those that the page of a report has too.
 _SHARED: Final = frozenset({"make.js", "tree.js"})
+
+InPython = tuple[str, Callable[[], pd.DataFrame]]
+"""A line of Python, which needs `scope` and ``cachescope``, and what makes the frame that it returns."""
+
+NOTHING: Final = (
+    "No lookups were read, so there is none to list. A trace (TORCH_TRACE) or a text log of the cache loggers holds"
+    " them; cachescope record sets both."
+)
 
 STYLE: Final = shared_script("tree.css") + (_HERE / "style.css").read_text(encoding="utf-8")
 """The style sheet of all panes."""
@@ -84,16 +93,44 @@ class Pane(ipywidgets.VBox):
 class Shows(Pane):
     """What a tab of the explorer holds: a frame, by the line of Python that returns it, of all lookups or of some."""
 
-    query: Any = "scope"
     beyond = ""
     """What of it is not of the chosen span."""
 
+    def __init__(self, scope: Read, state: State | None = None) -> None:
+        self._scope, self._state, self._chosen = scope, state or State(), Chosen(scope)
+        instead = tuple(self.instead())
+        self.is_empty = bool(instead)
+        super().__init__(*([markup(*instead)] if instead else self.parts()))
+
+    def instead(self) -> Iterable[Block]:
+        """What is said where there is nothing to show."""
+        return () if self._scope.facts.lookups else (Line(NOTHING),)
+
+    def parts(self) -> Iterable[ipywidgets.Widget]:
+        """What it consists of."""
+        return ()
+
+    def in_python(self) -> InPython:
+        """The line that returns what is on screen."""
+        return "scope", pd.DataFrame
+
+    @property
+    def query(self) -> str:
+        """The line of Python that returns the frame that it shows."""
+        return self.in_python()[0]
+
     def frame(self) -> pd.DataFrame:
         """The frame that it shows; empty where there is none."""
-        return pd.DataFrame()
+        return self.in_python()[1]()
 
     def narrow(self, chosen: Chosen) -> None:
         """Show some of the lookups alone, where it can."""
+        self._chosen = chosen
+        if not self.is_empty:
+            self.show_chosen()
+
+    def show_chosen(self) -> None:
+        """Show what is chosen now."""
 
 
 def close_all(widget: ipywidgets.Widget) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Final
 
-import pandas as pd
+import ipywidgets
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
@@ -18,11 +18,11 @@ from cachescope.answers.read import Read
 from cachescope.figures.entry_files import entry_ages, entry_sizes
 from cachescope.figures.picture import Picture
 from cachescope.frames.directory_rows import EntryRow
-from cachescope.report.blocks import Numbers
+from cachescope.report.blocks import Block, Numbers
 from cachescope.report.entries import FILES, entry_numbers, found_pictures, no_entry, one_entry_lines
 from cachescope.report.html import blocks_html, safe
 from cachescope.report.layout import Line, rest
-from cachescope.views.controls import Pane, Shows, choice, columns, heading, markup, row, sentence
+from cachescope.views.controls import InPython, Pane, Shows, choice, columns, heading, markup, row
 from cachescope.views.plot import Plot, first_number, pictured
 from cachescope.views.state import State
 from cachescope.views.table import ListedRows, Table
@@ -66,12 +66,16 @@ class Entries(Shows):
     beyond = "Entries are those whose keys were looked up in it, and those written in it. Links and autotuning are of all."
 
     def __init__(self, scope: Read, state: State) -> None:
-        self._scope, self._state = scope, state
         self._rows = scope.tables.entries.rows
-        if not self._rows:
-            super().__init__(sentence(no_entry(scope)))
-            return
-        guarded = state.guarded
+        super().__init__(scope, state)
+
+    def instead(self) -> Iterable[Block]:
+        """Which directory to read as well."""
+        return () if self._rows else (Line(no_entry(self._scope)),)
+
+    def parts(self) -> Iterable[ipywidgets.Widget]:
+        """All files, and one of them."""
+        scope, state, guarded = self._scope, self._state, self._state.guarded
         sized, aged = partial(self._drawn, entry_sizes), partial(self._drawn, entry_ages)
         self.sizes_plot = Plot(sized, "sizes of the entries, in boxes", guarded(self._clicked))
         self.ages_plot = Plot(aged, "ages of the entries", guarded(self._clicked))
@@ -88,7 +92,13 @@ class Entries(Shows):
         sizes = Pane(heading("Sizes", "A box opens its entry."), self.sizes_plot)
         ages = Pane(heading("Ages"), self.ages_plot)
         below = list(pictured(found_pictures(scope)))
-        super().__init__(
+        state.observe(guarded(self._filter), "kind")
+        state.observe(guarded(self._show), "entry")
+        if state.entry is None:
+            state.entry = _first_to_show(self._rows)
+        else:
+            self._show()
+        return [
             self.summary,
             columns(sizes, ages),
             row(self.kind),
@@ -96,30 +106,17 @@ class Entries(Shows):
             heading("One entry", "A row of the table opens another."),
             self.one,
             *([columns(*below)] if below else []),
-        )
-        state.observe(guarded(self._filter), "kind")
-        state.observe(guarded(self._show), "entry")
-        if state.entry is None:
-            state.entry = _first_to_show(self._rows)
-        else:
-            self._show()
+        ]
 
-    @property
-    def query(self) -> str:
-        """The line of Python that returns the files under the key of the entry."""
-        return "scope.entries" if self._state.entry is None else f"scope.entry({self._state.entry}).frame"
-
-    def frame(self) -> pd.DataFrame:
+    def in_python(self) -> InPython:
         """The files under the key of the entry."""
-        if self._state.entry is None:
-            return self._scope.entries
-        return OneEntry.of(self._scope, self._state.entry).frame
+        if (entry := self._state.entry) is None:
+            return "scope.entries", lambda: self._scope.entries
+        return f"scope.entry({entry}).frame", lambda: OneEntry.of(self._scope, entry).frame
 
-    def narrow(self, chosen: Chosen) -> None:
-        """Show the entries of some lookups alone."""
-        if not self._scope.tables.entries.rows:
-            return
-        self._rows = _entries_of(chosen, self._state.span)
+    def show_chosen(self) -> None:
+        """Show the entries of the chosen lookups alone."""
+        self._rows = _entries_of(self._chosen, self._state.span)
         self.summary.show(self._numbers())
         self.sizes_plot.redraw()
         self.ages_plot.redraw()

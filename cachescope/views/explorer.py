@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from importlib import import_module
@@ -22,12 +22,12 @@ from cachescope.answers.chosen import Chosen, Span
 from cachescope.answers.read import Read
 from cachescope.errors import CachescopeError, SourceError
 from cachescope.readers.file_fingerprints import Stamps, stamps
-from cachescope.report.blocks import Group
+from cachescope.report.blocks import Block, Group
 from cachescope.report.html import lines_html, safe
 from cachescope.report.layout import Line
 from cachescope.report.subjects import SUBJECTS, told
 from cachescope.report.why_missed import summary_html
-from cachescope.views.controls import Pane, Shows, Style, button, close_all, markup, row, sentence
+from cachescope.views.controls import InPython, Pane, Shows, Style, button, close_all, markup, row, sentence
 from cachescope.views.state import LOOKUPS, PANES, TOLD, WHY, State, carried
 from cachescope.wording import clock_of, plural
 
@@ -186,9 +186,13 @@ def _text(chosen: Chosen, span: Span) -> str:
 class Failed(Shows):
     """Why it could not be made."""
 
-    def __init__(self, error: Exception) -> None:
+    def __init__(self, scope: Read, state: State, error: Exception) -> None:
         self._reason = f"{type(error).__name__}: {error}"
-        super().__init__(sentence(f"This pane could not be made: {self._reason}", "red"))
+        super().__init__(scope, state)
+
+    def instead(self) -> Iterable[Block]:
+        """The error."""
+        return (Line(f"This pane could not be made: {self._reason}", style="red"),)
 
 
 class Told(Shows):
@@ -197,15 +201,17 @@ class Told(Shows):
     beyond = "This is of all that was read."
 
     def __init__(self, scope: Read, state: State, pane: str) -> None:
-        self._scope, self._name = scope, pane.lower()
-        self.query = f"scope.{self._name}"
-        blocks = told(self._name).blocks(scope, _LISTED, self.query)
-        super().__init__(markup(Group("", SUBJECTS[self._name].question, tuple(blocks))))
+        self._name = pane.lower()
+        super().__init__(scope, state)
 
-    def frame(self) -> pd.DataFrame:
+    def instead(self) -> Iterable[Block]:
+        """The answer."""
+        blocks = told(self._name).blocks(self._scope, _LISTED, self.query)
+        return (Group("", SUBJECTS[self._name].question, tuple(blocks)),)
+
+    def in_python(self) -> InPython:
         """The rows that it is of."""
-        found: pd.DataFrame = getattr(self._scope, self._name)
-        return found
+        return f"scope.{self._name}", lambda: getattr(self._scope, self._name)
 
 
 # By name, as the first pane would wait for the imports of all.
@@ -324,7 +330,7 @@ class Explorer(Pane):
                 module, pane, *more = _MAKES[name]
                 self._made[name] = getattr(import_module(module), pane)(self._scope, self.state, *more)
             except Exception as error:  # one pane that fails leaves the others usable
-                self._made[name] = Failed(error)
+                self._made[name] = Failed(self._scope, self.state, error)
             self._places[name].children = [self._made[name]]
         made = self._made[name]
         before, self._narrowed[name] = self._narrowed.get(name, self._all), self._chosen

@@ -13,7 +13,7 @@ import ipywidgets
 import pandas as pd
 
 from cachescope.answers.cards import cause_names
-from cachescope.answers.chosen import Chosen, Span
+from cachescope.answers.chosen import Span
 from cachescope.answers.names import run_name
 from cachescope.answers.read import Read
 from cachescope.figures.palette import OUTCOME_COLOURS
@@ -21,15 +21,10 @@ from cachescope.grouping import by_key
 from cachescope.json_types import JsonObject
 from cachescope.report.blocks import Column
 from cachescope.report.layout import Line
-from cachescope.views.controls import Shows, button, choice, markup, row, sentence, text_box
-from cachescope.views.state import FILTERS, State
+from cachescope.views.controls import InPython, Shows, button, choice, markup, row, sentence, text_box
+from cachescope.views.state import FILTERS
 from cachescope.views.table import ListedRows, Table, Whole, ordered
 from cachescope.wording import duration, harmless_cut, percent, plural, short_key
-
-NOTHING = (
-    "No lookups were read, so there is none to list. A trace (TORCH_TRACE) or a text log of the cache loggers holds"
-    " them; cachescope record sets both."
-)
 
 _HINT = "Open a row to see why; Compile time is what a miss cost. ▸ shows the FX lookups below one of AOTAutograd."
 
@@ -71,12 +66,10 @@ _LONGEST: Final = 60
 class Lookups(Shows):
     """The table of lookups with its filters."""
 
-    def __init__(self, scope: Read, state: State) -> None:
-        self._scope, self._state = scope, state
-        self.rows = LookupRows(list(listed_lookups(scope)))
-        if not len(self.rows):
-            super().__init__(sentence(NOTHING))
-            return
+    def parts(self) -> Iterable[ipywidgets.Widget]:
+        """The filters, and the table."""
+        state = self._state
+        self.rows = LookupRows(list(listed_lookups(self._scope)))
         self.text = text_box("Search", "key, compile, field, reason", 240, value=state.text)
         ipywidgets.link((self.text, "value"), (state, "text"))
         self.summary = markup()
@@ -91,43 +84,31 @@ class Lookups(Shows):
         )
         self.table.sort = list(state.sort)
         self.table.observe(lambda change: setattr(state, "sort", tuple(change["new"])), "sort")
-        state.observe(state.guarded(lambda change: self._filter()), FILTERS)
+        state.observe(state.guarded(lambda change: self.show_chosen()), FILTERS)
         state.observe(lambda change: setattr(self.table, "sort", list(change["new"])), "sort")
         state.observe(lambda change: setattr(self.table, "selected", change["new"]), "lookup")
         self.clear = button("Clear filters", state.show_lookups)
-        super().__init__(
-            row(*self._choices(scope), self.text),
-            row(self.summary, self.clear),
-            sentence(_HINT, "dim"),
-            self.table,
-        )
         self._say()
+        filters = row(*self._choices(), self.text)
+        return [filters, row(self.summary, self.clear), sentence(_HINT, "dim"), self.table]
 
-    def _choices(self, scope: Read) -> list[ipywidgets.Widget]:
-        facts, state, rows = scope.facts, self._state, self.rows
+    def _choices(self) -> list[ipywidgets.Widget]:
+        facts, state, rows = self._scope.facts, self._state, self.rows
         runs = [(run_name(facts, run), run) for run in facts.runs]
         made = [choice(state, "run", "Run", runs)]
         if ranks := rows.values("rank"):
             made.append(choice(state, "rank", "Rank", [(str(rank), rank) for rank in ranks]))
         for name, label in (("cache", "Cache"), ("outcome", "Outcome")):
             made.append(choice(state, name, label, [(value, value) for value in rows.values(name)]))
-        return [*made, choice(state, "cause", "Cause", cause_names(scope))]
+        return [*made, choice(state, "cause", "Cause", cause_names(self._scope))]
 
-    @property
-    def query(self) -> str:
-        """The line of Python that returns the rows shown."""
-        return query(self._state.filters, self._state.sort)
-
-    def frame(self) -> pd.DataFrame:
+    def in_python(self) -> InPython:
         """The rows shown, all pages of them."""
-        return lookups_frame(self._scope, self.rows.passing())
+        line = query(self._state.filters, self._state.sort)
+        return line, lambda: lookups_frame(self._scope, () if self.is_empty else self.rows.passing())
 
-    def narrow(self, chosen: Chosen) -> None:
-        """List the lookups of the span alone, which is one of the filters."""
-        if self.rows.rows:
-            self._filter()
-
-    def _filter(self) -> None:
+    def show_chosen(self) -> None:
+        """List what passes the filters; the span is one of them."""
         self.rows.filter(self._state.filters)
         with self.table.hold_sync():
             self.table.page = 0

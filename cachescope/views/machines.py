@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import ipywidgets
-import pandas as pd
 from traitlets.utils.bunch import Bunch
 
 from cachescope.analysis.contexts.differences import context_difference, context_pairs
-from cachescope.answers.chosen import Chosen
 from cachescope.answers.comparison import predictions_of_run
 from cachescope.answers.read import Read
 from cachescope.figures.texts import run_labels
@@ -24,7 +22,7 @@ from cachescope.report.contexts import (
     unpredicted,
 )
 from cachescope.report.devices import device_blocks
-from cachescope.views.controls import Pane, Shows, button, dropdown, heading, markup, row, sentence
+from cachescope.views.controls import InPython, Pane, Shows, button, dropdown, heading, markup, row, sentence
 from cachescope.views.plot import pictured
 from cachescope.views.state import State
 
@@ -57,36 +55,28 @@ class Machines(Shows):
 
     beyond = "Contexts are those of the runs that looked something up in it, and captured ones. What differs between two, and devices, are of all."
 
-    def __init__(self, scope: Read, state: State) -> None:
-        self._scope, self._state, self._chosen = scope, state, Chosen(scope)
+    def parts(self) -> Iterable[ipywidgets.Widget]:
+        """The contexts, and below them the devices."""
+        scope = self._scope
         self.contexts = scope.all_contexts.rows
         devices = pictured([Group("", "Devices", tuple(device_blocks(scope.named_devices.rows)))])
         if not self.contexts:
-            super().__init__(sentence(NO_CONTEXT), *devices)
-            return
+            return [sentence(NO_CONTEXT), *devices]
         names = [(name, context) for context, name in context_names(scope).items()]
         self.side_by_side = markup(*self._side_by_side())
-        self.will_hit = WillHit(scope, state)
+        self.will_hit = WillHit(scope, self._state)
         sharing = pictured(sharing_blocks(scope))
         pair = self._pair(names) if len(names) > 1 else []
-        super().__init__(self.side_by_side, *sharing, *pair, self.will_hit, *devices)
+        return [self.side_by_side, *sharing, *pair, self.will_hit, *devices]
 
-    @property
-    def query(self) -> str:
-        """The line of Python that returns the differences."""
-        if not self._state.contexts:
-            return "scope.contexts"
-        return "scope.context_difference({}, {})".format(*self._state.contexts)
-
-    def frame(self) -> pd.DataFrame:
+    def in_python(self) -> InPython:
         """The differences between the two contexts."""
-        if not self._state.contexts:
-            return self._scope.contexts
-        return self._scope.context_difference(*self._state.contexts)
+        if not (pair := self._state.contexts):
+            return "scope.contexts", lambda: self._scope.contexts
+        return "scope.context_difference({}, {})".format(*pair), lambda: self._scope.context_difference(*pair)
 
-    def narrow(self, chosen: Chosen) -> None:
-        """Show the contexts of the runs of some lookups alone."""
-        self._chosen = chosen
+    def show_chosen(self) -> None:
+        """Show the contexts of the runs of the chosen lookups alone."""
         if self.contexts:
             self.side_by_side.show(*self._side_by_side())
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, Final
 
+import ipywidgets
 import pandas as pd
 import traitlets
 from traitlets.utils.bunch import Bunch
@@ -29,6 +30,7 @@ from cachescope.report.why_missed import answer_blocks
 from cachescope.terms import HOW_TO_RECORD
 from cachescope.views.controls import (
     Control,
+    InPython,
     Pane,
     Shows,
     button,
@@ -137,13 +139,14 @@ class Overview(Shows):
 
     beyond = "Phases, folders of vLLM, problems and possible false hits are of all that was read."
 
-    def __init__(self, scope: Read, state: State) -> None:
-        self._scope, self._state, self._chosen = scope, state, Chosen(scope)
-        if not scope.facts.lookups:
-            said = [*answer_blocks(scope), *_what_now(scope)]
-            super().__init__(markup(*said, *_wrong(scope)))
-            return
-        guarded = state.guarded
+    def instead(self) -> Iterable[Block]:
+        """Why no lookup was read, and what was."""
+        scope = self._scope
+        return () if scope.facts.lookups else (*answer_blocks(scope), *_what_now(scope), *_wrong(scope))
+
+    def parts(self) -> Iterable[ipywidgets.Widget]:
+        """The answer and the timeline, then what is wrong."""
+        scope, state, guarded = self._scope, self._state, self._state.guarded
         self.numbers = markup()
         self.cards, self.opens = markup(*first_cards(self._chosen)), Opens()
         self.opens.observe(guarded(self._opened), "opened")
@@ -175,32 +178,22 @@ class Overview(Shows):
         of_vllm = tuple(vllm_lines(scope))
         vllm = [Group("", "vLLM's torch_compile_cache", of_vllm)] if of_vllm else []
         told = pictured([*trend_blocks(scope), *vllm, *_wrong(scope)])
-        super().__init__(self.numbers, columns(first, second), self.over_time, *told)
         self._count()
+        return [self.numbers, columns(first, second), self.over_time, *told]
 
-    @property
-    def query(self) -> str:
-        """The line of Python that returns the causes, or the misses of the chosen lookups."""
+    def in_python(self) -> InPython:
+        """The causes, or the misses of the chosen lookups."""
         if (span := self._state.span) is None or self._chosen.is_all:
-            return "scope.causes"
+            return "scope.causes", lambda: self._scope.causes
         chosen = f'scope.lookups.loc[{between("scope.lookups", span)}, "lookup"]'
-        return f'scope.misses.loc[scope.misses["lookup"].isin({chosen})].reset_index(drop=True)'
+        line = f'scope.misses.loc[scope.misses["lookup"].isin({chosen})].reset_index(drop=True)'
+        return line, lambda: self._chosen.rows_of_each(self._scope.misses).reset_index(drop=True)
 
-    def frame(self) -> pd.DataFrame:
-        """The causes, or the misses of the chosen lookups, as returned by `query`."""
-        if self._chosen.is_all:
-            return self._scope.causes
-        misses = self._scope.misses
-        return self._chosen.rows_of_each(misses).reset_index(drop=True)
-
-    def narrow(self, chosen: Chosen) -> None:
-        """Count some lookups alone."""
-        self._chosen = chosen
-        if not self._scope.facts.lookups:
-            return
+    def show_chosen(self) -> None:
+        """Count the chosen lookups alone."""
         self._count()
-        self.cards.show(*first_cards(chosen))
-        self.over_time.narrow(chosen)
+        self.cards.show(*first_cards(self._chosen))
+        self.over_time.narrow(self._chosen)
         self.outcomes.redraw()
         self.graphs.redraw()
 

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final, TypeVar
 
-import pandas as pd
+import ipywidgets
 
-from cachescope.answers.chosen import Chosen, is_within
+from cachescope.answers.chosen import is_within
 from cachescope.answers.names import run_name
 from cachescope.answers.read import Read
 from cachescope.answers.time_spent import TimeSpent
 from cachescope.columns import frame_of
 from cachescope.figures.compile_time import compiles, phases
 from cachescope.frames.compile_rows import CompileRow, PhaseRow
+from cachescope.report.blocks import Block
 from cachescope.report.time_spent import time_blocks
-from cachescope.views.controls import Shows, choice, heading, markup, row
+from cachescope.views.controls import InPython, Shows, choice, heading, markup, row
 from cachescope.views.plot import Tabled, first_number
 from cachescope.views.state import State
 
@@ -32,13 +34,17 @@ class Time(Shows):
     beyond = "Compiles are those that began in it; phases are of whole processes."
 
     def __init__(self, scope: Read, state: State) -> None:
-        self._scope, self._state = scope, state
         self.spent = TimeSpent.of(scope)
-        if not self.spent.runs:
-            super().__init__(markup(*time_blocks(self.spent)))
-            return
+        super().__init__(scope, state)
+
+    def instead(self) -> Iterable[Block]:
+        """That there are no events."""
+        return () if self.spent.runs else time_blocks(self.spent)
+
+    def parts(self) -> Iterable[ipywidgets.Widget]:
+        """The phases, what is to be said of them, and the compiles."""
+        scope, state, guarded = self._scope, self._state, self._state.guarded
         runs = [(run_name(scope.facts, run), run) for run in scope.facts.runs]
-        guarded = state.guarded
         self.phases = Tabled(
             lambda: phases(self._of_run(scope.phases_read[0].rows), scope.tables.runs.rows),
             "self time of each phase, by run",
@@ -53,30 +59,25 @@ class Time(Shows):
         )
         self.said = markup()
         state.observe(guarded(self._show), "run")
-        super().__init__(
+        self._show()
+        return [
             row(choice(state, "run", "Run", runs)),
             heading("Where the time went", "A bar chooses its run, here and in Lookups."),
             self.phases,
             self.said,
             heading("Compiles", "A bar opens the lookups of its compile."),
             self.compiles,
-        )
-        self._show()
+        ]
 
-    @property
-    def query(self) -> str:
-        """The line of Python that returns the phases shown."""
-        run = self._state.run
-        return "scope.phases" if run is None else f"scope.phases.query('run == {run}').reset_index(drop=True)"
-
-    def frame(self) -> pd.DataFrame:
+    def in_python(self) -> InPython:
         """The phases of the chosen run, or of all."""
-        return frame_of(self._of_run(self._scope.phases_read[0].rows), PhaseRow)
+        run = self._state.run
+        line = "scope.phases" if run is None else f"scope.phases.query('run == {run}').reset_index(drop=True)"
+        return line, lambda: frame_of(self._of_run(self._scope.phases_read[0].rows), PhaseRow)
 
-    def narrow(self, chosen: Chosen) -> None:
+    def show_chosen(self) -> None:
         """Draw the compiles of the span alone."""
-        if self.spent.runs:
-            self.compiles.redraw()
+        self.compiles.redraw()
 
     def _of_run(self, rows: list[OfRun]) -> list[OfRun]:
         run = self._state.run

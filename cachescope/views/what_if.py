@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from operator import itemgetter
 from typing import Any, Final
 
-import pandas as pd
+import ipywidgets
 import traitlets
 
 from cachescope.answers.chosen import Chosen
@@ -29,6 +30,7 @@ from cachescope.report.what_if_forms import (
 from cachescope.views.controls import (
     STYLE,
     Control,
+    InPython,
     Pane,
     Shows,
     button,
@@ -39,7 +41,7 @@ from cachescope.views.controls import (
     script,
     sentence,
 )
-from cachescope.views.lookups import NOTHING, between
+from cachescope.views.lookups import between
 from cachescope.views.plot import Tabled
 from cachescope.views.state import State
 from cachescope.views.table import ListedRows, Table
@@ -95,13 +97,13 @@ class WhatIfView(Shows):
     beyond = "All lookups in torch's caches are replayed, and those of it counted. What single fields and causes save, and the text below them, covers all lookups."
 
     def __init__(self, scope: Read, state: State | None = None) -> None:
-        self._scope, self._state, self._chosen = scope, state or State(), Chosen(scope)
         self._past: list[tuple[str, ...]] = []
         self.found: WhatIf = WhatIf.of(scope, KeySchema())
-        if not scope.facts.lookups:
-            super().__init__(sentence(NOTHING))
-            return
-        guarded = self._state.guarded
+        super().__init__(scope, state)
+
+    def parts(self) -> Iterable[ipywidgets.Widget]:
+        """What is left out, and what would have hit then."""
+        scope, guarded = self._scope, self._state.guarded
         labels = run_labels(scope.tables.runs.rows)
         self._columns = (
             Column("Lookup", "name", lambda one: one[0].lookup),
@@ -156,30 +158,18 @@ class WhatIfView(Shows):
             row(self.undo, self.reset),
             self.tree,
         )
-        super().__init__(
-            self.numbers, self.warnings, columns(most, every, widths=(520, 380)), sentence(_WHAT, "dim")
-        )
         self._state.observe(guarded(self._replay), "without")
         self._replay()
+        both = columns(most, every, widths=(520, 380))
+        return [self.numbers, self.warnings, both, sentence(_WHAT, "dim")]
 
-    @property
-    def query(self) -> str:
-        """The line of Python that returns every lookup before and after."""
+    def in_python(self) -> InPython:
+        """Every lookup of the span before and after."""
         without, span = self._state.without, self._state.span
         line = f"scope.what_if(without={without!r}).frame" if without else "scope.what_if().frame"
-        if span is None or self._chosen.is_all:
-            return line
-        return f"{line}[{between('scope.lookups', span)}].reset_index(drop=True)"
-
-    def frame(self) -> pd.DataFrame:
-        """Every lookup of the span before and after."""
-        return self._chosen.rows_of_each(self.found.frame).reset_index(drop=True)
-
-    def narrow(self, chosen: Chosen) -> None:
-        """Count some lookups alone."""
-        self._chosen = chosen
-        if self._scope.facts.lookups:
-            self._count()
+        if span is not None and not self._chosen.is_all:
+            line = f"{line}[{between('scope.lookups', span)}].reset_index(drop=True)"
+        return line, lambda: self._chosen.rows_of_each(self.found.frame).reset_index(drop=True)
 
     def _set(self, without: tuple[str, ...]) -> None:
         if without != self._state.without:
@@ -199,9 +189,10 @@ class WhatIfView(Shows):
         lines = what_if_lines(self.found) if self.found.removed else []
         self.warnings.show(*(line for line in lines if line.style == _WARNING))
         self.remarks.show(*(line for line in lines if line.style not in ("bold", _WARNING)))
-        self._count()
+        self.show_chosen()
 
-    def _count(self) -> None:
+    def show_chosen(self) -> None:
+        """Count the chosen lookups alone."""
         self.numbers.show(numbers(self.found, self._chosen))
         self.changed.show(self._changed_rows())
         self.rates.redraw()

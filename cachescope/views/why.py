@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from typing import Final
 
 import ipywidgets
-import pandas as pd
 import traitlets
 from traitlets.utils.bunch import Bunch
 
@@ -17,7 +17,6 @@ from cachescope.answers.comparison import Comparison
 from cachescope.answers.difference import side_named
 from cachescope.answers.explanation import Explanation, costliest_root
 from cachescope.answers.names import lookup_in_run
-from cachescope.answers.read import Read
 from cachescope.errors import NotFoundError
 from cachescope.figures.key_strip import key_difference
 from cachescope.figures.picture import Picture
@@ -27,16 +26,16 @@ from cachescope.report.explanation import change_blocks, to_do_lines, told_lines
 from cachescope.views.controls import (
     STYLE,
     Control,
+    InPython,
     Pane,
     Shows,
     button,
     markup,
     row,
     script,
-    sentence,
     text_box,
 )
-from cachescope.views.lookups import NOTHING, LookupRows, listed_lookups
+from cachescope.views.lookups import LookupRows, listed_lookups
 from cachescope.views.plot import Plot
 from cachescope.views.state import State
 from cachescope.views.table import Table
@@ -68,14 +67,13 @@ class Why(Shows):
 
     beyond = "Misses to step through, and those of the same cause, are of it. What they are compared with may be earlier."
 
-    def __init__(self, scope: Read, state: State) -> None:
-        self._scope, self._state, self._chosen = scope, state, Chosen(scope)
-        self._first: int | None = None
-        self.explained: Explanation | None = None
-        self._changes: tuple[FieldChange, ...] = ()
-        if not scope.facts.lookups:
-            super().__init__(sentence(NOTHING))
-            return
+    explained: Explanation | None = None
+    _first: int | None = None
+    _changes: tuple[FieldChange, ...] = ()
+
+    def parts(self) -> Iterable[ipywidgets.Widget]:
+        """The lookup to explain, what explains it, and the others of its cause."""
+        state = self._state
         self.lookup = text_box("Lookup", "number", 200, continuous_update=False)
         self.other = text_box("Compare with", "the baseline", 200, continuous_update=False)
         self.lookup.observe(state.guarded(self._picked), "value")
@@ -101,37 +99,24 @@ class Why(Shows):
                 "The lookup or entry that cachescope chose",
             ),
         ]
-        super().__init__(
-            Back(state),
-            row(self.lookup, self.other, *steps),
-            self.verdict,
-            self.plot,
-            self.changes,
-            self.same,
-        )
         state.observe(state.guarded(self._show), ["lookup", "other"])
         if state.lookup is None:
             self._first = first_to_show(self._chosen)
             state.lookup = self._first
         else:
             self._show()
+        picked = row(self.lookup, self.other, *steps)
+        return [Back(state), picked, self.verdict, self.plot, self.changes, self.same]
 
-    @property
-    def query(self) -> str:
-        """The line of Python that returns the changed fields."""
-        if self._state.lookup is None:
-            return "scope.misses"
-        if self._state.other is None:
-            return f"scope.explain({self._state.lookup}).frame"
-        return f'cachescope.compare("{self._state.other}", "{self._state.lookup}", within=scope).frame'
-
-    def frame(self) -> pd.DataFrame:
-        """The changed fields, as returned by `query`."""
-        if self.explained is None:
-            return self._scope.misses
-        if self._state.other is None:
-            return self.explained.frame
-        return self._compared(self._state.other, self.explained.lookup).frame
+    def in_python(self) -> InPython:
+        """The changed fields."""
+        lookup, other, explained = self._state.lookup, self._state.other, self.explained
+        if lookup is None or explained is None:
+            return "scope.misses", lambda: self._scope.misses
+        if other is None:
+            return f"scope.explain({lookup}).frame", lambda: explained.frame
+        line = f'cachescope.compare("{other}", "{lookup}", within=scope).frame'
+        return line, lambda: self._compared(other, explained.lookup).frame
 
     def _compared(self, *lookups: int) -> Comparison:
         for one in lookups:
@@ -139,11 +124,9 @@ class Why(Shows):
                 raise NotFoundError(f"no lookup {one}")
         return Comparison.of(self._scope, *(side_named(self._scope, str(one)) for one in lookups))
 
-    def narrow(self, chosen: Chosen) -> None:
-        """Step through the misses of some lookups alone; a lookup that nobody picked gives way to one of these."""
-        self._chosen = chosen
-        if self.explained is None:
-            return
+    def show_chosen(self) -> None:
+        """Step through the chosen misses alone; a lookup that nobody picked gives way to one of these."""
+        chosen = self._chosen
         if self._state.lookup == self._first and len(chosen) and self._first not in chosen:
             self._first = first_to_show(chosen)
             self._state.lookup = self._first
