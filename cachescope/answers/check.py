@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Self
+from typing import Final, Self
 
 from cachescope.analysis.differences import FieldChange
 from cachescope.analysis.rates import rates
@@ -22,13 +22,10 @@ from cachescope.answers.summary import counts_text
 from cachescope.frames.answer_rows import CauseRow, RateRow
 from cachescope.frames.checks import Bar
 from cachescope.readers.reading import WHOLE_SOURCE
-from cachescope.table import Table
+from cachescope.table import Table, copied
 from cachescope.terms import VLLM
 from cachescope.verdict_kinds import SameCause, kind_of, same_cause
 from cachescope.wording import duration, listed, percent, plural, rank_names
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _CHANGES_NAMED: Final = 4
 # One compile takes longer on one day than on another: how much more of avoidable seconds is as good as the base's.
@@ -67,10 +64,7 @@ class Check:
         """Whether every source was read and every bar is met."""
         return not self.unread and all(bar.passed for bar in self.bars)
 
-    @property
-    def frame(self) -> pd.DataFrame:
-        """One row per bar; see ``describe("checks")``."""
-        return Table(Bar, [*self.bars]).frame
+    frame = copied(lambda one: Table(Bar, [*one.bars]), """One row per bar; see ``describe("checks")``.""")
 
     @classmethod
     def of(

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from cachescope.analysis.contexts.differences import context_difference
+from cachescope.analysis.contexts.prediction import predictions_of
+from cachescope.analysis.contexts.process_fields import ProcessFields
 from cachescope.analysis.differences import FieldChange
 from cachescope.analysis.directory.built import COMPARED, built_alike
 from cachescope.analysis.directory.coverage import coverage_rows
@@ -18,32 +21,23 @@ from cachescope.answers.chosen import Chosen
 from cachescope.answers.difference import Difference, Side, difference, folded
 from cachescope.answers.names import runs_name
 from cachescope.answers.recording import Recording
+from cachescope.details import HashDetails
 from cachescope.errors import NotFoundError
 from cachescope.frames.answer_rows import RateRow
 from cachescope.frames.compared import Built, ComparedLookup, CoverageRow, DifferenceRow
+from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.frames.sharing_rows import FormDifference, PredictionRow
-from cachescope.readers.directory.bundles import held_in
-from cachescope.readers.directory.file_contents import content_hash
+from cachescope.readers.assemble import entry_rows
+from cachescope.readers.directory.bundles import entries_inside, held_in
+from cachescope.readers.directory.file_contents import content_hash, source_of
 from cachescope.readers.reading import Reading
 from cachescope.rows import like
-from cachescope.table import Table
-from cachescope.terms import MEGA_CACHE
+from cachescope.table import Table, copied
+from cachescope.terms import BUNDLES, CACHES, MEGA_CACHE
 
 if TYPE_CHECKING:
     import pandas as pd
-
-import json
-from dataclasses import asdict
-
-from cachescope.analysis.contexts.prediction import predictions_of
-from cachescope.analysis.contexts.process_fields import ProcessFields
-from cachescope.details import HashDetails
-from cachescope.frames.directory_rows import EntryRow
-from cachescope.readers.assemble import entry_rows
-from cachescope.readers.directory.bundles import entries_inside
-from cachescope.readers.directory.file_contents import source_of
-from cachescope.terms import BUNDLES, CACHES
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +94,7 @@ class ComparedRuns:
         """One row per aligned lookup; see ``describe("compared_lookups")``."""
         return [*map(_row, self.aligned)]
 
-    @property
-    def frame(self) -> pd.DataFrame:
-        """The same as a frame."""
-        return Table(ComparedLookup, self.rows).frame
+    frame = copied(lambda found: Table(ComparedLookup, found.rows), "The same as a frame.")
 
     def among(self, chosen: Chosen) -> ComparedRuns:
         """The aligned lookups of which one at least is chosen, on either side; what else is counted is of these."""

@@ -25,13 +25,13 @@ from cachescope.errors import NotFoundError
 from cachescope.frames.answer_rows import ChangeRow, MissRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.grouping import by_key
+from cachescope.rows import like
+from cachescope.table import Table, copied
 from cachescope.terms import VLLM, Evidence
 from cachescope.verdict_kinds import ONE_DIRECTORY, kind_of
 from cachescope.wording import duration
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from cachescope.answers.guard_miss import GuardMiss
 
 
@@ -100,12 +100,10 @@ class Explanation:
         """The verdict, or the outcome of what has none."""
         return self.verdict or self.outcome
 
-    @property
-    def frame(self) -> pd.DataFrame:
-        """One row per changed field; see ``describe("changes")``."""
-        from cachescope.columns import frame_of
-
-        return frame_of(self.changes, ChangeRow)
+    frame = copied(
+        lambda one: Table(ChangeRow, [like(ChangeRow, change) for change in one.changes]),
+        """One row per changed field; see ``describe("changes")``.""",
+    )
 
     @classmethod
     def of(cls, read: Recording, which: int | str | None = None) -> Self:

@@ -6,17 +6,15 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from cachescope.figures.datasheets import device_rates
 from cachescope.frames.device_rows import DeviceRow, MeasurementRow
 from cachescope.report.blocks import Block, Drawing
 from cachescope.report.html import Reprs
 from cachescope.report.layout import Line, parted, rest
+from cachescope.table import Table, copied
 from cachescope.wording import listed, numbered, percent, plural
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _CUT: Final = 300
 _SHOWN: Final = 20
@@ -130,12 +128,7 @@ class DeviceCard(Reprs):
 
     row: DeviceRow
 
-    @property
-    def frame(self) -> pd.DataFrame:
-        """The row as a frame."""
-        from cachescope.columns import frame_of
-
-        return frame_of([self.row], DeviceRow)
+    frame = copied(lambda one: Table(DeviceRow, [one.row]), "The row as a frame.")
 
     def _blocks(self) -> list[Line]:
         return device_lines([self.row])[2:]
