@@ -23,7 +23,7 @@ from cachescope.grouping import by_key
 from cachescope.json_types import JsonObject
 from cachescope.keys import IsolationSchema
 from cachescope.report.as_json import rows_object
-from cachescope.report.blocks import Block, Column, Drawing, Group, table
+from cachescope.report.blocks import Block, Column, Drawing, Group, Kind, table
 from cachescope.report.layout import Line, rest
 from cachescope.terms import RUNTIME_FORMS
 from cachescope.wording import listed, plural, rank_names, short_key, short_names
@@ -238,19 +238,13 @@ def side_by_side_blocks(
     if found.forms:
         beside = found.columns[:_BESIDE_EACH_OTHER]
         is_short = all(len(cell) <= _SHORT for one in found.forms for cell in one.cells)
+        kind: Kind = "word" if is_short else "text"
         forms = (
             Column("Form", "code", "form"),
             Column(
                 "Settings that differ", "code", lambda one: listed(one.settings, _NAMED), is_optional=True
             ),
-            *(
-                Column(
-                    f"Context {_numbers(alike)}",
-                    "word" if is_short else "text",
-                    _cell(at),
-                )
-                for at, alike in enumerate(beside)
-            ),
+            *(Column(f"Context {_numbers(alike)}", kind, _cell(at)) for at, alike in enumerate(beside)),
         )
         caption = "Forms that are not the same everywhere: equal letters are equal values, ? is not known"
         yield table(caption, forms, found.forms, "forms", "scope.contexts")
