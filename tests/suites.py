@@ -30,7 +30,7 @@ SUITES = (
         "program",
         ("tests/capture", "tests/cli"),
         (
-            "cachescope/analysis/fixes.py", "cachescope/analysis/preflight", "cachescope/answers/fix.py",
+            "cachescope/analysis/fixes.py", "cachescope/analysis/preflight",
             "cachescope/answers/preflight.py", "cachescope/capture", "cachescope/cli/capture.py",
             "cachescope/cli/fix.py", "cachescope/cli/needed.py", "cachescope/cli/preflight.py",
             "cachescope/cli/record.py", "cachescope/keys", "cachescope/notebook_cells.py",

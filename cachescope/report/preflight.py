@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from cachescope.analysis.fixes import VARIABLE, Setting
-from cachescope.answers.fix import Fix
-from cachescope.answers.preflight import PreflightAnswer
+from cachescope.answers.preflight import Fix, PreflightAnswer
 from cachescope.json_types import JsonObject
 from cachescope.report.blocks import Block
 from cachescope.report.json_text import values_of

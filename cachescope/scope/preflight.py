@@ -15,7 +15,7 @@ from contextlib import ExitStack
 from types import TracebackType
 
 from cachescope.analysis.fixes import VARIABLE, Setting
-from cachescope.answers import fix as answer
+from cachescope.answers import preflight as answer
 from cachescope.answers.preflight import PreflightAnswer, named_directories
 from cachescope.answers.read import Read
 from cachescope.capture import preflight_command

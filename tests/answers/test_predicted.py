@@ -10,9 +10,9 @@ import pytest
 import cachescope
 from cachescope.analysis.fixes import HASH_SEED_WAY, Setting
 from cachescope.analysis.preflight.predicting import with_predictions
-from cachescope.answers import fix as module
+from cachescope.answers import preflight as module
 from cachescope.answers.chosen import Chosen
-from cachescope.answers.fix import Fix
+from cachescope.answers.preflight import Fix
 from cachescope.answers.read import Read
 from cachescope.answers.summary import counts_text
 from cachescope.answers.time_spent import TimeSpent

@@ -11,8 +11,7 @@ from typing import Any, cast
 import pytest
 
 from cachescope.analysis.fixes import Setting
-from cachescope.answers.fix import Fix, Remaining
-from cachescope.answers.preflight import OUTCOMES, PreflightAnswer
+from cachescope.answers.preflight import OUTCOMES, Fix, PreflightAnswer, Remaining
 from cachescope.report.preflight import env_file, fix_lines, fix_object
 from tests.cli.conftest import Run, command, environment
 
