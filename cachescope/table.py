@@ -74,10 +74,11 @@ class Copied(property):
         def __get__(self, instance: Any, owner: type | None = None) -> pd.DataFrame: ...  # type: ignore[override]
 
 
-def copied(table: Callable[[Any], Table[Any]], meaning: str) -> Copied:
-    """A property that is a copy of the frame of a table, and its docstring."""
+def copied(table: Callable[[Any], Table[Any] | None], meaning: str) -> Copied:
+    """A property that is a copy of the frame of a table, None where there is none, and its docstring."""
 
-    def frame(self: Any) -> pd.DataFrame:
-        return table(self).copied()
+    def frame(self: Any) -> pd.DataFrame | None:
+        found = table(self)
+        return None if found is None else found.copied()
 
     return Copied(frame, doc=meaning)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from cachescope.analysis.contexts.differences import context_difference
 from cachescope.analysis.contexts.prediction import predictions_of
@@ -35,9 +35,6 @@ from cachescope.readers.reading import Reading
 from cachescope.rows import like
 from cachescope.table import Table, copied
 from cachescope.terms import BUNDLES, CACHES, MEGA_CACHE
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +87,11 @@ class ComparedRuns:
         )
 
     @property
-    def rows(self) -> list[ComparedLookup]:
+    def table(self) -> Table[ComparedLookup]:
         """One row per aligned lookup; see ``describe("compared_lookups")``."""
-        return [*map(_row, self.aligned)]
+        return Table(ComparedLookup, [*map(_row, self.aligned)])
 
-    frame = copied(lambda found: Table(ComparedLookup, found.rows), "The same as a frame.")
+    frame = copied(lambda found: found.table, "The same as a frame.")
 
     def among(self, chosen: Chosen) -> ComparedRuns:
         """The aligned lookups of which one at least is chosen, on either side; what else is counted is of these."""
@@ -185,16 +182,6 @@ def side_times(
     return one, other
 
 
-def _framed(name: str, kind: type, meaning: str) -> Any:
-    """A property that is the frame of rows, None where there are none to be had."""
-
-    def frame(found: Comparison) -> pd.DataFrame | None:
-        rows = getattr(found, name)
-        return None if rows is None else Table(kind, rows).frame
-
-    return property(frame, doc=meaning)
-
-
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """What differs between two sides.
@@ -207,38 +194,32 @@ class Comparison:
         Keys paired by their graphs; None where a side holds no keys.
     runs : ComparedRuns or None
         How the lookups of runs went; None where a side has none, or both have the same.
-    form_differences, predicted, built_alike, covered : list or None
+    form_differences, predicted, built_alike, covered : Table or None
         The rows of the frames `contexts`, `predictions`, `built` and `coverage`.
     """
 
     before: str
     after: str
     graphs: Difference | None = None
-    form_differences: list[FormDifference] | None = None
-    predicted: list[PredictionRow] | None = None
-    built_alike: list[Built] | None = None
-    covered: list[CoverageRow] | None = None
+    form_differences: Table[FormDifference] | None = None
+    predicted: Table[PredictionRow] | None = None
+    built_alike: Table[Built] | None = None
+    covered: Table[CoverageRow] | None = None
     runs: ComparedRuns | None = None
     # Of each side the path, which its runs are named beside; empty of what was asked for by its own name.
     paths: tuple[str, str] = ("", "")
 
     # fmt: off
-    contexts = _framed("form_differences", FormDifference, """See ``describe("context_difference")``; None where neither side is a snapshot, or one has no context.""")
-    predictions = _framed("predicted", PredictionRow, """See ``describe("predictions")``: the entries of the side that is a directory, and whether the process of the other would find them; None where there is no such process.""")
-    built = _framed("built_alike", Built, """See ``describe("built")``: what both hold under one key, and whether it was built alike; None where a side holds no entries.""")
-    coverage = _framed("covered", CoverageRow, """See ``describe("coverage")``: what of one side the mega-caches of the other hold; None where no side consists of mega-caches.""")
+    contexts = copied(lambda found: found.form_differences, """See ``describe("context_difference")``; None where neither side is a snapshot, or one has no context.""")
+    predictions = copied(lambda found: found.predicted, """See ``describe("predictions")``: the entries of the side that is a directory, and whether the process of the other would find them; None where there is no such process.""")
+    built = copied(lambda found: found.built_alike, """See ``describe("built")``: what both hold under one key, and whether it was built alike; None where a side holds no entries.""")
+    coverage = copied(lambda found: found.covered, """See ``describe("coverage")``: what of one side the mega-caches of the other hold; None where no side consists of mega-caches.""")
     # fmt: on
 
-    @property
-    def frame(self) -> pd.DataFrame:
-        """One row per field that differs between paired keys, folded; see ``describe("differences")``."""
-        groups = () if self.graphs is None else self.graphs.groups
-        rows = (
-            like(DifferenceRow, change, group=number, pairs=len(pairs))
-            for number, (changes, pairs) in enumerate(groups)
-            for change in changes
-        )
-        return Table(DifferenceRow, list(rows)).frame
+    frame = copied(
+        lambda found: Table(DifferenceRow, [*_difference_rows(found.graphs)]),
+        """One row per field that differs between paired keys, folded; see ``describe("differences")``.""",
+    )
 
     @classmethod
     def of(cls, read: Recording, before: Side, after: Side) -> Self:
@@ -258,28 +239,35 @@ class Comparison:
         )
 
 
-def _form_differences(read: Recording, one: Side, other: Side) -> list[FormDifference] | None:
+def _difference_rows(graphs: Difference | None) -> Iterator[DifferenceRow]:
+    for number, (changes, pairs) in enumerate(() if graphs is None else graphs.groups):
+        for change in changes:
+            yield like(DifferenceRow, change, group=number, pairs=len(pairs))
+
+
+def _form_differences(read: Recording, one: Side, other: Side) -> Table[FormDifference] | None:
     if not one.snapshots and not other.snapshots:
         return None
     before, after = _context_of(read, one), _context_of(read, other)
     if before is None or after is None:
         return None
-    return context_difference(read.all_contexts.rows, before, after)
+    return Table(FormDifference, context_difference(read.all_contexts.rows, before, after))
 
 
-def _built(read: Recording, one: Side, other: Side) -> list[Built]:
+def _built(read: Recording, one: Side, other: Side) -> Table[Built]:
     old, new = ([row for row in side.entries if row.cache in COMPARED] for side in (one, other))
-    return [*built_alike(old, new, read.tables.autotune.rows, read.generated_code, read.kernel_binaries)]
+    measured = read.tables.autotune.rows
+    return Table(Built, [*built_alike(old, new, measured, read.generated_code, read.kernel_binaries)])
 
 
-def _covered(read: Recording, one: Side, other: Side) -> list[CoverageRow] | None:
+def _covered(read: Recording, one: Side, other: Side) -> Table[CoverageRow] | None:
     bundles, rest = (one, other) if _is_of_bundles(one) else (other, one)
     if not _is_of_bundles(bundles) or _is_of_bundles(rest) or not (rest.runs or rest.entries):
         return None
     reading = Reading(details=read.tables.hash_details)
     held = [held_in(row.path, reading) for row in bundles.entries]
     lookups = [row for row in read.history.lookups if row.run in rest.runs]
-    return [*coverage_rows(held, lookups, rest.entries, content_hash)]
+    return Table(CoverageRow, [*coverage_rows(held, lookups, rest.entries, content_hash)])
 
 
 def _is_of_bundles(side: Side) -> bool:
@@ -292,7 +280,7 @@ def _context_of(read: Recording, side: Side) -> int | None:
     return next(iter(side.snapshots[-1:] or of_runs[-1:]), None)
 
 
-def _predicted(read: Recording, one: Side, other: Side) -> list[PredictionRow] | None:
+def _predicted(read: Recording, one: Side, other: Side) -> Table[PredictionRow] | None:
     directories = [side for side in (one, other) if side.entries]
     processes = [side for side in (one, other) if not side.entries and (side.snapshots or side.runs)]
     if not directories or not processes:
@@ -302,7 +290,7 @@ def _predicted(read: Recording, one: Side, other: Side) -> list[PredictionRow] |
         known = context_fields(read, process.snapshots[-1])
     else:
         known = run_fields(read, process.runs[-1])
-    return predictions(read, directory.entries, known)
+    return Table(PredictionRow, predictions(read, directory.entries, known))
 
 
 def predictions(read: Recording, entries: Sequence[EntryRow], process: ProcessFields) -> list[PredictionRow]:

@@ -187,11 +187,11 @@ def comparison_blocks(found: answer.Comparison) -> list[Block]:
     """The comparison; first what it means for a cache."""
     parts: list[Iterable[Block]] = []
     if found.covered is not None:
-        parts.append(coverage_lines(found.covered))
+        parts.append(coverage_lines(found.covered.rows))
     if found.predicted is not None:
-        parts.append(prediction_lines(found.predicted))
+        parts.append(prediction_lines(found.predicted.rows))
     if found.form_differences is not None:
-        parts.append(difference_blocks(found.form_differences, ".contexts"))
+        parts.append(difference_blocks(found.form_differences.rows, ".contexts"))
     if found.graphs is not None:
         names = [found.before, found.after]
         if found.runs is not None:
@@ -200,7 +200,7 @@ def comparison_blocks(found: answer.Comparison) -> list[Block]:
             names = [f"{path}: {side.name}" if path else side.name for path, side in sides]
         parts.append(key_difference_blocks(found.graphs, names))
     if found.built_alike:
-        parts.append(built_lines(found.built_alike))
+        parts.append(built_lines(found.built_alike.rows))
     return [*parted(parts)][1:] or [Line("nothing on either side that could be compared", style="bold")]
 
 
@@ -216,14 +216,14 @@ def comparison_object(found: answer.Comparison) -> JsonObject:
     """The comparison for ``--json``."""
     graphs = found.graphs
     sides = values_of(found, "before", "after") | ({} if graphs is None else _difference_object(graphs))
-    rows = {
+    tables = {
         "context_difference": found.form_differences,
         "predictions": found.predicted,
         "built": found.built_alike,
         "coverage": found.covered,
-        "compared_lookups": None if found.runs is None else found.runs.rows,
+        "compared_lookups": None if found.runs is None else found.runs.table,
     }
-    return {**sides, **rows_object(**{name: one for name, one in rows.items() if one is not None})}
+    return {**sides, **rows_object(**{name: one.rows for name, one in tables.items() if one is not None})}
 
 
 def change_names(found: ComparedRuns) -> dict[Change, str]:
