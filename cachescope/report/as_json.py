@@ -13,7 +13,8 @@ from cachescope.analysis.vllm.folders import fragments, ranks_apart
 from cachescope.answers.recording import Recording
 from cachescope.json_types import JsonObject
 from cachescope.report.json_text import values_of
-from cachescope.rows import TIME, columns_of, names_of
+from cachescope.rows import TIME, columns_of, frame_name, names_of
+from cachescope.table import Table
 
 if TYPE_CHECKING:
     from cachescope.analysis.differences import FieldChange
@@ -90,7 +91,7 @@ def explanation_object(explained: Explanation) -> JsonObject:
 def time_object(read: Recording, spent: TimeSpent) -> JsonObject:
     """The object printed by ``cachescope time --json``."""
     return {
-        **rows_object(runs=read.tables.runs.rows, phases=read.phases_read[0].rows),
+        **tables_object(read.tables.runs, read.phases_read[0]),
         "time": [
             {
                 **values_of(one, "run", "phases"),
@@ -150,6 +151,11 @@ def whole_change_object(change: FieldChange) -> JsonObject:
 def rows_object(**rows: Iterable[object]) -> JsonObject:
     """Rows of several classes, by the names of their frames."""
     return {name: plain_rows(one) for name, one in rows.items()}
+
+
+def tables_object(*tables: Table[Any] | None) -> JsonObject:
+    """The rows of those tables that there are, by the names of their frames."""
+    return rows_object(**{frame_name(one.kind): one.rows for one in tables if one is not None})
 
 
 def plain_rows(rows: Iterable[object]) -> list[JsonObject]:

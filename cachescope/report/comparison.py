@@ -18,7 +18,7 @@ from cachescope.frames.compared import Built, CoverageRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.grouping import by_key
 from cachescope.json_types import JsonObject
-from cachescope.report.as_json import rows_object, whole_change_object
+from cachescope.report.as_json import tables_object, whole_change_object
 from cachescope.report.blocks import Block, Group, Head, Numbers, Table
 from cachescope.report.contexts import difference_blocks, prediction_lines, reason_lines
 from cachescope.report.explanation import folded_blocks
@@ -216,14 +216,9 @@ def comparison_object(found: answer.Comparison) -> JsonObject:
     """The comparison for ``--json``."""
     graphs = found.graphs
     sides = values_of(found, "before", "after") | ({} if graphs is None else _difference_object(graphs))
-    tables = {
-        "context_difference": found.form_differences,
-        "predictions": found.predicted,
-        "built": found.built_alike,
-        "coverage": found.covered,
-        "compared_lookups": None if found.runs is None else found.runs.table,
-    }
-    return {**sides, **rows_object(**{name: one.rows for name, one in tables.items() if one is not None})}
+    compared = None if found.runs is None else found.runs.table
+    tables = (found.form_differences, found.predicted, found.built_alike, found.covered, compared)
+    return {**sides, **tables_object(*tables)}
 
 
 def change_names(found: ComparedRuns) -> dict[Change, str]:

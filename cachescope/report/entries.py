@@ -22,7 +22,7 @@ from cachescope.grouping import by_key
 from cachescope.json_types import JsonObject
 from cachescope.readers.directory.file_contents import SourceCode
 from cachescope.readers.kinds import shown
-from cachescope.report.as_json import plain_rows, rows_object
+from cachescope.report.as_json import plain_rows, tables_object
 from cachescope.report.blocks import (
     Block,
     Column,
@@ -420,7 +420,7 @@ def one_entry_object(one: answer.OneEntry) -> JsonObject:
     source = one.source
     return {
         "entry": one.row.entry,
-        **rows_object(**{name: table.rows for name, table in one.tables.items() if name != "problems"}),
+        **tables_object(*(table for name, table in one.tables.items() if name != "problems")),
         "made_for": one.made_for,
         "source_code": source.text,
         "source_language": source.language if source.text is not None else None,

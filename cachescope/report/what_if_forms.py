@@ -14,7 +14,7 @@ from cachescope.answers.recording import Recording
 from cachescope.answers.summary import counts_text
 from cachescope.frames.replay_rows import CauseSaving, SensitivityRow, WhatIfCause, WhatIfRate
 from cachescope.json_types import JsonObject
-from cachescope.report.as_json import rows_object
+from cachescope.report.as_json import tables_object
 from cachescope.report.blocks import Block, Column, table, timed
 from cachescope.report.html import Reprs
 from cachescope.report.layout import Line, rest, unwrapped
@@ -221,12 +221,6 @@ def what_if_object(found: answer.WhatIf) -> JsonObject:
     """The object printed by ``cachescope what-if --json``."""
     return {
         "schema": found.schema.to_dict(),
-        **rows_object(
-            what_if=found.lookup_table.rows,
-            what_if_rates=found.rate_table.rows,
-            what_if_causes=found.cause_table.rows,
-            what_if_runs=found.run_table.rows,
-            what_if_differences=found.difference_table.rows,
-            what_if_warnings=found.warning_table.rows,
-        ),
+        **tables_object(found.lookup_table, found.rate_table, found.cause_table),
+        **tables_object(found.run_table, found.difference_table, found.warning_table),
     }
