@@ -181,7 +181,7 @@ class Compare(Shows):
         self._starts = starts_of(scope)
         super().__init__(scope, state)
 
-    def instead(self) -> Iterable[Block]:
+    def words(self) -> Iterable[Block]:
         """Why there are no two sides."""
         self._state.compared = tuple(self._state.compared or first_sides(self._scope, self._starts) or ())
         return () if self._state.compared else (Line(_ONE if self._starts else NOTHING),)

@@ -98,12 +98,12 @@ class Shows(Pane):
 
     def __init__(self, scope: Read, state: State | None = None) -> None:
         self._scope, self._state, self._chosen = scope, state or State(), Chosen(scope)
-        instead = tuple(self.instead())
-        self.is_empty = bool(instead)
-        super().__init__(*([markup(*instead)] if instead else self.parts()))
+        words = tuple(self.words())
+        self.has_parts = not words
+        super().__init__(*([markup(*words)] if words else self.parts()))
 
-    def instead(self) -> Iterable[Block]:
-        """What is said where there is nothing to show."""
+    def words(self) -> Iterable[Block]:
+        """The blocks of a pane that is nothing but words: an answer, or that there is nothing to show."""
         return () if self._scope.facts.lookups else (Line(NOTHING),)
 
     def parts(self) -> Iterable[ipywidgets.Widget]:
@@ -126,7 +126,7 @@ class Shows(Pane):
     def narrow(self, chosen: Chosen) -> None:
         """Show some of the lookups alone, where it can."""
         self._chosen = chosen
-        if not self.is_empty:
+        if self.has_parts:
             self.show_chosen()
 
     def show_chosen(self) -> None:

@@ -69,7 +69,7 @@ class Entries(Shows):
         self._rows = scope.tables.entries.rows
         super().__init__(scope, state)
 
-    def instead(self) -> Iterable[Block]:
+    def words(self) -> Iterable[Block]:
         """Which directory to read as well."""
         return () if self._rows else (Line(no_entry(self._scope)),)
 

@@ -190,7 +190,7 @@ class Failed(Shows):
         self._reason = f"{type(error).__name__}: {error}"
         super().__init__(scope, state)
 
-    def instead(self) -> Iterable[Block]:
+    def words(self) -> Iterable[Block]:
         """The error."""
         return (Line(f"This pane could not be made: {self._reason}", style="red"),)
 
@@ -204,7 +204,7 @@ class Told(Shows):
         self._name = pane.lower()
         super().__init__(scope, state)
 
-    def instead(self) -> Iterable[Block]:
+    def words(self) -> Iterable[Block]:
         """The answer."""
         blocks = told(self._name).blocks(self._scope, _LISTED, self.query)
         return (Group("", SUBJECTS[self._name].question, tuple(blocks)),)

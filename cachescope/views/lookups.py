@@ -105,7 +105,7 @@ class Lookups(Shows):
     def in_python(self) -> InPython:
         """The rows shown, all pages of them."""
         line = query(self._state.filters, self._state.sort)
-        return line, lambda: lookups_frame(self._scope, () if self.is_empty else self.rows.passing())
+        return line, lambda: lookups_frame(self._scope, self.rows.passing() if self.has_parts else ())
 
     def show_chosen(self) -> None:
         """List what passes the filters; the span is one of them."""

@@ -139,7 +139,7 @@ class Overview(Shows):
 
     beyond = "Phases, folders of vLLM, problems and possible false hits are of all that was read."
 
-    def instead(self) -> Iterable[Block]:
+    def words(self) -> Iterable[Block]:
         """Why no lookup was read, and what was."""
         scope = self._scope
         return () if scope.facts.lookups else (*answer_blocks(scope), *_what_now(scope), *_wrong(scope))

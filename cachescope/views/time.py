@@ -37,7 +37,7 @@ class Time(Shows):
         self.spent = TimeSpent.of(scope)
         super().__init__(scope, state)
 
-    def instead(self) -> Iterable[Block]:
+    def words(self) -> Iterable[Block]:
         """That there are no events."""
         return () if self.spent.runs else time_blocks(self.spent)
 
