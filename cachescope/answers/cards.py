@@ -84,7 +84,7 @@ class Card(NamedTuple):
         return cls(
             row=cause,
             title=title,
-            cost=cost_of(facts, cause),
+            cost=cost_of(read, cause),
             roots=len(roots),
             first=told,
             name=lookup_name(facts.lookups[told.lookup]),
@@ -214,7 +214,7 @@ def _title(read: Recording, cause: CauseRow, roots: Sequence[MissRow]) -> str:
 def _in_order(chosen: Chosen) -> list[CauseRow]:
     """The causes but for first lookups: those that were avoidable first, then the costliest."""
     every = [cause for cause in chosen.causes if not kind_of(cause).is_first]
-    return sorted(every, key=lambda cause: cost_of(chosen.read.facts, cause) not in ("avoidable", "at once"))
+    return sorted(every, key=lambda cause: cost_of(chosen.read, cause) not in ("avoidable", "at once"))
 
 
 def cause_names(read: Recording) -> list[tuple[str, int]]:

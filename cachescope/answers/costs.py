@@ -8,16 +8,17 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Final, Self
 
+from cachescope.analysis.history.timeline import NOT_CERTAIN
 from cachescope.analysis.phases.frame import self_times
 from cachescope.analysis.phases.names import VECTOR_TEST, WAITING_FOR_TEST
 from cachescope.analysis.rates import rates
 from cachescope.analysis.verdicts.misses import Compile, compile_of
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.facts import Facts
-from cachescope.answers.names import fields_text, other_directory
+from cachescope.answers.names import fields_text, other_directory, why_never_stored
 from cachescope.answers.recording import Recording
 from cachescope.answers.starts import Start, starts_of
-from cachescope.answers.summary import counts_text, phases_of
+from cachescope.answers.summary import counts_text, phases_of, without_lookups
 from cachescope.frames.answer_rows import CauseRow, MissRow, TrendRow
 from cachescope.grouping import by_key
 from cachescope.keys.key_fields import FREEZING, OF_THE_INSTALLATION, is_input, is_of_the_call
@@ -106,9 +107,13 @@ class Costs:
                 of_run.setdefault(facts.lookups[miss.lookup].run, []).append((miss, ns))
         of_start = _jobs(chosen.read)
 
+        costs_of = {
+            number: cost_of(chosen.read, causes[number]) for number in {miss.cause for miss in misses}
+        }
+
         def what_of(miss: MissRow) -> str:
             """What the compile after a miss was."""
-            what = cost_of(facts, causes[miss.cause])
+            what = costs_of[miss.cause]
             if what == "at once":
                 # One of the ranks has to compile it; processes that are no ranks can start one after another.
                 what = "first" if facts.lookups[miss.lookup].run in of_start else "avoidable"
@@ -142,7 +147,7 @@ class Costs:
             tuple(reason for reason, _ in not_cached.most_common()),
             sum(ns is None and what_of(miss) != "avoidable" for miss, ns in timed) if is_timed else 0,
             Counter(miss.cause for miss in untimed if what_of(miss) == "avoidable"),
-            is_any_in_doubt=bool(chosen.read.tables.problems.rows)
+            is_any_in_doubt=bool(chosen.read.tables.problems.rows or without_lookups(chosen.read))
             or any(row.outcome == "unknown" for row in chosen.rows)
             or any(what_of(miss) in _IN_DOUBT for miss in misses),
         )
@@ -165,8 +170,19 @@ def _path(
             yield run
 
 
-def cost_of(facts: Facts, cause: CauseRow) -> str:
+def cost_of(read: Recording, cause: CauseRow) -> str:
     """What the compiles after the misses of a cause were: avoidable, at once, or one of the others."""
+    cost = _cost_of(read.facts, cause)
+    if cost != "avoidable":
+        return cost
+    whys = {why_never_stored(root, read.history) for root in read.facts.roots_of(cause.cause)}
+    if None in whys or not whys:
+        return cost
+    # What had failed before was not compiled before.
+    return "unknown" if whys.intersection(NOT_CERTAIN) else "first"
+
+
+def _cost_of(facts: Facts, cause: CauseRow) -> str:
     cost = kind_of(cause).cost
     if cost != "fields":
         return cost

@@ -18,6 +18,7 @@ from cachescope.answers.names import (
     lookup_in_run,
     lookup_name,
     other_directory,
+    why_never_stored,
 )
 from cachescope.answers.recording import Recording
 from cachescope.answers.summary import WHY_UNKNOWN, hits_call
@@ -202,6 +203,8 @@ def what_to_do(
     advice = cause.advice if guards is None else guards.advice
     if not (changes and is_named_by_fields(cause)) or read.facts.lookups[miss.lookup].cache == VLLM:
         return {}, advice
+    if (never := why_never_stored(miss, read.history)) is not None:
+        return {}, f"What it is compared with stored nothing that could be found: {never.why}."
     settings, is_all = _settings(read, miss.lookup, changes)
     # What gives every field its earlier value says what sets it; a collection may have an order that nothing sets.
     is_told = is_all and all(_PLAIN.fullmatch(change.before or "") for change in changes)

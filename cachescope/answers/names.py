@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from cachescope.analysis.history.history import History
+from cachescope.analysis.history.timeline import NotStored
 from cachescope.analysis.verdicts.replaced_graphs import SeenKey
 from cachescope.answers.facts import Facts
 from cachescope.frames.answer_rows import CauseRow, MissRow
@@ -99,7 +100,30 @@ def other_directory(miss: MissRow, history: History) -> str | None:
     here, there = history.folders[at], history.folders[before]
     # Of an equal key its own reason says so.
     is_of_key = history.lookups[before].cache_key == history.lookups[at].cache_key
-    return None if is_of_key or here is None or here == there else there
+    if is_of_key or here is None or here == there or _lies_there_too(history, history.lookups[before], at):
+        return None
+    return there
+
+
+def _lies_there_too(history: History, before: LookupRow, at: int) -> bool:
+    """Whether the directory of a lookup held what another one had stored elsewhere: a copy of it, or a mega-cache that was loaded."""
+    here, time = history.folders[at], history.lookups[at].time
+    if time is None:
+        return False
+    held = (one for one in history.entries_of(before) if history.place_of(one.root) == here)
+    own = [one for one in held if one.modified_time is not None and one.modified_time <= time]
+    # What a later run stored there may be what lies there now.
+    return bool(own) and not any(
+        one > at and history.folders[one] == here and history.has_stored(one)
+        for one in history.lookups_of(own[0])
+    )
+
+
+def why_never_stored(miss: MissRow, history: History) -> NotStored | None:
+    """Why nothing was stored under the other key that a miss was compared with, so that its fields would find nothing; None where something may be."""
+    if miss.baseline_lookup is None or kind_of(miss).cost != "fields":
+        return None
+    return history.never_stored(history.index_of[miss.baseline_lookup])
 
 
 def is_named_by_fields(cause: CauseRow) -> bool:

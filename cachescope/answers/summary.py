@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from itertools import chain
@@ -50,9 +51,25 @@ def counts_text(read: Recording, some: Sequence[LookupRow] | None = None) -> str
     lookups, runs = plural(len(rows), "lookup"), plural(looked_up, "run")
     predicted = predicted_lookups(facts, rows)
     counts_text = f"{lookups} in {runs}: {outcomes(rate)} ({shares})"
+    if len(rows) == len(facts.lookups) and (blind := without_lookups(read)):
+        counts_text += f"; no lookup is recorded in {blind}"
     if predicted == len(rows):
         return f"predicted by a pre-flight: {counts_text}"
     return f"{counts_text}; {predicted} of them predicted by a pre-flight" if predicted else counts_text
+
+
+def without_lookups(read: Recording) -> str:
+    """Which processes compiled without a recorded lookup, and which text logs of torch have none, beside those that have some."""
+    of_lookups = {row.run for row in read.facts.lookups.values()}
+    runs = read.facts.runs.items()
+    compiled = sum(
+        not row.looked_up or (run in read.tables.compiled and run not in of_lookups) for run, row in runs
+    )
+    silent = read.tables.silent
+    parts = [f"{plural(compiled, 'other run')} that compiled"] if compiled else []
+    if silent:
+        parts.append(plural(len(silent), "other log") if len(silent) > 1 else os.path.basename(silent[0]))
+    return " and ".join(parts)
 
 
 def predicted_lookups(facts: Facts, lookups: Iterable[LookupRow]) -> int:

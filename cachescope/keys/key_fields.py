@@ -27,6 +27,9 @@ OF_THE_INSTALLATION: Final = ("torch_version", "system_info")
 FREEZING: Final = "inductor_config[freezing]"
 """The option that makes constants of a model's parameters and folds them: a frozen graph and its inputs are others."""
 
+IS_INFERENCE: Final = "fx_kwargs[is_inference]"
+"""Whether no backward graph can follow: gradients are off, or no input needs any."""
+
 _OF_INPUTS: Final = re.compile(r"example_inputs\[.*|inputs_to_check\[.*|fx_kwargs\[static_input_idxs\]")
 # Of an AOTAutograd key: what it knows of the arguments, and two states that Dynamo guards; up to 2.12 the latter is `disable_amp`.
 _OF_THE_CALL: Final = ("aot_config", "grad_enabled", "autocast_state", "disable_amp")

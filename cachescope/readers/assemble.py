@@ -44,6 +44,8 @@ class Tables:
     hash_details: HashDetails
     cache_roots: tuple[str, ...] = ()
     """The cache directories that were read, even if there is no file in them."""
+    silent: tuple[str, ...] = ()
+    """The text logs of torch that have no lookup, and of whose processes no other log was read."""
     listed: tuple[ListedEntry, ...] = ()
     """The entries of the locks that were read."""
     stamps: Stamps = field(default_factory=dict)
@@ -84,6 +86,7 @@ def assemble(reading: Reading) -> Tables:
         vllm_starts=Table(StartRow, [*reading.vllm_starts]),
         hash_details=reading.details,
         cache_roots=tuple(reading.cache_roots),
+        silent=tuple(_silent_logs(reading, runs)),
         listed=tuple(reading.listed),
         stamps=file_stamps(source for run in runs for source in run.sources),
         compiled={
@@ -94,6 +97,12 @@ def assemble(reading: Reading) -> Tables:
 
 # A snapshot is often taken last, when logging has ended.
 _AFTERWARDS_NS: Final = 60 * 10**9
+
+
+def _silent_logs(reading: Reading, runs: list[Process]) -> Iterator[str]:
+    sources = {source for run in runs for source in run.sources}
+    pids = {run.pid for run in runs if run.pid is not None}
+    return (source for source, own in reading.silent if source not in sources and not own & pids)
 
 
 def _run_row(number: int, run: Process, label: str | None) -> RunRow:

@@ -138,6 +138,8 @@ class Reading:
     """The cache directories that were read, even if there is no file in them."""
     details_of_key: dict[str, int] = field(default_factory=dict)
     """Set codes of details that AOTAutograd entries contain, by the FX key that they belong to."""
+    silent: list[tuple[str, frozenset[int | None]]] = field(default_factory=list)
+    """The text logs in which torch says nothing of a lookup or a compile, with the pids of their lines."""
     contents: dict[tuple[object, ...], EntryRow] = field(default_factory=dict)
     """The first entry of each content that is known by a hash: vLLM copies those of one layer into all that are alike."""
 

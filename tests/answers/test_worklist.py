@@ -10,7 +10,7 @@ import cachescope
 from cachescope.answers.cards import MOST, Cards, cause_names, ways
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.costs import headline
-from cachescope.answers.summary import footer
+from cachescope.answers.summary import counts_text, footer
 from cachescope.columns import rows_of
 from cachescope.frames.replay_rows import SensitivityRow
 from cachescope.report.blocks import Group, WorkItems
@@ -20,7 +20,7 @@ from cachescope.verdict_kinds import kind_of
 from cachescope.views.lookups import Lookups
 from cachescope.views.state import State
 from tests.conftest import Recording
-from tests.made import CODE, fx, run, scope_of
+from tests.made import CODE, entry, fx, run, scope_of
 from tests.readings import read_once
 from tests.recordings import Recorded
 
@@ -255,3 +255,58 @@ def test_a_key_that_changed_in_another_directory_names_it(
     # The earlier setting finds the entry only where that lies.
     assert ("by epilogue_fusion and another directory;" in headline(Chosen(scope))) == is_other
     assert str(work.advice).endswith("or copy the cache there.") == is_other
+
+
+@pytest.mark.parametrize(("at", "later", "is_other"), [(50, None, False), (150, None, True), (50, 200, True)])
+def test_what_was_copied_into_the_directory_before_is_in_no_other(
+    at: int, later: int | None, is_other: bool
+) -> None:
+    """As of a mega-cache that was loaded, or a cache that was baked into an image."""
+    one, two = {"gm": CODE, "x": "1"}, {"gm": CODE, "x": "2"}
+    runs = [
+        run(fx("f11", details=one, at=0, took=1), cache_dir="/baked"),
+        run(fx("f22", details=two, at=100, took=1), cache_dir="/here"),
+        *([] if later is None else [run(fx("f11", details=one, at=later, took=1), cache_dir="/here")]),
+    ]
+    scope = scope_of(*runs, entries=[entry("fxgraph", "f11", one, at=at, root="/here")])
+    work = next(work for work in Cards.of(Chosen(scope), most=10).works if work.row.fields == ("x",))
+    assert ("in another directory (/baked)" in str(work.baseline)) == is_other
+
+
+def test_a_log_without_a_lookup_beside_others_is_named(tmp_path: Path, recording: Recording) -> None:
+    logs = sorted((recording("2.15.0", "cold_warm") / "text").iterdir())
+    silent = tmp_path / "second.log"
+    silent.write_text(
+        "W1129 09:00:18.838000 13445 torch/utils/cpp_extension.py:183] [0/0] No CUDA runtime is found\n"
+    )
+    assert "no lookup is recorded in" not in counts_text(cachescope.read(logs[0]))
+    scope = cachescope.read(logs[0], silent)
+    assert counts_text(scope).endswith("; no lookup is recorded in second.log")
+    # What that process compiled may have been compiled before.
+    assert headline(Chosen(scope)).startswith("No compile is known to have been avoidable: ")
+    # Another log of a process that has lookups elsewhere is none of another process.
+    (pid,) = {*scope.runs["pid"]}
+    silent.write_text(silent.read_text().replace(" 13445 ", f" {pid} "))
+    assert "no lookup is recorded in" not in counts_text(cachescope.read(logs[0], silent))
+
+
+def test_a_process_that_compiled_without_a_lookup_is_counted_beside_others() -> None:
+    made = run(fx("f1", details={"gm": CODE}, at=0, took=1))
+    scope = scope_of(made, run(looked_up=False))
+    assert counts_text(scope).endswith("; no lookup is recorded in 1 other run that compiled")
+
+
+@pytest.mark.parametrize(("is_stored", "said"), [
+    (False, "Nothing was compiled twice: 2.0 s of first compiles"),
+    # Another run had compiled it to the end.
+    (True, "2.0 s of the 3.0 s compiled after misses were avoidable, by epilogue_fusion; 1.0 s of first compiles"),
+])  # fmt: skip
+def test_what_had_failed_before_was_not_compiled_before(is_stored: bool, said: str) -> None:
+    """As of a compiler that was not there; its setting would find nothing."""
+    one, two = ({"gm": CODE, "inductor_config[epilogue_fusion]": value} for value in ("True", "False"))
+    stored = [run(fx("f11", details=one, at=0, took=1))] if is_stored else []
+    failed = run(fx("f11", details=one, at=50, compile_error="InvalidCxxCompiler: none", compile_ended=True))
+    scope = scope_of(*stored, failed, run(fx("f22", details=two, at=100, took=2)))
+    assert headline(Chosen(scope)).startswith(said)
+    (work,) = (work for work in Cards.of(Chosen(scope), most=10).works if work.row.kind == "")
+    assert ("its compile failed: InvalidCxxCompiler: none" in str(work.advice)) is not is_stored

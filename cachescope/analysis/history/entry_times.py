@@ -18,6 +18,7 @@ from cachescope.frames.directory_rows import EntryRow
 from cachescope.grouping import by_key
 from cachescope.keys.paths import is_in_remote_cache
 from cachescope.readers.logs.notes import LookupNote
+from cachescope.terms import FXGRAPH
 
 NEVER: Final = 2**63 - 1
 LONG_AGO: Final = -(2**63)
@@ -71,6 +72,9 @@ class StoredCandidates:
         self.times = EntryTimes(history)
         # By cache and direction, and by these and the graph.
         self._stored: dict[tuple[str | int | None, ...], list[_Stored]] = defaultdict(list)
+        # By their inputs; and the keys that each run looked up.
+        self._of_inputs: dict[tuple[int, ...], list[_Stored]] = defaultdict(list)
+        self._looked_up = {(row.run, row.cache, row.cache_key) for row in history.lookups}
         for entry in history.entries:
             if entry.detail_set is not None:
                 until = -1 if history.is_of_a_miss(entry) else next(iter(history.lookups_of(entry)), NEVER)
@@ -78,6 +82,7 @@ class StoredCandidates:
                 stored = _Stored(entry, *self.times.interval(entry), until)
                 self._stored[kind].append(stored)
                 self._stored[*kind, history.keys.graph(entry.detail_set)].append(stored)
+                self._of_inputs[tuple(history.details.inputs(entry.detail_set))].append(stored)
 
     def with_kind(self, at: int) -> list[EntryRow]:
         """All entries of the cache and direction of a lookup."""
@@ -101,6 +106,17 @@ class StoredCandidates:
             and stored.entry.cache_key != key
             and (time is None or stored.begin <= time < stored.end)
             for stored in self._with_graph(at)
+        )
+
+    def may_take_inputs_of(self, at: int) -> bool:
+        """Whether an entry may have existed whose graph takes the inputs of a lookup's, and which its run has not looked up as well."""
+        row, details = self._history.lookups[at], self._history.details
+        own = () if row.cache != FXGRAPH or row.detail_set is None else tuple(details.inputs(row.detail_set))
+        return bool(own) and any(
+            one.until >= at
+            and (row.run, row.cache, one.entry.cache_key) not in self._looked_up
+            and (row.time is None or one.begin <= row.time)
+            for one in self._of_inputs.get(own, ())
         )
 
     def _with_graph(self, at: int) -> Sequence[_Stored]:
@@ -142,7 +158,7 @@ def _clock(entries: Sequence[EntryRow], history: History) -> _Clock:
     for entry in entries:
         if history.is_of_another_compile(entry):
             continue
-        wrote = [*islice(filter(history.has_stored, history.lookups_of(entry)), 2)]
+        wrote = [*islice(history.writers_of(entry), 2)]
         # If several processes missed one key, such as racing ranks, it is not known which of them wrote it.
         time = history.lookups[wrote[0]].time if len(wrote) == 1 else None
         if time is None or entry.modified_time is None:

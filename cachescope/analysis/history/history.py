@@ -5,20 +5,22 @@ Verdicts, replays and predictions all start from one `History`. A lookup is name
 
 from __future__ import annotations
 
+import os
 import shlex
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import pairwise
+from itertools import chain, pairwise
 from operator import attrgetter
 
-from cachescope.analysis.history.timeline import Timeline
+from cachescope.analysis.history.timeline import NotStored, Timeline
 from cachescope.analysis.key_distance import Change, Form, KeyDistances
 from cachescope.details import HashDetails
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.grouping import by_key
+from cachescope.kept import kept
 from cachescope.keys.paths import is_in_remote_cache
 from cachescope.terms import AOTAUTOGRAD, CACHES, FXGRAPH, MISSED, VLLM
 
@@ -116,6 +118,21 @@ class History:
             found.append(folder)
         return found
 
+    @kept
+    def place_of(self, root: str) -> str:
+        """The name that logs have for a directory that was read: theirs is absolute, and the one given may be another name of it."""
+        return self._named.get(os.path.realpath(root), root)
+
+    @cached_property
+    def _places(self) -> frozenset[str]:
+        return frozenset(self._named.values())
+
+    @cached_property
+    def _named(self) -> dict[str, str]:
+        """The directories that logs name, by where they lie."""
+        names = dict.fromkeys((*self.folders, *(run.cache_dir for run in self.runs)))
+        return {os.path.realpath(name): name for name in names if name is not None}
+
     @cached_property
     def rank_of(self) -> dict[int, int | None]:
         """The rank of each run."""
@@ -132,6 +149,20 @@ class History:
         looked_up = self.lookups_of(entry)
         is_missed = bool(looked_up) and self.lookups[looked_up[0]].outcome != "hit"
         return is_missed and not self.is_of_another_compile(entry)
+
+    def writers_of(self, entry: EntryRow) -> Iterator[int]:
+        """The misses that may have written a file: not those into another directory, where a run is known to have used that of the file."""
+        of_key = self.lookups_of(entry)
+        if not of_key or (place := self.place_of(entry.root)) not in self._places:
+            return filter(self.has_stored, of_key)
+        key = self.key[of_key[0]]
+        return chain.from_iterable(self._stored_in.get((key, folder), ()) for folder in (place, None))
+
+    @cached_property
+    def _stored_in(self) -> Mapping[tuple[int | None, str | None], list[int]]:
+        """The misses that stored something, by key and directory."""
+        where = enumerate(zip(self.key, self.folders, strict=True))
+        return by_key((place, at) for at, place in where if self.has_stored(at))
 
     def is_of_another_compile(self, entry: EntryRow) -> bool | None:
         """Whether no recorded miss of its key took as long as the compile that made it, of which torch writes the time into both.
@@ -196,6 +227,13 @@ class History:
         number = bisect_left(of_key, at)
         return of_key[number - 1] if number else None
 
+    def found_below(self, at: int) -> bool:
+        """Whether a graph below an AOTAutograd lookup was found that nothing which was read had stored: it had been compiled before."""
+        return any(
+            self.lookups[graph].outcome == "hit" and self.latest_of_key(graph) is None
+            for graph in self.timeline.graphs_of(at)
+        )
+
     def other_run_before(self, at: int) -> bool:
         """Whether another run had looked up any key of the cache of a lookup before it."""
         row = self.lookups[at]
@@ -216,6 +254,16 @@ class History:
     def has_stored(self, at: int) -> bool:
         """Whether a lookup missed and stored a result, as far as is known."""
         return is_miss(self.lookups[at]) and at not in self.timeline.not_stored
+
+    def never_stored(self, at: int) -> NotStored | None:
+        """Why nothing was stored of a miss or its graphs, nor found under their keys; None where something was, or nothing shows it."""
+        for one in (at, *self.timeline.graphs_of(at)):
+            key, row = self.key[one], self.lookups[one]
+            of_key = [one] if key is None else self.of_key[key]
+            is_found = any(self.lookups[other].outcome == "hit" or self.has_stored(other) for other in of_key)
+            if is_found or self.entries_of(row):
+                return None
+        return self.timeline.not_stored.get(at)
 
     def was_running(self, one: int, at: int) -> bool:
         """Whether another process had not finished the compile after a miss when a lookup was made: it could not find what that would store."""

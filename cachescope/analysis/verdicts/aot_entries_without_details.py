@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from cachescope.analysis.history.entry_times import NEVER, EntryTimes
@@ -83,7 +84,11 @@ class _EntriesAbove:
         # Of another graph are those whose graphs are known, and are others.
         first = self._first_undescribed if are_new else self._first
         may_be_there = first != NEVER and (time is None or first <= time)
-        return _NOT_DETERMINED if changed or may_be_there else None
+        if changed or may_be_there:
+            return _NOT_DETERMINED
+        if self._history.found_below(at):
+            return _FOUND_BELOW
+        return MADE_OTHERWISE if MADE_OTHERWISE in whys else None
 
     def _one_points_to(self, graphs: list[EntryRow], time: int | None) -> bool:
         """Whether one entry, stored before a time, points to all of some graphs."""
@@ -105,6 +110,16 @@ _NOT_DETERMINED: Final = Why(
     f"{_NO_DETAILS}, and one of them may be or have been of the same graph",
     kind=NOT_KNOWN,
 )
+_FOUND_BELOW: Final = replace(
+    _NOT_DETERMINED,
+    evidence_text="a graph below it was found, so that it had been compiled before: under this key, whose entry is gone, or under another one",
+)
+MADE_OTHERWISE: Final = replace(
+    _NOT_DETERMINED,
+    evidence_text="a graph in the directory takes the same inputs, and AOTAutograd may have made it of the same function: "
+    "it makes others where gradients are needed, or under autocast",
+)
+"""Of a graph that nothing shows to be an earlier one, and that may come of the function of one all the same."""
 
 
 def _changed(fields: tuple[str, ...]) -> Why:

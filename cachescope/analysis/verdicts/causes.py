@@ -35,7 +35,7 @@ from cachescope.catalogue.defects import known_defect, sentence
 from cachescope.frames.answer_rows import CauseRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.grouping import by_key
-from cachescope.keys.key_fields import is_input
+from cachescope.keys.key_fields import IS_INFERENCE, is_input
 from cachescope.terms import FXGRAPH, VLLM
 from cachescope.verdict_kinds import UPGRADE, Verdict, kind_of
 from cachescope.wording import minor_version
@@ -101,8 +101,8 @@ _OF_A_SIZE: Final = re.compile(
     r"tensor '(?:kwargs\['(?P<name>\w+)'\]|(?P<tensor>[A-Za-z_][\w.]*(?:\[(?:\d+|'\w+')\])*))' size mismatch at index (?P<dim>\d+)$"
 )
 _OTHERWISE: Final = (
-    "What torch makes of a graph depends on torch.autocast, torch.no_grad() and the like around the call, on torch._functorch.config, and on the code of the "
-    "program's own operators and backends: keep them equal in every process."
+    "What torch makes of a graph depends on torch.autocast, torch.no_grad() and the like around the call, on whether an input needs gradients, on "
+    "torch._functorch.config, and on the code of the program's own operators and backends: keep them equal in every process."
 )
 _MARK_EACH: Final = "Other sizes changed with it: mark each of them."
 # The value of the guard that failed is a float, as Python prints it; behind it stands the line of code.
@@ -119,7 +119,7 @@ _NOT_PICKLED: Final = (
 _OPTIMIZER: Final = re.compile(r"[\\/]torch[\\/]optim[\\/]\w+\.py")
 _OF_AN_OPTIMIZER: Final = (
     "A number in the code of the optimizer's step changed. If it is the learning rate: lr=torch.tensor(…) is passed to the step, and any value of "
-    "it then finds the entry."
+    "it then finds the entry. Beside foreach=True it needs capturable=True."
 )
 # As an example input is printed that is no tensor (torch/_library/opaque_object.py, 2.13).
 _MESH_INPUT: Final = "'torch.distributed.device_mesh.DeviceMesh'"
@@ -282,6 +282,8 @@ def cause_advice(facts: AdviceFacts) -> str | None:
             found = f"{kind.advice} {_SET_TOO_LATE}"
         case "access" if CANNOT_WRITE.search(facts.reason):
             found = _WRITES
+        case "access" if "[Errno " in facts.reason:
+            found = "The operating system could not read what lies there, and the error says why: mend that, or point TORCHINDUCTOR_CACHE_DIR to another directory."
         case "access" if "Failed to load artifact: " in facts.reason:
             found = f"The system refused the code of the entry, and torch does not log why. {_WRITES} If it may write, delete the files under that key."
         case "mesh" if facts.has_mesh:
@@ -304,7 +306,8 @@ def _key_advice(facts: AdviceFacts) -> str | None:
             tuple(
                 one
                 for one in way
-                if one.field != "gm" or graph_advice(one) == TYPES_ONLY or group_change(one)
+                if one.field not in ("gm", IS_INFERENCE)
+                or (one.field == "gm" and (graph_advice(one) == TYPES_ONLY or group_change(one)))
             )
             for way in ways
         ]

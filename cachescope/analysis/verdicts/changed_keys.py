@@ -24,7 +24,7 @@ from cachescope.analysis.verdicts.recompiles import is_recompiled, place_of, rec
 from cachescope.details import ChangedField, HashDetails
 from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.keys.detail_hash import default_hashes
-from cachescope.keys.key_fields import is_input
+from cachescope.keys.key_fields import IS_INFERENCE, is_input
 from cachescope.keys.paths import is_in_remote_cache
 from cachescope.terms import Evidence
 from cachescope.verdict_kinds import ANOTHER_TYPE, OTHER_INPUTS, OTHERWISE, SIZES, UPGRADE
@@ -158,7 +158,8 @@ def _same_code(row: LookupRow, found: Candidate, changed: tuple[str, ...]) -> st
     if "gm" not in changed or not isinstance(found, LookupRow):
         return ""
     rest = [field for field in changed if field not in ("gm", "aot_config")]
-    if not rest:
+    # Whether a backward graph may follow is part of how the graph was made.
+    if set(rest) <= {IS_INFERENCE}:
         return OTHERWISE if row.traced_graph == found.traced_graph is not None else ""
     return (
         OTHER_INPUTS if row.traced_code == found.traced_code is not None and all(map(is_input, rest)) else ""

@@ -12,12 +12,13 @@ from functools import cache, cached_property
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
-from cachescope.analysis.history.entry_times import EntryTimes, resolution_ns
+from cachescope.analysis.history.entry_times import EntryTimes
 from cachescope.analysis.history.history import History
 from cachescope.analysis.history.past_of_keys import Past, pasts_of
 from cachescope.analysis.history.timeline import CANNOT_WRITE, NOT_CERTAIN, error_line
 from cachescope.analysis.verdicts.baselines import Choice
 from cachescope.analysis.verdicts.causes import group_causes, is_error
+from cachescope.analysis.verdicts.entries_elsewhere import EntriesElsewhere
 from cachescope.analysis.verdicts.misses import Miss, VerdictsSoFar, Why, link_consequences
 from cachescope.analysis.verdicts.new_keys import NewKeys
 from cachescope.catalogue.bypasses import function_of, operator_of
@@ -26,7 +27,7 @@ from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.grouping import by_key
 from cachescope.terms import AOTAUTOGRAD, MISSED, VLLM, Evidence
-from cachescope.verdict_kinds import AOT_INDUCTOR, BELOW_A_LOOKUP, ELSEWHERE, NOT_KNOWN, NOT_RECORDED
+from cachescope.verdict_kinds import AOT_INDUCTOR, BELOW_A_LOOKUP, NOT_KNOWN, NOT_RECORDED
 
 if TYPE_CHECKING:
     from cachescope.analysis.verdicts.vllm_misses import VllmMisses
@@ -74,14 +75,10 @@ def judged_misses(history: History, choice: Choice, vllm: VllmMisses | None = No
     if new := [at for at in unexplained if found.why[at] is None]:
         NewKeys(history, choice, found, until=new[-1] + 1).judge(new)
         _judge_graphs_without_a_past(history, found, new)
-        unavailable = _UnavailableEntries(history)
+        elsewhere = EntriesElsewhere(history)
         for at in new:
             why = found.why[at]
-            if (
-                why is not None
-                and why.what.is_first
-                and (doubt := unavailable.may_lie_elsewhere(at)) is not None
-            ):
+            if why is not None and why.what.is_first and (doubt := elsewhere.possible(at)) is not None:
                 found.record(at, *doubt)
     changes = {} if vllm is None else vllm.judge(history, found)
     misses = []
@@ -184,7 +181,7 @@ def _judge_known_keys(history: History, found: VerdictsSoFar, unexplained: Seque
     compiled_concurrently = cache(_compiled_concurrently)
     for at, past in pasts_of(history, unexplained):
         if (racing := past.racing) is not None:
-            if (elsewhere := unavailable.lies_elsewhere(at)) is not None:
+            if (elsewhere := unavailable.elsewhere.known(at)) is not None:
                 found.record(at, *elsewhere)
                 continue
             here, there = history.folders[at], history.folders[racing.first]
@@ -195,8 +192,14 @@ def _judge_known_keys(history: History, found: VerdictsSoFar, unexplained: Seque
     keys, of_key = history.key, history.of_key
     for at in unexplained:
         is_first = (key := keys[at]) is not None and of_key[key][0] == at
-        if is_first and (gone := unavailable.not_loaded(at) or unavailable.lies_elsewhere(at)) is not None:
+        if is_first and (gone := unavailable.of_first(at)) is not None:
             found.record(at, *gone)
+    for at in unexplained:
+        why = found.why[at]
+        if why is not None and why.what.is_graph_gone:
+            for graph in unavailable.pointed_to(at):
+                if found.why[graph] is None:
+                    found.record(graph, unavailable.graph_gone(graph))
 
 
 def _judge_graphs_without_a_past(history: History, found: VerdictsSoFar, new: Sequence[int]) -> None:
@@ -249,6 +252,7 @@ class _UnavailableEntries:
     def __init__(self, history: History) -> None:
         self._history = history
         self._rows = history.lookups
+        self.elsewhere = EntriesElsewhere(history)
 
     @cached_property
     def _times(self) -> EntryTimes:
@@ -275,7 +279,7 @@ class _UnavailableEntries:
     def not_loaded(self, at: int, earlier: int | None = None) -> _Judged | None:
         """What torch itself reports of an entry that it could not load, or whose graph it could not find."""
         row = self._rows[at]
-        if row.cache == AOTAUTOGRAD and (row.status_detailed == "hit" or self._looked_up_twice(at)):
+        if row.cache == AOTAUTOGRAD and (row.status_detailed == "hit" or len(self.pointed_to(at)) > 1):
             reason = "the same key had been stored, but the FX graph entry that it points to could not be found or loaded"
             why = "torch found the AOTAutograd entry and then looked the FX graph up again"
             return _unavailable("graph entry", reason, "recorded", why, earlier)
@@ -289,59 +293,25 @@ class _UnavailableEntries:
         kind = "damaged" if damaged else "load error"
         return _unavailable(kind, reason, "recorded", "torch wrote the error", earlier)
 
-    def _looked_up_twice(self, at: int) -> bool:
-        """Whether the FX key of an AOTAutograd entry was looked up through the entry, and again after that failed."""
-        rows = (self._rows[graph] for graph in self._history.timeline.graphs_of(at))
-        keys = [fx.cache_key for fx in rows if fx.outcome != "hit" and fx.cache_key is not None]
-        return len(set(keys)) < len(keys)
+    def pointed_to(self, at: int) -> list[int]:
+        """The missed lookups of graphs that an AOTAutograd entry points to: of keys that were looked up through it, and again; else the first."""
+        rows, graphs = self._rows, self._history.timeline.graphs_of(at)
+        missed = [one for one in graphs if rows[one].outcome != "hit" and rows[one].cache_key is not None]
+        of_key = by_key((rows[one].cache_key, one) for one in missed).values()
+        return [one for ones in of_key if len(ones) > 1 for one in ones] or missed[:1]
 
-    def lies_elsewhere(self, at: int) -> _Judged | None:
-        """An entry of the key that had been stored in a directory in which the run did not look, by a compile that was not read."""
-        row, here = self._rows[at], self._history.folders[at]
-        if here is None:
-            return None
-        for entry in self._history.of_other_compiles.get((row.cache, row.cache_key), ()):
-            # Whether guards would have held is not known.
-            guards = [one.guards_expr for one in (entry, *self._history.graphs_below(entry))]
-            if self._is_elsewhere(entry, here) and self._is_earlier(entry, row) and not any(guards):
-                reason = f"the same key lies in another directory: {entry.root}, not {here}"
-                why = (
-                    "the entry was written before, and holds another compile time than any miss that was read"
-                )
-                return _unavailable("another directory", reason, "inferred", why, entry)
-        return None
+    def graph_gone(self, at: int) -> Why:
+        """A graph that an AOTAutograd entry points to, which is written whether or not its graphs could be saved."""
+        row, details = self._rows[at], self._rows[at].detail_set
+        lost = "it was deleted, damaged or never saved"
+        if row.status_detailed is None and (details is None or self._history.keys.has_symbols(details)):
+            lost += ", or its guards did not hold (a trace shows which)"
+        reason = f"the entry of AOTAutograd was found, and the graph that it points to was not: {lost}"
+        return Why("entry_unavailable", reason, "not_known", lost, kind=NOT_KNOWN)
 
-    def may_lie_elsewhere(self, at: int) -> _Judged | None:
-        """A doubt about a first lookup: an entry of the key in another directory, which may have been there."""
-        row, here = self._rows[at], self._history.folders[at]
-        for entry in self._history.local_entries_of(row):
-            of_another = self._history.is_of_another_compile(entry)
-            if of_another is False or entry.status != "ok" or not self._is_elsewhere(entry, here):
-                continue
-            # Its own compile may have written one that is later; a copy has the time of the copy.
-            if of_another or self._is_earlier(entry, row):
-                looked = (
-                    "no log names the directory of the run" if here is None else f"the run looked in {here}"
-                )
-                why = f"the same key lies in {entry.root}, and {looked}; whether it would have been found there is not known"
-                return Why("first_lookup", why, "not_known", why, kind=ELSEWHERE), entry
-        return None
-
-    def _is_elsewhere(self, entry: EntryRow, here: str | None) -> bool:
-        """Whether an entry lies in a directory that is neither that of a lookup nor a copy of it."""
-        return entry.root != here and here not in self._history.copied_from.get(entry.root, ())
-
-    def _is_earlier(self, entry: EntryRow, row: LookupRow) -> bool:
-        """Whether the time of an entry is before a lookup; never where all of its directory have one time."""
-        resolution = self._resolutions[entry.root]
-        if resolution is None or entry.modified_time is None or row.time is None:
-            return False
-        return entry.modified_time + resolution <= row.time
-
-    @cached_property
-    def _resolutions(self) -> dict[str, int | None]:
-        of_root = by_key((entry.root, entry) for entry in self._history.entries)
-        return {root: resolution_ns(entries) for root, entries in of_root.items()}
+    def of_first(self, at: int) -> _Judged | None:
+        """The same of a key that was not looked up before."""
+        return self.not_loaded(at) or self.elsewhere.known(at) or self._lies_damaged(at)
 
     def _elsewhere(self, at: int, past: Past) -> _Judged:
         here, there = self._history.folders[at], self._history.folders[past.by]
@@ -364,10 +334,18 @@ class _UnavailableEntries:
         for entry in damaged:
             begin, end = self._times.interval(entry)
             if (row.time is None or begin <= row.time) and (found is None or found <= end):
-                reason = f"the same key had been stored, but it is damaged: {entry.damage}"
-                why = "a damaged entry lies under the key, and a sound one that was written since"
-                return _unavailable("damaged", reason, "inferred", why, past.known)
+                return _is_damaged(entry, past.known)
         return None
+
+    def _lies_damaged(self, at: int) -> _Judged | None:
+        """The same of a key that was not looked up before: the sound entry is what its own compile stored since, for it would have been found."""
+        row, here = self._rows[at], self._history.folders[at]
+        own = [one for one in self._history.local_entries_of(row) if self._history.place_of(one.root) == here]
+        sound = [one.modified_time or 0 for one in own if one.status == "ok"]
+        if not sound or row.run in self._history.timeline.has_text_log:
+            return None
+        before = (one for one in _refused(own) if one.modified_time and one.modified_time < max(sound))
+        return next((_is_damaged(one, None) for one in before), None)
 
     def _gone(self, at: int, past: Past) -> _Judged:
         """An entry that had been stored and is gone, as far as both are known."""
@@ -410,6 +388,12 @@ class _UnavailableEntries:
 def _refused(entries: Iterable[EntryRow]) -> list[EntryRow]:
     """Damaged entries that torch refuses; torch does not notice other damage, such as a different name."""
     return [entry for entry in entries if entry.status == "damaged" and entry.is_refused]
+
+
+def _is_damaged(entry: EntryRow, earlier: int | None) -> _Judged:
+    reason = f"the same key had been stored, but it is damaged: {entry.damage}"
+    why = "a damaged entry lies under the key, and a sound one that was written since"
+    return _unavailable("damaged", reason, "inferred", why, earlier)
 
 
 def _unavailable(

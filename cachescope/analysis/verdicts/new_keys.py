@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Final
 
 from cachescope.analysis.history.history import History
-from cachescope.analysis.verdicts.aot_entries_without_details import judge_by_graphs
+from cachescope.analysis.verdicts.aot_entries_without_details import MADE_OTHERWISE, judge_by_graphs
 from cachescope.analysis.verdicts.baselines import Baseline, Baselines, Choice
 from cachescope.analysis.verdicts.changed_keys import GUARD_FAILED, ChangedKeys
 from cachescope.analysis.verdicts.misses import VerdictsSoFar, Why
@@ -160,8 +160,11 @@ class NewKeys:
         if why is None:
             if concurrent is not None:
                 return replace(_IS_BESIDE, evidence_text=_IS_BESIDE.evidence_text.format(f"run {run}")), None
-            again = _compiled_again(self._lookups[at])
-            return again or (_IS_NEW_IN_A_FILLED_CACHE if self._is_filled(at) else _IS_NEW), None
+            if (again := _compiled_again(self._lookups[at])) is not None:
+                return again, None
+            if self._baselines.stored.may_take_inputs_of(at):
+                return MADE_OTHERWISE, None
+            return _IS_NEW_IN_A_FILLED_CACHE if self._is_filled(at) else _IS_NEW, None
         reason = "nothing that was read is known to be an earlier form of this graph"
         return Why("first_lookup", reason, "not_known", why, kind=NOT_KNOWN), like
 
@@ -196,10 +199,12 @@ class NewKeys:
             return None, None
         like = self._history.row_of(found)
         where = f"run {like.run}" if isinstance(like, LookupRow) else "the cache directory"
-        is_named_ = None not in (row.function, getattr(like, "function", None))
-        lacking = (
-            "that is not enough to decide" if is_named_ else "nothing names the functions (a trace does)"
-        )
+        if not isinstance(like, LookupRow):
+            lacking = "an entry names no function (a trace does)"
+        elif None in (row.function, like.function):
+            lacking = "nothing names the functions (a trace does)"
+        else:
+            lacking = "that is not enough to decide"
         alike = self._baselines.are_alike_by(like, row)
         why = f"{where} has a graph like it: {alike}; whether this is another form of it is not known, for {lacking}"
         return why, found
@@ -267,7 +272,9 @@ class NewKeys:
             return below
         if again is not None and below is not None:
             return replace(again, reason=below.reason, kind=below.kind)
-        is_filled = row.cache in self._is_stored_before or self._is_filled(at)
+        is_filled = (
+            row.cache in self._is_stored_before or self._is_filled(at) or self._history.found_below(at)
+        )
         is_new = is_alone and not is_filled and self._compiled_unrecorded(row) is None
         if again is not None and is_new:
             return again
@@ -277,7 +284,10 @@ class NewKeys:
     def _is_another_above(self, at: int) -> bool:
         """Whether the AOTAutograd key of its compile is another form of an earlier one: the graph may be as well."""
         above = self._history.aot[at]
-        why = None if above is None else self._found.why[above]
+        if above is None or self._history.key[above] is None:
+            # A lookup without a key, as one that is bypassed, says nothing of the graph.
+            return False
+        why = self._found.why[above]
         return why is not None and not why.what.is_first
 
     @cached_property

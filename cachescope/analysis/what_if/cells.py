@@ -105,8 +105,8 @@ class RunDirectories:
             votes[entry.root].update(sorted(where.get(key, ())))
         found = {}
         for root, count in votes.items():
-            if root in code:
-                found[root] = [code[root]]
+            if (place := history.place_of(root)) in code:
+                found[root] = [code[place]]
             elif count:
                 found[root] = [count.most_common(1)[0][0]]
             else:

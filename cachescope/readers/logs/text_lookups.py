@@ -66,9 +66,12 @@ class TextProcesses(Fold):
             raise SourceError(self._source, "holds no line of torch's logs")
         modified = modified_s(self._path)
         streams = sorted(self._streams, key=lambda one: one.first_line)
+        before = len(self._reading.processes)
         for alike in by_key(((one.name, one.process.pid), one) for one in streams).values():
             found = [one for stream in alike for one in stream.finish(modified)]
             self._reading.processes += _whole([one for one in found if one.lookups or one.compiled])
+        if len(self._reading.processes) == before:
+            self._reading.silent.append((self._source, frozenset(one.process.pid for one in streams)))
 
     def _on_stream(self, number: int, name: str, pid: int | None, rank: int | None, first_line: int) -> None:
         """Lines of another process begin; `number` counts the streams."""

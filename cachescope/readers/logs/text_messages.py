@@ -30,9 +30,9 @@ GUARDS: Final = re.compile(
 POST_LOAD_GUARDS: Final = re.compile(
     r"fx graph cache key (?P<key>\S+) post-load guards: (?P<guards>.*)", re.DOTALL
 )
-# The second is of an `OSError` (torch/_inductor/output_code.py, `CompiledFxGraph.after_deserialization`, 2.6 and later): the graph counts as missed.
+# A directory that cannot be listed is told since 2.15. The last is of an `OSError` (torch/_inductor/output_code.py, `CompiledFxGraph.after_deserialization`, 2.6 and later): the graph counts as missed.
 UNABLE: Final = re.compile(
-    r".*? unable to load compiled graph(?:: (?P<error>.*))?|(?P<artifact>Failed to load artifact: .+)",
+    r".*? unable to (?:load compiled graph|list cache entries)(?:: (?P<error>.*))?|(?P<artifact>Failed to load artifact: .+)",
     re.DOTALL,
 )
 # At WARNING, with a traceback (torch/_inductor/codecache.py, `FxGraphCachePickler.dumps`, 2.6 and later; 2.5 says the other words):
@@ -69,10 +69,12 @@ STATUS: Final = re.compile(
     r"FX cache status: use_cache=(?P<is_used>True|False), .*\baot_mode=(?P<aot_mode>True|False)\b"
 )
 _ENTRY_WITHOUT_GRAPH: Final = re.compile(r"FXGraphCache cache miss for key ")
+# At DEBUG, just before the bypass of a graph that is compiled without torch.compile.
+_NO_SHAPE_ENV: Final = re.compile(r"fx graph cache no shape env\Z")
 OF_COMPILES: Final = STARTS_TRACING, RECOMPILES, LIMIT, GRAPH_BREAK
 _MESSAGES: Final = (
     DETAILS, OUTCOME, BYPASS, GUARDS, POST_LOAD_GUARDS, UNABLE, NOT_PICKLED, NOT_SAVED, WRITING, *OF_COMPILES, STATUS,
-    _ENTRY_WITHOUT_GRAPH,
+    _ENTRY_WITHOUT_GRAPH, _NO_SHAPE_ENV,
 )  # fmt: skip
 
 
@@ -82,7 +84,7 @@ _BEGINNINGS: Final = (
     b"Failed to pickle cache key", b"Can't pickle", b"Writing AOTAutograd cache ", b"FXGraphCache cache ", b"FX cache status: ",
     b"Step 1: torchdynamo start tracing ", b"Recompiling function ", b"torch._dynamo hit config.", b"Graph break", b"Failed to load artifact: ",
 )  # fmt: skip
-_ANYWHERE: Final = b" unable to load compiled graph"
+_ANYWHERE: Final = b" unable to l"
 
 
 def begins_message(line: bytes) -> bool:

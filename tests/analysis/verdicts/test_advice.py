@@ -63,11 +63,12 @@ def test_each_way_an_entry_is_unavailable_has_advice_of_its_own(kind: str) -> No
     ("could not be loaded: EOFError: Ran out of input", "torch found the entry and could not load it, and says why. Delete the files under that key"),
     ("OSError: [Errno 30] Read-only file system: '/c/locks'", "torch writes below TORCHINDUCTOR_CACHE_DIR also to load what is stored"),
     ("could not be loaded: Failed to load artifact: /c/ek/cek.py", "The system refused the code of the entry"),
+    ("could not be loaded: NotADirectoryError: [Errno 20] Not a directory: '/c/aotautograd/a1'", "The operating system could not read what lies there"),
 ])  # fmt: skip
 def test_no_entry_is_to_be_deleted_where_the_directory_cannot_be_used(reason: str, said: str) -> None:
     advice = cause_advice(AdviceFacts("entry_unavailable", "load error", reason)) or ""
     assert advice.startswith(said)
-    assert ("elete the files" in advice) == ("Read-only" not in reason)
+    assert ("elete the files" in advice) == ("[Errno " not in reason)
 
 
 @pytest.mark.parametrize(("is_backward", "said"), [
@@ -105,6 +106,7 @@ _GROWN = field_change(
     "example_inputs[0]", _TENSOR.format("float32", "8, 4", "4, 1"), _TENSOR.format("float32", "9, 4", "4, 1")
 )
 _BRANCHED = field_change("gm", "x + 1\nreturn x", "x.sin()\nreturn x")
+_TRAINED = field_change("fx_kwargs[is_inference]", "True", "False")
 _STRIDED = field_change(
     "example_inputs[0]",
     _TENSOR.format("float32", "1, 4", "4, 1"),
@@ -132,7 +134,7 @@ def never_stored(reason: str) -> AdviceFacts:
     (AdviceFacts("first_lookup"), None),
     (AdviceFacts("disabled"), "AOTInductor"),
     # A scheduler that changes a learning rate; with torch 2.9.1 four compiles became one, and none in the next process.
-    (AdviceFacts("key_changed", f"{RECOMPILE}step (sgd.py:105): self.param_groups[0]['lr'] == …", file=_SGD), "lr=torch.tensor(…)"),
+    (AdviceFacts("key_changed", f"{RECOMPILE}step (sgd.py:105): self.param_groups[0]['lr'] == …", file=_SGD), "finds the entry. Beside foreach=True it needs capturable=True."),
     (AdviceFacts("key_changed", f"{RECOMPILE}step (own.py:105): self.param_groups[0]['lr'] == …", file="/a/own.py"), "one value in every call"),
     (AdviceFacts("key_changed", f"{RECOMPILE}step (sgd.py:105): len(self.state) != …", file=_SGD), "one value in every call"),
     # A number that torch saw vary, beside what a mode brings with it.
@@ -164,6 +166,7 @@ def never_stored(reason: str) -> AdviceFacts:
     (AdviceFacts("key_changed", f"{OTHER_INPUTS}f (a.py:1)", changes=(_CONJUGATED, _PARAMETER)), "In the graph's code only the types of arguments changed"),
     (AdviceFacts("key_changed", f"{OTHER_INPUTS}f (a.py:1)", changes=(_CONJUGATED, _BRANCHED)), None),
     (AdviceFacts("key_changed", f"{OTHERWISE}f (a.py:1)", changes=(_BRANCHED,)), "own operators and backends"),
+    (AdviceFacts("key_changed", f"{OTHERWISE}f (a.py:1)", changes=(_BRANCHED, _TRAINED)), "on whether an input needs gradients"),
     # A directory is known by its name.
     (deleted("/tmp/tmpab12_xyz"), "fresh_cache()"),
     (deleted("/tmp/tmpab12_xyz/"), "fresh_cache()"),

@@ -8,7 +8,7 @@ import pytest
 
 import cachescope
 from tests.conftest import Recording
-from tests.made import CODE, entry, fx, run, scope_of
+from tests.made import CODE, aot, entry, fx, miss_rows, run, scope_of
 from tests.recordings import Recorded
 from tests.wild.damaged_files import caches
 from tests.wild.damaged_logs import logs
@@ -78,6 +78,21 @@ def test_what_an_entry_elsewhere_proves(stored: dict[str, str], told: str) -> No
         ],
     )
     assert scope.misses["kind"].tolist() == [told, ""]
+
+
+@pytest.mark.parametrize("as_link", [False, True])
+def test_a_directory_is_the_same_under_another_name(
+    as_link: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Logs have its absolute name; the one that is given may be relative, or a link."""
+    real = tmp_path / "cache"
+    real.mkdir()
+    (tmp_path / "link").symlink_to(real)
+    monkeypatch.chdir(tmp_path)
+    stored = [entry("aotautograd", "a1", at=5, root="link" if as_link else "cache")]
+    made = run(aot("a1", details={"gm": CODE}, at=10), cache_dir=str(real))
+    (row,) = miss_rows(scope_of(made, entries=stored))
+    assert "another directory" not in row["reason"]
 
 
 def test_directories_are_those_of_the_lookups_where_runs_ran_at_once() -> None:

@@ -120,6 +120,55 @@ def test_a_graph_is_new_where_each_entry_is_known_to_be_of_another(
     assert (above["verdict"], above["evidence"]) == ("first_lookup", evidence)
 
 
+@pytest.mark.parametrize(("size", "at", "is_pointed_to", "evidence"), [
+    ("[4]", 1, True, "not_known"),
+    ("[4]", 1, False, "not_known"),
+    ("[5]", 1, True, "inferred"),
+    ("[4]", 50, False, "inferred"),
+])  # fmt: skip
+def test_a_graph_with_the_inputs_of_one_in_the_directory_may_be_of_one_function(
+    size: str, at: float, is_pointed_to: bool, evidence: str
+) -> None:
+    """Seen with torch 2.15: one function under autocast, without gradients, or with an input that needs one."""
+    details = {"gm": CODE, "example_inputs[0]": "[4]"}
+    stored = [entry("fxgraph", "f2", {**OTHER, "example_inputs[0]": size}, at=at)]
+    if is_pointed_to:
+        stored.append(entry("aotautograd", "a2", at=at, fx_keys=("f2",)))
+    made = run(aot("a1", details=details, at=9), fx("f1", details=details, at=9), cache_dir="/cache")
+    rows = miss_rows(scope_of(made, entries=stored))
+    assert {(row["verdict"], row["evidence"]) for row in rows} == {("first_lookup", evidence)}
+    graph = next(row for row in rows if row["lookup"] == 1)
+    assert ("takes the same inputs" in graph["evidence_text"]) is (evidence == "not_known")
+
+
+def test_a_graph_that_the_run_has_found_as_well_is_no_earlier_form_of_another() -> None:
+    inputs = {"example_inputs[0]": "[4]"}
+    found = fx("f2", "hit", {**OTHER, **inputs}, at=20, compile_id="1/0")
+    made = run(fx("f1", details={"gm": CODE, **inputs}, at=9), found, cache_dir="/cache")
+    stored = [entry("fxgraph", "f2", {**OTHER, **inputs}, at=1)]
+    (row,) = miss_rows(scope_of(made, entries=stored))
+    assert (row["verdict"], row["evidence"]) == ("first_lookup", "inferred")
+
+
+@pytest.mark.parametrize(("details", "verdict", "evidence"), [
+    ({"gm": CODE}, "first_lookup", "not_known"), (None, "details_not_recorded", "not_known"),
+])  # fmt: skip
+def test_above_a_graph_that_was_found_no_key_is_a_cold_start(
+    details: Details | None, verdict: str, evidence: str
+) -> None:
+    """As after aotautograd/ was removed, seen from the second run alone."""
+    rows = miss_rows(scope_of(run(aot("a1", details=details, at=1), fx("f1", "hit", {"gm": CODE}, at=2))))
+    assert [(row["verdict"], row["evidence"]) for row in rows] == [(verdict, evidence)]
+    # Another function of the process may have stored it.
+    before = (aot("a0", details=OTHER, at=-1), fx("f1", details={"gm": CODE}, at=0))
+    again = (
+        aot("a1", details=details, at=1, compile_id="1/0"),
+        fx("f1", "hit", {"gm": CODE}, at=2, compile_id="1/0"),
+    )
+    rows = miss_rows(scope_of(run(*before, *again)))
+    assert rows[-1]["evidence"] == "inferred"
+
+
 @pytest.mark.parametrize(("is_there", "changed"), [(True, ("x",)), (False, ("gm",))])
 def test_an_entry_of_this_form_says_more_than_another_form(is_there: bool, changed: tuple[str, ...]) -> None:
     """It was compiled with another graph before, and in the directory there is this one with another x, and a y that its key alone has."""
@@ -224,6 +273,15 @@ def test_below_a_changed_key_a_graph_without_details_is_no_cold_start(recording:
     assert found.pop("0/0") == {"first_lookup"}
     assert len(found) == 4
     assert set().union(*found.values()) == {"details_not_recorded"}
+
+
+@pytest.mark.parametrize("outcome", ["bypass", "disabled"])
+def test_below_a_lookup_without_a_key_a_graph_without_details_may_be_a_cold_start(outcome: str) -> None:
+    """As of a torch.autograd.Function, in a text log of torch 2.15."""
+    first, second = (run(aot(None, outcome, at=at), fx(f"f{at}", at=at + 1)) for at in (0, 9))
+    rows = {row["lookup"]: row for row in miss_rows(scope_of(first, second))}
+    assert rows[1]["verdict"] == "first_lookup"
+    assert rows[3]["verdict"] == "details_not_recorded"
 
 
 def test_every_form_says_that_the_graph_is_new(recording: Recording) -> None:

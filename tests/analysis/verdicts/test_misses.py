@@ -468,3 +468,62 @@ def test_a_miss_without_a_key_had_no_entry() -> None:
         scope_of(run(fx(None, details=G, at=9, load_error="EOFError: Ran out of input"), **HERE))
     )
     assert row["verdict"] == "first_lookup"
+
+
+@pytest.mark.parametrize(("told", "details", "may_be_guards"), [
+    ({"status_detailed": "full_miss"}, G, False),
+    ({}, G, False),
+    # A text log does not tell a guard that failed from an entry that is gone.
+    ({}, None, True),
+])  # fmt: skip
+def test_a_graph_that_an_entry_of_autograd_points_to_is_no_first_lookup(
+    told: dict[str, Any], details: Details | None, may_be_guards: bool
+) -> None:
+    """As after fxgraph/ was removed, or lay on a full disk, seen from the second run alone: it is looked up through the entry, and again."""
+    twice = [fx("f11", details=details, at=at, **told) for at in (1, 2)]
+    rows = miss_rows(scope_of(run(aot("a11", details=G, at=0), *twice, **HERE)))
+    assert [row["verdict"] for row in rows] == ["entry_unavailable"] * 3
+    assert [row["kind"] for row in rows] == ["graph entry", "not known", "not known"]
+    assert ["its guards did not hold" in row["reason"] for row in rows] == [
+        False,
+        may_be_guards,
+        may_be_guards,
+    ]
+
+
+@pytest.mark.parametrize(("damaged_at", "verdict"), [(-5, "entry_unavailable"), (30, "first_lookup")])
+def test_a_damaged_entry_that_was_there_before_is_why_the_first_recorded_lookup_missed(
+    damaged_at: float, verdict: str
+) -> None:
+    """Seen from a trace of the second run alone, which has no word of it."""
+    stored = [
+        entry("fxgraph", "f11", at=damaged_at, status="damaged", damage="truncated"),
+        entry("fxgraph", "f11", G, at=20, name="other"),
+    ]
+    (row,) = miss_rows(scope_of(run(fx("f11", details=G, at=10), **HERE), entries=stored))
+    assert (row["verdict"], row["kind"] == "damaged") == (verdict, verdict == "entry_unavailable")
+
+
+@pytest.mark.parametrize(("more", "traced", "kind"), [
+    ({"fx_kwargs[is_inference]": ("True", "False")}, ("t", "t"), "the same code, compiled otherwise: f (p.py:1)"),
+    ({"fx_kwargs[is_inference]": ("True", "False")}, ("t", "u"), "edit "),
+    ({"inductor_config[x]": ("1", "2")}, ("t", "t"), "edit "),
+])  # fmt: skip
+def test_that_a_backward_graph_may_follow_is_no_edit(
+    more: dict[str, tuple[str, str]], traced: tuple[str, str], kind: str
+) -> None:
+    """As of one function, of which an input needs gradients in the second run; a trace has no details of AOTAutograd's keys."""
+    runs = [
+        run(
+            fx(
+                f"f1{side}",
+                details={"gm": CODE.replace("return (b,)", f"return (b, {'a' * side}x)"), **{field: values[side] for field, values in more.items()}},
+                at=10 * side, function="f", file="/p.py", line=1, traced_graph=traced[side],
+            ),
+            **HERE,
+        )
+        for side in (0, 1)
+    ]  # fmt: skip
+    (_, row) = miss_rows(scope_of(*runs))
+    assert row["verdict"] == "key_changed"
+    assert row["kind"].startswith(kind)

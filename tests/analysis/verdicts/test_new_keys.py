@@ -184,7 +184,7 @@ def test_what_was_not_recorded(runs: tuple[Run, ...], verdict: str, evidence: st
     (X2, None, "first_lookup", "not_known", "nothing shows since when"),
     # It may be an earlier form.
     (EDITED, 5, "first_lookup", "not_known", "the cache directory has a graph like it: "),
-    (EDITED, 5, "first_lookup", "not_known", "nothing names the functions"),
+    (EDITED, 5, "first_lookup", "not_known", "an entry names no function"),
 ])  # fmt: skip
 def test_of_an_entry_it_is_inferred_that_it_was_there(
     details: Details, stored_at: float | None, verdict: str, evidence: str, text: str

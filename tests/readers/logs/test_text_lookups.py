@@ -130,6 +130,8 @@ OF_2_4 = f"FX graph cache hash details for key {key('a1')}:\n[{'h' * 51}] gm: g"
     # Why an entry was not loaded or stored: the last line, where the first does not say it.
     (Log().details("f1").say("fx graph unable to load compiled graph: EOFError: no").outcome("f1", "miss"), "load_error", "full_miss EOFError: no"),
     (Log().say(CANNOT_LOAD).outcome("a1", "miss").outcome("f1", "miss"), "load_error", "full_miss EOFError: no, full_miss None"),
+    # Of a directory that is none, as torch 2.15 says it.
+    (Log().details("a1").say("AOTAutogradCache unable to list cache entries\nTraceback\nNotADirectoryError: [Errno 20]").outcome("a1", "miss"), "load_error", "full_miss NotADirectoryError: [Errno 20]"),
     # Of an error of the system torch 2.6 to 2.15 log the path alone, and compile again.
     (Log().details("f1").say("Failed to load artifact: /c/ek/cek.py").outcome("f1", "miss"), "load_error", "full_miss Failed to load artifact: /c/ek/cek.py"),
     (Log().details("f1").outcome("f1", "miss").say("fx graph unable to write to cache: OSError: full"), "save_error", "full_miss OSError: full"),
@@ -490,3 +492,10 @@ def test_what_a_rank_compiled_before_and_after_its_process_group_is_of_the_rank(
     # Another program, which had that pid and no process group.
     another = [line.replace("[1/0]", "[0/0]") for line in lines if "7527" in line]
     assert {process.rank for process in read_lines(another, tmp_path).processes} == {None, 0}
+
+
+def test_what_torch_says_before_a_bypass_is_quoted_by_no_problem(tmp_path: Path) -> None:
+    log = Log().say("fx graph cache no shape env", level="V")
+    log.say("Bypassing FX Graph Cache because 'No shape env'")
+    assert not read_lines(log.lines, tmp_path).problems
+    assert len(read_lines(Log().say("fx graph cache new words", level="V").lines, tmp_path).problems) == 1

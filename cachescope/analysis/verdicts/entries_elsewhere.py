@@ -1,0 +1,72 @@
+"""A key that lies in a directory in which its run did not look, such as a cache that was baked and is not used."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from cachescope.analysis.history.entry_times import resolution_ns
+from cachescope.analysis.history.history import History
+from cachescope.analysis.verdicts.misses import Why
+from cachescope.frames.directory_rows import EntryRow
+from cachescope.frames.recorded_rows import LookupRow
+from cachescope.grouping import by_key
+from cachescope.verdict_kinds import ELSEWHERE
+
+
+class EntriesElsewhere:
+    """The entries of each missed key in other directories; a copy of the directory of its run is none.
+
+    One that holds what the run compiled is a copy. Lookups are named by their index in time order.
+    """
+
+    def __init__(self, history: History) -> None:
+        self._history = history
+
+    def known(self, at: int) -> tuple[Why, EntryRow] | None:
+        """An entry of the key that had been stored in a directory in which the run did not look, by a compile that was not read."""
+        row, here = self._history.lookups[at], self._history.folders[at]
+        if here is None:
+            return None
+        for entry in self._history.of_other_compiles.get((row.cache, row.cache_key), ()):
+            # Whether guards would have held is not known.
+            guards = [one.guards_expr for one in (entry, *self._history.graphs_below(entry))]
+            if self._is_elsewhere(entry, here) and self._is_earlier(entry, row) and not any(guards):
+                reason = f"the same key lies in another directory: {entry.root}, not {here}"
+                why = (
+                    "the entry was written before, and holds another compile time than any miss that was read"
+                )
+                return Why("entry_unavailable", reason, "inferred", why, kind="another directory"), entry
+        return None
+
+    def possible(self, at: int) -> tuple[Why, EntryRow] | None:
+        """A doubt about a first lookup: an entry of the key in another directory, which may have been there."""
+        row, here = self._history.lookups[at], self._history.folders[at]
+        for entry in self._history.local_entries_of(row):
+            of_another = self._history.is_of_another_compile(entry)
+            if of_another is False or entry.status != "ok" or not self._is_elsewhere(entry, here):
+                continue
+            # Its own compile may have written one that is later; a copy has the time of the copy.
+            if of_another or self._is_earlier(entry, row):
+                looked = (
+                    "no log names the directory of the run" if here is None else f"the run looked in {here}"
+                )
+                why = f"the same key lies in {entry.root}, and {looked}; whether it would have been found there is not known"
+                return Why("first_lookup", why, "not_known", why, kind=ELSEWHERE), entry
+        return None
+
+    def _is_elsewhere(self, entry: EntryRow, here: str | None) -> bool:
+        """Whether an entry lies in a directory that is neither that of a lookup nor a copy of it."""
+        is_same = self._history.place_of(entry.root) == here
+        return not is_same and here not in self._history.copied_from.get(entry.root, ())
+
+    def _is_earlier(self, entry: EntryRow, row: LookupRow) -> bool:
+        """Whether the time of an entry is before a lookup; never where all of its directory have one time."""
+        resolution = self._resolutions[entry.root]
+        if resolution is None or entry.modified_time is None or row.time is None:
+            return False
+        return entry.modified_time + resolution <= row.time
+
+    @cached_property
+    def _resolutions(self) -> dict[str, int | None]:
+        of_root = by_key((entry.root, entry) for entry in self._history.entries)
+        return {root: resolution_ns(entries) for root, entries in of_root.items()}
