@@ -21,7 +21,7 @@ from cachescope.answers.starts import Start, starts_of
 from cachescope.answers.summary import counts_text, phases_of, without_lookups
 from cachescope.frames.answer_rows import CauseRow, MissRow, TrendRow
 from cachescope.grouping import by_key
-from cachescope.keys.key_fields import FREEZING, OF_THE_INSTALLATION, is_input, is_of_the_call
+from cachescope.keys.key_fields import FREEZING, IS_INFERENCE, OF_THE_INSTALLATION, is_input, is_of_the_call
 from cachescope.rows import like
 from cachescope.terms import FXGRAPH, VLLM
 from cachescope.verdict_kinds import kind_of
@@ -191,7 +191,9 @@ def _cost_of(facts: Facts, cause: CauseRow) -> str:
     if FREEZING in cause.fields:
         # The graph follows from it; where its code differs as well, by what it folds or by an edit, nothing tells which.
         return "unknown" if cause.kind else "avoidable"
-    return cost_of_fields(cause.fields)
+    # Where no backward graph can follow torch makes another graph of the same code.
+    is_unclear = not cause.kind and {"gm", IS_INFERENCE} <= {*cause.fields}
+    return "unknown" if is_unclear else cost_of_fields(cause.fields)
 
 
 def cost_of_fields(fields: Sequence[str]) -> str:

@@ -105,6 +105,9 @@ class ChangedKeys:
                 parts = {name for sides in pairs for name, *_ in component_change(details, *sides).parts}
                 kind = f"{same}{place_of(row)}" + "".join(f", {one}" for one in _PARTS if one in parts)
                 known = "inferred", f"{known[1]}; Dynamo traced the same operators, of the same lines of code"
+            elif IS_INFERENCE in changed and None in (row.traced_graph, getattr(found, "traced_graph", None)):
+                # Of the same code torch makes another graph where no backward graph can follow: nothing tells whether that was edited.
+                kind = ""
             else:
                 # Empty if the fields describe the edit completely.
                 kind = next(
