@@ -55,7 +55,7 @@ def test_a_hit_has_no_verdict(run: Run, flip: Path) -> None:
 
 
 def test_missing_details_come_with_how_to_record_them_once(run: Run, recording: Recording) -> None:
-    out = run("explain", recording("2.13.0", "trace_only")).out
+    out = run("explain", recording("2.15.0", "config_flip_fx") / "text").out
     assert out.count("cachescope record -- COMMAND") == 1 and "not explained: 1" in out
 
 
