@@ -22,8 +22,10 @@ _OPERATOR: Final = re.compile(
     r"device_mesh|_dtensor|_native|_inductor_test|_inductor_debug)\.)(\w+)\.(\w+)"
 )
 _TOKEN: Final = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|[A-Za-z_]\w*|\d+(?:\.\d+)?(?:e[+-]?\d+)?|[^\w\s]")
-# torch/distributed/_functional_collectives.py, 2.4 to 2.15: the size of the group stands before its name.
-_GROUP_SIZE: Final = re.compile(r"\b_?c10d_functional\.\w+(?:\.default)?\([^()]*, (\d+), '[^'\n]*'\)")
+# torch/distributed/_functional_collectives.py, 2.4 to 2.15: these have the size of the group before its name, where broadcast has a rank.
+_GROUP_SIZE: Final = re.compile(
+    r"\b_?c10d_functional\.(?:all_gather_into_tensor|reduce_scatter_tensor)\w*(?:\.default)?\([^()]*, (\d+), '[^'\n]*'\)"
+)
 _LAST_HINT: Final = "# To see more debug info"
 
 

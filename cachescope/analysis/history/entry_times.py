@@ -23,8 +23,8 @@ from cachescope.terms import FXGRAPH
 NEVER: Final = 2**63 - 1
 LONG_AGO: Final = -(2**63)
 _SECOND_NS: Final = 1_000_000_000
-# The time between the end of a compile in the logs and the modification time of its file.
-_LATE_NS: Final = 5 * _SECOND_NS
+LATE_NS: Final = 5 * _SECOND_NS
+"""The time between the end of a compile in the logs and the modification time of its file."""
 # Shifts between two clocks that agree this closely count as one shift.
 _SPREAD_NS: Final = 3 * _SECOND_NS
 # Archives that keep two seconds are the coarsest.
@@ -167,7 +167,7 @@ def _clock(entries: Sequence[EntryRow], history: History) -> _Clock:
         end = history.timeline.end[wrote[0]]
         if history.timeline.has_ended(wrote[0]) and end is not None:
             before_end.append(end - entry.modified_time)
-    if all(ns <= 0 for ns in before_miss) and all(ns >= -_LATE_NS for ns in before_end):
+    if all(ns <= 0 for ns in before_miss) and all(ns >= -LATE_NS for ns in before_end):
         return resolution, 0
     is_one_shift = len(before_end) > 1 and max(before_end) - min(before_end) <= _SPREAD_NS + resolution
     return resolution, sorted(before_end)[(len(before_end) - 1) // 2] if is_one_shift else None

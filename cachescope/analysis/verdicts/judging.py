@@ -12,7 +12,7 @@ from functools import cache, cached_property
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
-from cachescope.analysis.history.entry_times import EntryTimes
+from cachescope.analysis.history.entry_times import LATE_NS, EntryTimes
 from cachescope.analysis.history.history import History
 from cachescope.analysis.history.past_of_keys import Past, pasts_of
 from cachescope.analysis.history.timeline import CANNOT_WRITE, NOT_CERTAIN, error_line
@@ -71,11 +71,11 @@ def judged_misses(history: History, choice: Choice, vllm: VllmMisses | None = No
         for at, (row, why) in enumerate(zip(lookups, found.why, strict=True))
         if why is None and row.outcome == "full_miss" and row.cache != VLLM
     ]
-    _judge_known_keys(history, found, unexplained)
+    elsewhere = EntriesElsewhere(history)
+    _judge_known_keys(history, found, unexplained, elsewhere)
     if new := [at for at in unexplained if found.why[at] is None]:
         NewKeys(history, choice, found, until=new[-1] + 1).judge(new)
         _judge_graphs_without_a_past(history, found, new)
-        elsewhere = EntriesElsewhere(history)
         for at in new:
             why = found.why[at]
             if why is not None and why.what.is_first and (doubt := elsewhere.possible(at)) is not None:
@@ -174,15 +174,17 @@ def _guard_failed(key: str, guards: str, is_recorded: bool) -> Why:
     return Why("guard_failed", reason, *evidence, kind=key)
 
 
-def _judge_known_keys(history: History, found: VerdictsSoFar, unexplained: Sequence[int]) -> None:
+def _judge_known_keys(
+    history: History, found: VerdictsSoFar, unexplained: Sequence[int], elsewhere: EntriesElsewhere
+) -> None:
     """Keys that another process was compiling, that had been stored, or whose entry torch could not load."""
-    unavailable = _UnavailableEntries(history)
+    unavailable = _UnavailableEntries(history, elsewhere)
     # A fleet races for every key in the same ways.
     compiled_concurrently = cache(_compiled_concurrently)
     for at, past in pasts_of(history, unexplained):
         if (racing := past.racing) is not None:
-            if (elsewhere := unavailable.elsewhere.known(at)) is not None:
-                found.record(at, *elsewhere)
+            if (stored := elsewhere.known(at)) is not None:
+                found.record(at, *stored)
                 continue
             here, there = history.folders[at], history.folders[racing.first]
             others = () if None in (here, there) or here == there else (there, here)
@@ -249,10 +251,10 @@ class _UnavailableEntries:
     hit or save of the key, a compile that failed, a process that was killed.
     """
 
-    def __init__(self, history: History) -> None:
+    def __init__(self, history: History, elsewhere: EntriesElsewhere) -> None:
         self._history = history
         self._rows = history.lookups
-        self.elsewhere = EntriesElsewhere(history)
+        self._entries_elsewhere = elsewhere
 
     @cached_property
     def _times(self) -> EntryTimes:
@@ -311,7 +313,7 @@ class _UnavailableEntries:
 
     def of_first(self, at: int) -> _Judged | None:
         """The same of a key that was not looked up before."""
-        return self.not_loaded(at) or self.elsewhere.known(at) or self._lies_damaged(at)
+        return self.not_loaded(at) or self._entries_elsewhere.known(at) or self._lies_damaged(at)
 
     def _elsewhere(self, at: int, past: Past) -> _Judged:
         here, there = self._history.folders[at], self._history.folders[past.by]
@@ -339,12 +341,15 @@ class _UnavailableEntries:
 
     def _lies_damaged(self, at: int) -> _Judged | None:
         """The same of a key that was not looked up before: the sound entry is what its own compile stored since, for it would have been found."""
-        row, here = self._rows[at], self._history.folders[at]
-        own = [one for one in self._history.local_entries_of(row) if self._history.place_of(one.root) == here]
-        sound = [one.modified_time or 0 for one in own if one.status == "ok"]
-        if not sound or row.run in self._history.timeline.has_text_log:
+        row, here, end = self._rows[at], self._history.folders[at], self._history.timeline.end[at]
+        if row.time is None or end is None or row.run in self._history.timeline.has_text_log:
             return None
-        before = (one for one in _refused(own) if one.modified_time and one.modified_time < max(sound))
+        own = [one for one in self._history.local_entries_of(row) if self._history.place_of(one.root) == here]
+        # A copy has the times of the copy: that of what the compile stored shows that these are the times of writing.
+        stored = [one.modified_time or 0 for one in own if one.status == "ok"]
+        if not any(row.time <= time <= end + LATE_NS for time in stored):
+            return None
+        before = (one for one in _refused(own) if one.modified_time and one.modified_time < row.time)
         return next((_is_damaged(one, None) for one in before), None)
 
     def _gone(self, at: int, past: Past) -> _Judged:

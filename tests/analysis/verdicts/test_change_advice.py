@@ -32,6 +32,7 @@ GATHERED = """def forward(self, arg0_1, arg1_1):
     wait_tensor = torch.ops._c10d_functional.wait_tensor.default(all_gather_into_tensor);  all_gather_into_tensor = None
     relu = torch.ops.aten.relu.default(wait_tensor);  wait_tensor = None
     return (torch.ops.aten.mm.default(relu, arg1_1),)"""
+BROADCAST = GATHERED.replace("all_gather_into_tensor.default(arg0_1, 2,", "broadcast.default(arg0_1, 0,")
 FLOAT = "TensorMetadata(dtype=torch.float64, shape=torch.Size([]), stride=(), device=device(type='cpu'))"
 
 
@@ -296,12 +297,15 @@ def test_a_default_is_that_of_the_version() -> None:
 
 @pytest.mark.parametrize(("now", "begin"), [
     (GATHERED.replace("2, '0'", "4, '0'"), "A graph with collectives has code of its own for each number of processes: 2 -> 4."),
+    # The rank that sends is no number of processes.
+    (BROADCAST.replace("0, '0'", "1, '0'"), "An input's size changed"),
     # The group is the same.
     (GATHERED.replace("mm.default(relu", "mm.default(3"), "An input's size changed"),
     # More than numbers changed.
     (GATHERED.replace("2, '0'", "4, '0'").replace("relu", "tanh"), "An input's size changed"),
 ])  # fmt: skip
 def test_a_graph_with_collectives_is_of_a_number_of_processes(now: str, begin: str) -> None:
-    changes = [field_change("gm", GATHERED, now), size("32, 32", "16, 32")]
+    before = BROADCAST if "broadcast" in now else GATHERED
+    changes = [field_change("gm", before, now), size("32, 32", "16, 32")]
     ((_, sentence),) = change_sentences(changes, were_graphs_found=False)
     assert sentence.startswith(begin)

@@ -491,14 +491,19 @@ def test_a_graph_that_an_entry_of_autograd_points_to_is_no_first_lookup(
     ]
 
 
-@pytest.mark.parametrize(("damaged_at", "verdict"), [(-5, "entry_unavailable"), (30, "first_lookup")])
+@pytest.mark.parametrize(("damaged_at", "stored_at", "verdict"), [
+    (-5, 12, "entry_unavailable"),
+    (30, 12, "first_lookup"),
+    # The times of files that were copied there later, in any order, show nothing.
+    (-5, 90, "first_lookup"),
+])  # fmt: skip
 def test_a_damaged_entry_that_was_there_before_is_why_the_first_recorded_lookup_missed(
-    damaged_at: float, verdict: str
+    damaged_at: float, stored_at: float, verdict: str
 ) -> None:
     """Seen from a trace of the second run alone, which has no word of it."""
     stored = [
         entry("fxgraph", "f11", at=damaged_at, status="damaged", damage="truncated"),
-        entry("fxgraph", "f11", G, at=20, name="other"),
+        entry("fxgraph", "f11", G, at=stored_at, name="other"),
     ]
     (row,) = miss_rows(scope_of(run(fx("f11", details=G, at=10), **HERE), entries=stored))
     assert (row["verdict"], row["kind"] == "damaged") == (verdict, verdict == "entry_unavailable")
