@@ -267,8 +267,9 @@ PLACES = {
         False, {"CHANGE": SET}),
     "order of a set, set alike": Place({"CHANGE": SET}, "Set PYTHONHASHSEED to one value in every process",
         {"CHANGE": SET, "PYTHONHASHSEED": "7"}, False, {"CHANGE": SET}),
+    # It takes the inputs of a stored one: the directory does not tell that the function was edited.
     "another graph": Place({"CHANGE": "scaled = lambda x, w: (x @ w).tanh().sum()"},
-        "first lookups: no entry of these graphs is known", {}, True),
+        "first lookups, or changed graphs", {}, True),
 }  # fmt: skip
 
 
