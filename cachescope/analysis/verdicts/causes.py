@@ -106,7 +106,7 @@ _OTHERWISE: Final = (
 )
 _MARK_EACH: Final = "Other sizes changed with it: mark each of them."
 # The value of the guard that failed is a float, as Python prints it; behind it stands the line of code.
-_OF_A_FLOAT: Final = re.compile(r" failed: [^#]* == -?(?:\d+\.\d|\d+e)")
+_OF_A_FLOAT: Final = re.compile(r" failed: (?:(?! failed: )[^#])* == -?(?:\d+\.\d|\d+e)")
 _FLOAT_PASSED_NOW: Final = (
     "A float that was a constant of the graph is an input of it now: torch has seen it vary. With dynamic=True, or as a tensor, it is "
     "one from the first call on."

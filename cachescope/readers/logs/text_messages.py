@@ -61,7 +61,7 @@ LIMIT: Final = re.compile(
 GRAPH_BREAK: Final = re.compile(
     r"Graph break(?: \([^)\n]*\) in user code at | in user code at |: (?:skip: )?from user code at:|: torch\.compile cannot properly resume )"
 )
-FAILED_GUARD: Final = re.compile(r"\n\s*- (!?\d+(?:/\d+)+: .+)")
+FAILED_GUARD: Final = re.compile(r"\n[^\S\n]*- (!?\d+(?:/\d+)+: .+)")
 # torch 2.4 does not say of which compile.
 FAILED_GUARD_2_4: Final = re.compile(r"\n {4}- (?!User stack trace:)(\S.*)")
 # torch/_inductor/compile_fx.py, `_compile_fx_inner`, at DEBUG; 2.10 and later.

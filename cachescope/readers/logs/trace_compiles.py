@@ -37,7 +37,7 @@ OF_TORCH: Final = re.compile(r"[\\/](?:site|dist)-packages[\\/]torch[\\/]")
 _LINE_OF_GRAPH: Final = re.compile(rb"^\t? *+# File: ([^\n]*?), code: ", re.MULTILINE)
 _PLACE: Final = re.compile(r"(.+):(\d{1,9}) in (.+)")
 # What Dynamo's graph prints of types and sizes, and where a line of the program stands; in its own statements, what may follow from inputs.
-_OF_VALUES: Final = re.compile(rb' ?: "[^"\n]*"|# File: [^\n]*?, code: ')
+_OF_VALUES: Final = re.compile(rb' ?: "[^"\n]*"|# File: (?:(?!# File: )[^\n])*?, code: ')
 _OF_INPUTS: Final = re.compile(
     rb"(?<![\w.])(?:\d+|torch\.(?:b?float|double|half|complex|u?int|bool)\w*)(?![\w.])"
 )
