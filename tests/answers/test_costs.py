@@ -114,6 +114,20 @@ def test_nothing_is_denied_of_a_miss_without_a_time_or_an_outcome_that_was_not_s
         assert text.startswith(f"{said} of first compiles")
 
 
+@pytest.mark.parametrize(("name", "said"), [
+    ("config_flip", "2 of 4 misses were avoidable, by epilogue_fusion"),
+    # The first process stored nothing. Only its trace says why; its text log names no entry.
+    ("failed_codegen", "No compile is known to have been avoidable: 2 misses of first compiles; 2 misses for a reason that is not known"),
+    ("killed_compiling", "No compile is known to have been avoidable: 2 misses of first compiles; 2 misses for a reason that is not known"),
+])  # fmt: skip
+def test_beside_a_text_log_that_names_no_entry_a_changed_key_is_not_known_to_be_avoidable(
+    name: str, said: str, recording: Recording
+) -> None:
+    first, *_ = sorted((recording("2.13.0", name) / "text").iterdir())
+    again = recording("2.13.0", "options_undone") / "text" / "03_off_1.log"
+    assert headline(Chosen(cachescope.read(first, again, index=False))).startswith(said)
+
+
 def test_what_another_rank_compiled_again_is_not_denied() -> None:
     """The slowest rank compiles for the first time; the other one compiles a graph again that it had stored, under another option."""
     keys = [{"gm": CODE, "inductor_config[epilogue_fusion]": value} for value in ("True", "False")]

@@ -78,7 +78,7 @@ class Timeline:
         self._last_of_compiled_autograd = {
             row.run: row.lookup for row in rows if (row.compile_id or "").startswith("!")
         }
-        self.has_text_log = {row.run for row in rows if row.entry_path is not None} - {
+        self.has_text_log = {row.run for row in rows if _shows_what_is_written(row)} - {
             run.run for run in runs if run.has_lost_lines
         }
         """The runs of which a text log is known to have been read, and not to have lost lines: what it does not say was not so."""
@@ -260,6 +260,12 @@ class Timeline:
         """How a process ended during the compile of a lookup; None if it went on, or nothing shows that."""
         how = self._how_ended.get(self._lookups[at].run)
         return how if how is not None and self._is_in_last_compile(at) else None
+
+
+def _shows_what_is_written(row: LookupRow) -> bool:
+    """Whether a text log of AOTAutograd's logger at INFO was read: it tells outcomes, and names the entries that are written."""
+    is_of_text = row.end_time is None and row.cache_state in ("hit", "miss")
+    return row.entry_path is not None or (is_of_text and row.cache == AOTAUTOGRAD)
 
 
 def _ended(row: LookupRow, latest: int) -> int | None:
