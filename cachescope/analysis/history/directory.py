@@ -1,4 +1,4 @@
-"""What lay in a cache directory at a moment: what happens to it is played into it in time order, and lookups ask it.
+"""What lay in a cache directory at a moment. Events are played into it in time order, and lookups ask it.
 
 Moments are positions of lookups, as the timeline counts them. `report/page/replay.js` does the same in a browser.
 """
@@ -31,9 +31,9 @@ class Event(NamedTuple):
     at: int  # the position of the first lookup that sees it
     place: Place
     by: int  # the lookup that did it; -1 if it was none of those recorded
-    more: int  # 1 if it comes or begins, -1 if it goes or ends, 0 of a compile that has stored nothing
-    guards: str | None = None  # of an entry, empty if it has none; None if they, or it, may be or not
-    run: int | None = None  # of a compile
+    more: int  # 1 if it comes or begins, -1 if it goes or ends, 0 if a compile ended and stored nothing
+    guards: str | None = None  # of an entry, empty if none; None if they, or it, are uncertain
+    run: int | None = None  # for a compile: the run that compiles
 
 
 class Racing(NamedTuple):
@@ -41,24 +41,25 @@ class Racing(NamedTuple):
 
     first: int  # the index of the first of their misses
     runs: tuple[int, ...]
-    """Their numbers, in order; of many those that missed first, since a fleet that starts at once races by the thousand."""
+    """Their numbers, in order. Only those that missed first: in a fleet that starts at once, thousands race."""
     more: int  # how many others there are
 
 
 class Directory:
-    """What lies in places that count as one, as of the lookup that asked last.
+    """What lies in places that count as one, as the last lookup to ask saw it.
 
-    In a replay, `after` has the outcomes so far of those that stored: who found something stored nothing, and who may have, perhaps.
+    In a replay, `after` has the outcomes so far of the lookups that store: one that hits stores nothing, and one whose outcome
+    is unknown may have stored something.
     """
 
     def __init__(self, events: Iterable[Event], after: Mapping[int, int] | list[int] | None = None) -> None:
-        # What is still to come, the next one last.
+        # The events still to come, the next one last.
         self._coming = sorted(events, key=itemgetter(0))
         self._coming.reverse()
         self._after = after
         # How many entries there are: by guards, and by guards and place.
         self._count: dict[tuple[Place, ...], int] = defaultdict(int)
-        # The compiles that go on, everywhere and by place: their misses in time order, each with its run; and of each run the number.
+        # The compiles that are running, everywhere and by place: their misses in time order, each with its run; and how many each run has.
         self._compiles: dict[tuple[Place, ...], dict[int, int]] = defaultdict(dict)
         self._runs: dict[tuple[Place, ...], dict[int, int]] = defaultdict(lambda: defaultdict(int))
         self._has_lost = False
@@ -68,9 +69,10 @@ class Directory:
         """The latest lookup after whose compile nothing was stored; -1 if there is none."""
 
     def would_find(self, place: Place, at: int, guards: str | None = None, run: int = -1) -> Found:
-        """What a lookup finds in the other places; of its own it is known that nothing fits.
+        """What a lookup finds in the other places; in its own, nothing fits.
 
-        It is made `at` a position not before that of any earlier question, and compiled the `guards` itself. Whether those of an entry
+        Positions must not decrease from one call to the next. `guards` are those of what the lookup compiled itself. Whether the guards
+        of an entry
         hold is known if it has none, or the same. In all other cases it depends on sizes, which no log has.
         """
         self.move_to(at)
@@ -96,7 +98,7 @@ class Directory:
         return len(runs) > (run in runs)
 
     def racing(self, run: int, here: Place) -> Racing | None:
-        """The other runs that compile, but for those that are known to do it for another place."""
+        """The other runs that are compiling, except those known to compile for another place."""
         first, runs, count = None, list[int](), 0
         for where in [()] if here is None else [(here,), (None,)]:
             by = next((by for by, other in self._compiles[where].items() if other != run), None)
@@ -109,7 +111,7 @@ class Directory:
         return None if first is None else Racing(first, named, count - len(named))
 
     def move_to(self, at: int) -> None:
-        """Let everything happen that a lookup at a position sees."""
+        """Apply every event that a lookup at a position sees."""
         while self._coming and self._coming[-1][0] <= at:
             _, place, by, more, guards, run = self._coming.pop()
             if run is not None:

@@ -72,7 +72,7 @@ class StoredCandidates:
         self.times = EntryTimes(history)
         # By cache and direction, and by these and the graph.
         self._stored: dict[tuple[str | int | None, ...], list[_Stored]] = defaultdict(list)
-        # By their inputs; and the keys that each run looked up.
+        # By their inputs. Then the keys that each run looked up.
         self._of_inputs: dict[tuple[int, ...], list[_Stored]] = defaultdict(list)
         self._looked_up = {(row.run, row.cache, row.cache_key) for row in history.lookups}
         for entry in history.entries:
@@ -109,7 +109,7 @@ class StoredCandidates:
         )
 
     def may_take_inputs_of(self, at: int) -> bool:
-        """Whether an entry may have existed whose graph takes the inputs of a lookup's, and which its run has not looked up as well."""
+        """Whether there may have been an entry whose graph takes the inputs of this lookup's graph, and which its run has not looked up."""
         row, details = self._history.lookups[at], self._history.details
         own = () if row.cache != FXGRAPH or row.detail_set is None else tuple(details.inputs(row.detail_set))
         return bool(own) and any(
@@ -130,7 +130,7 @@ class StoredCandidates:
 
 
 def _predicted_remotely(history: History) -> frozenset[str]:
-    """The caches whose lookups are all predicted, for programs that ask a remote cache: they find the entries that were read."""
+    """The caches whose lookups are all predicted, for programs that use a remote cache. They find the entries that were read."""
     lookups = history.lookups
     if any(row.prediction is None for row in lookups):
         return frozenset()

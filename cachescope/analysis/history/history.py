@@ -29,8 +29,8 @@ class History:
     """What happened, in time order.
 
     Lookups may be given in any order. A run without times keeps the place of its number; the lookups of a run stay in the order in
-    which torch made them, even if a clock was set back. What a pre-flight predicts comes after all that was made: nothing was
-    stored by it, and it would find what others stored.
+    which torch made them, even if a clock was set back. What a pre-flight predicts comes after every real lookup: it
+    stored nothing, and would find what others stored.
     """
 
     def __init__(
@@ -51,16 +51,16 @@ class History:
         self.aot = [
             None if row.aot_lookup is None else self.index_of.get(row.aot_lookup) for row in self.lookups
         ]
-        # The number of each key that was looked up, by cache and key, in the order of their first lookups.
+        # A number for each key that was looked up, by cache and key, in the order of first lookups.
         self.key_numbers: dict[tuple[str, str], int] = {}
         numbered = self.key_numbers.setdefault
-        # The number of the key of each in its cache.
+        # For each lookup, the number of its key.
         self.key = [
             None if row.cache_key is None else numbered((row.cache, row.cache_key), len(self.key_numbers))
             for row in self.lookups
         ]
         self.timeline = Timeline(self.lookups, self.aot, self.runs)
-        # The ids of lookups of a text log that can only have been guard misses; their outcome in `lookups` says so.
+        # The ids of lookups of text logs that can only have been guard misses. `lookups` has that as their outcome.
         self.inferred: tuple[int, ...] = ()
 
     @cached_property
@@ -109,10 +109,10 @@ class History:
                     row.compile_ended is None and row.run in names_folders
                 )
                 if is_unclear and written is None and at in self.timeline.not_stored:
-                    # Of what stores nothing no directory is named: torch's fresh_cache may have been around it.
+                    # The log names no directory where nothing is stored: the compile may have run within torch's fresh_cache.
                     folder = None
                 stored_in[key].add(folder)
-            # A text log names a directory where something is written: what was found before that may lie in another one.
+            # A text log names a directory only when something is written: what was found before may lie in another one.
             elif row.outcome == "hit" and written is None and row.status_detailed is None:
                 folder = folder if not stored_in[key] or folder in stored_in[key] else None
             found.append(folder)
@@ -120,7 +120,7 @@ class History:
 
     @kept
     def place_of(self, root: str) -> str:
-        """The name that logs have for a directory that was read: theirs is absolute, and the one given may be another name of it."""
+        """The name that logs use for a directory that was read. Theirs is absolute; the given one may be relative or a link."""
         return self._named.get(os.path.realpath(root), root)
 
     @cached_property
@@ -129,7 +129,7 @@ class History:
 
     @cached_property
     def _named(self) -> dict[str, str]:
-        """The directories that logs name, by where they lie."""
+        """The directories that logs name, by their real path."""
         names = dict.fromkeys((*self.folders, *(run.cache_dir for run in self.runs)))
         return {os.path.realpath(name): name for name in names if name is not None}
 
@@ -151,7 +151,7 @@ class History:
         return is_missed and not self.is_of_another_compile(entry)
 
     def writers_of(self, entry: EntryRow) -> Iterator[int]:
-        """The misses that may have written a file: not those into another directory, where a run is known to have used that of the file."""
+        """The misses that may have written a file. If a run is known to have used the file's directory, only those that wrote there."""
         of_key = self.lookups_of(entry)
         if not of_key or (place := self.place_of(entry.root)) not in self._places:
             return filter(self.has_stored, of_key)
@@ -165,9 +165,10 @@ class History:
         return by_key((place, at) for at, place in where if self.has_stored(at))
 
     def is_of_another_compile(self, entry: EntryRow) -> bool | None:
-        """Whether no recorded miss of its key took as long as the compile that made it, of which torch writes the time into both.
+        """Whether a compile that was not read made an entry: no recorded miss of its key took as long.
 
-        An AOTAutograd entry has no time: those of its graphs tell. None if one of the times is lost.
+        Torch writes the compile time into the log and into the entry. An AOTAutograd entry has none, so its graphs decide. None if a
+        time is missing.
         """
         if entry.cache == AOTAUTOGRAD:
             told = {self.is_of_another_compile(graph) for graph in self.graphs_below(entry)}
@@ -188,7 +189,7 @@ class History:
 
     @cached_property
     def copied_from(self) -> Mapping[str, set[str | None]]:
-        """The directories that recorded misses compiled for, of each directory that holds an entry one of them wrote."""
+        """For each directory that was read, the directories into which recorded misses had compiled what lies in it."""
         found: dict[str, set[str | None]] = defaultdict(set)
         for entry in self.entries:
             of_key = self._folders_by_time.get((entry.cache, entry.cache_key), {})
@@ -198,7 +199,7 @@ class History:
 
     @cached_property
     def _folders_by_time(self) -> Mapping[tuple[str, str | None], dict[int | None, set[str | None]]]:
-        """How long the compiles after the misses of each key took, and the directories that they compiled for."""
+        """For each key, the compile times of its misses, each with the directories that they compiled for."""
         found: dict[tuple[str, str | None], dict[int | None, set[str | None]]] = {}
         for row, folder in zip(self.lookups, self.folders, strict=True):
             if is_miss(row):
@@ -211,7 +212,7 @@ class History:
         return self._entries_of_key.get((row.cache, row.cache_key), ())
 
     def local_entries_of(self, row: LookupRow) -> list[EntryRow]:
-        """Those that lie in a directory: whether a process asked a remote cache is not recorded."""
+        """The same without entries of a remote cache: whether a process used one is not recorded."""
         return [entry for entry in self.entries_of(row) if not is_in_remote_cache(entry.path)]
 
     @cached_property
@@ -228,7 +229,7 @@ class History:
         return of_key[number - 1] if number else None
 
     def found_below(self, at: int) -> bool:
-        """Whether a graph below an AOTAutograd lookup was found that nothing which was read had stored: it had been compiled before."""
+        """Whether a graph below an AOTAutograd lookup was found although nothing that was read had stored it: it had been compiled before."""
         return any(
             self.lookups[graph].outcome == "hit" and self.latest_of_key(graph) is None
             for graph in self.timeline.graphs_of(at)
@@ -256,7 +257,7 @@ class History:
         return is_miss(self.lookups[at]) and at not in self.timeline.not_stored
 
     def never_stored(self, at: int) -> NotStored | None:
-        """Why nothing was stored of a miss or its graphs, nor found under their keys; None where something was, or nothing shows it."""
+        """Why a miss and its graphs stored nothing. None if anything was stored or found under their keys, or if nothing shows why."""
         for one in (at, *self.timeline.graphs_of(at)):
             key, row = self.key[one], self.lookups[one]
             of_key = [one] if key is None else self.of_key[key]
@@ -266,13 +267,13 @@ class History:
         return self.timeline.not_stored.get(at)
 
     def was_running(self, one: int, at: int) -> bool:
-        """Whether another process had not finished the compile after a miss when a lookup was made: it could not find what that would store."""
+        """Whether another process was still compiling after a miss when a lookup was made, so that it could not find the result."""
         end, before, row = self.timeline.end[one], self.lookups[one], self.lookups[at]
         is_running = end is not None and row.time is not None and end > row.time
         return is_running and before.run != row.run and is_miss(before)
 
     def is_seen_running(self, one: int, at: int) -> bool:
-        """Whether it is recorded that a compile went on after a lookup; an end that is not recorded is estimated elsewhere."""
+        """Whether a record shows that a compile was still running after a lookup. `Timeline.end` estimates what is not recorded."""
         time, last_seen = self.lookups[at].time, self.timeline.last_seen[one]
         return time is not None and last_seen is not None and last_seen > time
 

@@ -30,11 +30,11 @@ class Past(NamedTuple):
 
     latest: int  # the latest earlier lookup of it
     latest_hit: int | None  # the latest that found an entry
-    latest_stored: int | None  # the latest that shows that an entry of it was stored
-    # The runs that still compiled it; for another directory, if all that is known of it lies elsewhere.
+    latest_stored: int | None  # the latest that shows that an entry had been stored
+    # The runs that were still compiling it; if the key is known in other directories only, those that compiled it for one of them.
     racing: Racing | None
-    # If none did, why nothing of it was found, as far as that shows; and the lookup that shows it: that stored nothing, or that stored it
-    # or looked it up last.
+    # If none was: why no entry was found, as far as is known, and the lookup that shows it. That one stored nothing, or stored an entry,
+    # or looked the key up last.
     why: _NotFound
     by: int
 
@@ -45,10 +45,10 @@ class Past(NamedTuple):
 
 
 def _events(history: History, lookups: Iterable[int]) -> Iterator[Event]:
-    """What the lookups of a key did in the folder of each."""
+    """What the lookups of a key did, each in its own folder."""
     timeline = history.timeline
     rows = [(at, history.lookups[at]) for at in lookups]
-    # Without times, lookups of one compile id are taken for those of one compile, which has stored nothing before the last.
+    # Without times, the lookups under one compile id are taken for one compile, which stores nothing before the last of them.
     last = {(row.run, row.compile_id): at for at, row in rows}
     for at, row in rows:
         folder = history.folders[at]
@@ -65,9 +65,9 @@ def _events(history: History, lookups: Iterable[int]) -> Iterator[Event]:
 
 
 def pasts_of(history: History, chosen: Iterable[int]) -> Iterator[tuple[int, Past]]:
-    """Some lookups in time order, those of them that have a past, each with it."""
+    """The past of each of some lookups, in time order; those whose key was not looked up before are left out."""
     lookups, keys, places = history.lookups, history.key, history.of_key
-    # Apart from those that were made, those that each pre-flight predicts: it stores nothing for another run.
+    # What a pre-flight predicts is kept apart from what was made: it stores nothing for another run.
     of_key = by_key(
         ((key, None if lookups[at].prediction is None else lookups[at].run), at)
         for at in chosen
@@ -75,7 +75,7 @@ def pasts_of(history: History, chosen: Iterable[int]) -> Iterator[tuple[int, Pas
     )
     for (key, run), asking in of_key.items():
         every = places[key]
-        # What is predicted comes after all that was made.
+        # Predictions come after every real lookup.
         if lookups[every[-1]].prediction is not None:
             every = [one for one in every if lookups[one].prediction is None or lookups[one].run == run]
         yield from _pasts(history, every, asking)
@@ -105,7 +105,7 @@ def _pasts(history: History, every: Sequence[int], asking: Iterable[int]) -> Ite
         if stored < 0 and lookups[at].time is not None:
             racing = directory.racing(lookups[at].run, here)
             if racing is None and why == "elsewhere":
-                # Not for this directory; had they shared one, nothing would have been found in it either.
+                # They compiled for another directory. Had they shared this one, nothing would have been found in it either.
                 racing = directory.racing(lookups[at].run, None)
         yield at, Past(latest, latest_hit, None if stored < 0 else stored, racing, why, by)
 
@@ -113,7 +113,7 @@ def _pasts(history: History, every: Sequence[int], asking: Iterable[int]) -> Ite
 def settled_history(
     lookups: Iterable[LookupRow], entries: Iterable[EntryRow], runs: Iterable[RunRow], details: HashDetails
 ) -> History:
-    """What happened; misses that a text log leaves open and that can only be guard misses are said to be such."""
+    """The history, where a miss that a text log leaves open is a guard miss if it can be nothing else."""
     history = History(lookups, entries, runs, details)
     found = _inferred_guard_misses(history)
     for at in found:

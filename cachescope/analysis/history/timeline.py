@@ -35,7 +35,7 @@ class NotStored(NamedTuple):
     why: str  # A clause that states the reason
     # Whether torch or the operating system reported it; otherwise it follows from what the log lacks.
     is_recorded: bool
-    # Whether it holds for what was compiled below it, too: its process ended, or its log, or nothing says how its compile ended.
+    # Whether it also holds for the graphs compiled below: the process or its log ended there, or nothing says how the compile ended.
     is_of_process: bool = False
 
 
@@ -81,7 +81,7 @@ class Timeline:
         self.has_text_log = {row.run for row in rows if _shows_what_is_written(row)} - {
             run.run for run in runs if run.has_lost_lines
         }
-        """The runs of which a text log is known to have been read, and not to have lost lines: what it does not say was not so."""
+        """The runs whose text log was read and is known to have lost no lines: what it does not say did not happen."""
 
     def graphs_of(self, aot: int) -> Sequence[int]:
         """The FX lookups made under an AOTAutograd lookup."""
@@ -95,7 +95,7 @@ class Timeline:
             row = self._lookups[aot]
             if row.time_taken_ns is None:
                 ended[aot] = _ended(row, max(row.end_time or 0, *[ended[graph] or 0 for graph in graphs]))
-        # Torch compiles one function after the other: what failed had ended when its process went on to the next one, or wrote the last record.
+        # Torch compiles one function at a time: a compile that failed had ended when its process began the next one, or wrote its last record.
         next_of: dict[int, tuple[tuple[str | None, int], int | None, int | None]] = {}
         for at in reversed(range(len(ended))):
             row = self._lookups[at]
@@ -115,12 +115,12 @@ class Timeline:
 
     @cached_property
     def _times(self) -> list[int]:
-        # One without a time, or of a clock that was set back, gets the time of the one before it.
+        # A lookup without a time, or after the clock was set back, gets the time of the one before it.
         return list(accumulate((row.time or 0 for row in self._lookups), max))
 
     @cached_property
     def until(self) -> list[int]:
-        """Until which position the compile after each lookup goes on; its graphs may be looked up again, once the AOTAutograd entry failed."""
+        """The position at which the compile after each lookup ends, after all lookups of its graphs: twice each if an AOTAutograd entry failed."""
         return [
             max(self.position_of(end), at + 1, 0 if aot is None else self._graphs[aot][-1] + 1)
             for at, (end, aot) in enumerate(zip(self.end, self._aot, strict=True))
@@ -128,7 +128,7 @@ class Timeline:
 
     @cached_property
     def last_seen(self) -> list[int | None]:
-        """Until when the compile after each lookup is recorded to have gone on; None where nothing shows it."""
+        """The latest time at which the compile after each lookup is recorded to have been running; None where nothing shows it."""
         latest = [
             _latest(
                 row.end_time,
@@ -158,7 +158,7 @@ class Timeline:
     def is_stored(self, at: int) -> bool:
         """Whether the result of a miss is known to have been stored.
 
-        If torch cannot write it, it goes on, and only a text log records the failure. A compile that ended without an error is
+        If torch cannot write an entry, it carries on, and only a text log records the failure. A compile that ended without an error is
         not enough: torch records none for Ctrl-C (torch/_dynamo/convert_frame.py, `_compile`: `except Exception`).
         """
         is_logged = self._lookups[at].run in self.has_text_log
@@ -170,7 +170,7 @@ class Timeline:
 
     @cached_property
     def not_stored(self) -> Mapping[int, NotStored]:
-        """Why nothing was stored after a lookup, for those of which that is known."""
+        """Why nothing was stored after a lookup, where that is known."""
         whys = map(self._why_not_stored, range(len(self._lookups)))
         return {at: why for at, why in enumerate(whys) if why is not None}
 
@@ -181,7 +181,7 @@ class Timeline:
 
     @cached_property
     def _attempts(self) -> Mapping[tuple[int, str], list[tuple[int, int]]]:
-        """The later attempts of AOTAutograd compiles, by run and compile id: the id of the lookup, and which attempt."""
+        """The later attempts of AOTAutograd compiles, by run and compile id: the id of the lookup and the number of the attempt."""
         found: dict[tuple[int, str], list[tuple[int, int]]] = defaultdict(list)
         for row in self._lookups:
             if row.cache == AOTAUTOGRAD and row.compile_id is not None and "_" in row.compile_id:
@@ -218,7 +218,7 @@ class Timeline:
         directions = {graph.direction for graph in graphs}
         is_half = "forward" in directions and "backward" not in directions
         if (how := self._how_ended_within(at)) is not None:
-            # A text log names what is written: an entry that it does not name was not written.
+            # A text log names each entry that is written.
             if not is_compiled or is_half or row.run in self.has_text_log:
                 return _ended_abnormally(how)
         elif not is_compiled and self._is_in_last_compile(at):
@@ -229,11 +229,11 @@ class Timeline:
                 why = f"{why}: compiled autograd compiles graphs of its own for it"
                 return NotStored("compiled autograd", why, False)
             return NotStored("never stored", why, False)
-        # Of what a trace records too, it is known how it ended.
+        # A trace records how a compile ended.
         return _NOT_NAMED if row.compile_ended is None and row.run in self.has_text_log else None
 
     def _graph_not_stored(self, at: int) -> NotStored | None:
-        """What an FX graph shares with the AOTAutograd lookup that it was made under: the end of their process."""
+        """Why an FX graph was not stored: its process ended, as for the AOTAutograd lookup above it."""
         row, aot = self._lookups[at], self._aot[at]
         if aot is not None and self._lookups[aot].outcome in MISSED:
             found = self._why_not_stored(aot)
@@ -269,7 +269,7 @@ def _shows_what_is_written(row: LookupRow) -> bool:
 
 
 def _ended(row: LookupRow, latest: int) -> int | None:
-    """When a compile ended, from the latest time that is known of it, 0 if none is."""
+    """When a compile ended, given the latest time known of it (0 if none is)."""
     time, taken = row.time, row.time_taken_ns
     if time is None:
         return None
@@ -297,9 +297,9 @@ def _abnormal_end(run: RunRow) -> str | None:
 
 
 def error_line(text: str) -> str:
-    """The line that tells an error: the last of a traceback, and of a message the first: below that are its details."""
+    """The line that names an error: the last of a traceback, the first of a message."""
     lines = text.strip().split("\n")
     if lines[0].endswith(" raised:"):
-        # torch/_dynamo/exc.py, `BackendCompilerFailed`: what was raised is on the next line.
+        # torch/_dynamo/exc.py, `BackendCompilerFailed`: the error is on the next line.
         return " ".join(lines[:2])
     return lines[-1 if "Traceback (most recent call last)" in text else 0]

@@ -1,4 +1,4 @@
-"""Why lookups missed: verdicts, what they are compared with, the causes that remain, and what to do about them.
+"""Why lookups missed: the verdicts, what each miss is compared with, the causes behind them, and what to do about each.
 
-`judging` is the way in. `misses` gives the verdicts, `baselines` finds what to compare with, `causes` groups them.
+Start at `judging`. `misses` gives the verdicts, `baselines` finds what to compare with, `causes` groups them.
 """

@@ -1,4 +1,4 @@
-"""AOTAutograd misses in a directory whose entries were made by runs that nothing recorded.
+"""AOTAutograd misses in a directory that runs without a record had filled.
 
 Such an entry stores no hash details of its key. The FX entries that it points to do, and most of their fields belong to
 its own key as well (torch/_functorch/_aot_autograd/autograd_cache.py, `AOTAutogradCacheDetails`, is a kind of
@@ -29,7 +29,7 @@ _NO_DETAILS: Final = "AOTAutograd entries in the directory store no hash details
 def judge_by_graphs(
     history: History, found: VerdictsSoFar, times: EntryTimes, autograd: Sequence[int]
 ) -> None:
-    """Judge AOTAutograd misses that are compared with no lookup of another process, once the graphs below them are judged."""
+    """Judge AOTAutograd misses without a baseline in another process, once the graphs below them are judged."""
     above = _EntriesAbove(history, found, times)
     for at in autograd:
         why = found.why[at]
@@ -38,7 +38,7 @@ def judge_by_graphs(
         if is_first or (
             isinstance(baseline, int) and history.lookups[baseline].run == history.lookups[at].run
         ):
-            # That its process compiled another form of the graph is no reason where an entry of this form is there.
+            # An earlier compile of another form in the same process is not the reason where an entry of this form exists.
             by_graphs = above.why(at)
             if by_graphs is not None and (is_first or by_graphs.changed):
                 found.record(at, by_graphs)
@@ -64,7 +64,7 @@ class _EntriesAbove:
                     self._pointing_to[entry.root, key][entry.entry] = end
 
     def why(self, at: int) -> Why | None:
-        """What the graphs below an AOTAutograd miss say of it."""
+        """What the graphs below an AOTAutograd miss say about it."""
         below = [
             (self._found.why[graph], self._found.baseline[graph])
             for graph in self._history.timeline.graphs_of(at)
@@ -81,7 +81,7 @@ class _EntriesAbove:
             if own := tuple(sorted(field for field in fields if self._belongs_to(at, field))):
                 return _changed(own)
         are_new = bool(whys) and all(why.what.is_first or why.what.is_of_function for why in whys)
-        # Of another graph are those whose graphs are known, and are others.
+        # An entry is of another graph if its graphs are known and differ.
         first = self._first_undescribed if are_new else self._first
         may_be_there = first != NEVER and (time is None or first <= time)
         if changed or may_be_there:
@@ -97,7 +97,7 @@ class _EntriesAbove:
         return time is not None and any(end <= time for end in ends)
 
     def _belongs_to(self, at: int, field: str) -> bool:
-        """Whether a field of a graph's key is one of the AOTAutograd key too, and says the same there."""
+        """Whether a field of a graph's key is in the AOTAutograd key too, with the same meaning."""
         own = self._history.lookups[at].detail_set
         assert own is not None
         return not is_of_the_program(field) and self._history.details.component_of(own, field) is not None
@@ -119,7 +119,7 @@ MADE_OTHERWISE: Final = replace(
     evidence_text="a graph in the directory takes the same inputs, and AOTAutograd may have made it of the same function: "
     "it makes others where gradients are needed, or under autocast",
 )
-"""Of a graph that nothing shows to be an earlier one, and that may come of the function of one all the same."""
+"""A graph that nothing shows to be a form of an earlier one, but that may come from the same function."""
 
 
 def _changed(fields: tuple[str, ...]) -> Why:

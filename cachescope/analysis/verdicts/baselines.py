@@ -2,8 +2,8 @@
 
 Prefer the same graph, then the same compile id in the run before, then the fewest changed fields, then the
 latest (design: the nearest key alone misleads, since most new graphs differ from an old one in `gm` only). But a
-key of the same graph that differs in fewer fields than the run before is preferred to it: the cache could have
-used that key.
+key of the same graph that differs in fewer fields is preferred to that of the run before: the cache could have
+used it.
 A key that was still being compiled at the lookup could not be used, so it is no baseline.
 Lookups are named by their index in time order.
 """
@@ -67,13 +67,13 @@ class Baselines:
         self._history = history
         self._lookups = history.lookups
         self._choice = choice
-        # Whether keys differ by the rank alone, by what changed and how far apart the ranks are.
+        # Whether keys differ by the rank alone: by what changed, and by the distance between the ranks.
         self._by_rank: dict[tuple[Change, int | None], bool] = {}
         self.stored = StoredCandidates(history)
         self.replaced = ReplacedGraphs(history, self.stored, choice.run)
         self.recompiles = Recompiles(history)
         self._earlier: dict[_Kind | _Group, EarlierKeys] = {}
-        # The lookups of the graph of each; and all else in its key.
+        # For each lookup, the lookups of its graph, and the rest of its key.
         self._group: list[_Group | None] = [None] * len(history.lookups)
         self._content = [0] * len(history.lookups)
         # For each miss, the lookups of its graph under its compile id in the run before.
@@ -99,7 +99,7 @@ class Baselines:
             found = self._nearest_of_same_graph(at, is_finished=True)
         if found is not None:
             return found
-        # An earlier form of its graph; or, where that is farther away or has the same key, what its process had compiled of the function before.
+        # An earlier form of its graph; or, if that is farther away or has the same key, an earlier compile of the function in its process.
         found = self.replaced.by(at)
         before = self.recompiles.before(at) if self._choice.mode == "auto" else None
         if found is None or before is None:
@@ -127,7 +127,7 @@ class Baselines:
         for number in within:
             if self._may_be_nearer(earlier[number], at):
                 return earlier[number]
-        # What another call of the same run has otherwise is no change since the run before.
+        # What differs between two calls in one run did not change since the run before.
         for number in others:
             one = earlier[number]
             if self._lookups[one].run != self._lookups[at].run and self._may_be_nearer(one, at):
@@ -136,7 +136,7 @@ class Baselines:
 
     @kept
     def _with_fewer(self, own: int, baseline: int, tried: tuple[int, ...]) -> tuple[list[int], list[int]]:
-        """Which of some contents are nearer to one than a baseline: those whose changes are all changes of it, and the others.
+        """Which sets of fields are nearer than a baseline: those whose changes are a subset of the baseline's, and the others.
 
         The best first: of the former the first with the fewest, of the others the last.
         """
@@ -153,7 +153,7 @@ class Baselines:
         return [number for _, number in sorted(within)], [-number for _, number in sorted(others)]
 
     def for_equal_inputs(self, at: int) -> Baseline | None:
-        """What another process had compiled of the same graph for equal inputs, the nearest: its key could have been used, whatever guard failed."""
+        """The nearest compile of the same graph for equal inputs in another process: its key could have been used, whatever guard failed."""
         row = self._lookups[at]
         if self._choice.mode != "auto" or self._group[at] is None:
             return None
@@ -167,7 +167,7 @@ class Baselines:
         return best
 
     def _may_be_nearer(self, one: int, at: int) -> bool:
-        """Whether the compile of a lookup had ended, and it is not another call of the graph."""
+        """Whether the compile after a lookup had ended, and the lookup is not of another call of the graph."""
         if self._lookups[one].run == self._lookups[at].run:
             return not self._is_another_call(one, at)
         return not self._history.was_running(one, at)
@@ -184,7 +184,7 @@ class Baselines:
             return None
         own = _set_of(row)
         best, fewest = None, keys.parts(_set_of(found), own)
-        # Inputs that are printed alike and hash differently differ in no part: none of them is nearer than one that differs in one.
+        # Inputs that print alike but hash differently differ in no part that is known. They are not nearer than one that differs in one part.
         if len(fewest) < 2:
             return None
         within = keys.changed(keys.content(_set_of(found)), self._content[at])
@@ -207,7 +207,7 @@ class Baselines:
         return next((one for one in tried if self._history.was_running(one, at)), None)
 
     def are_alike_by(self, found: Candidate, row: LookupRow) -> str:
-        """A clause on why one graph is taken for another form of the other."""
+        """A clause on why two graphs are taken for forms of one."""
         share = self.replaced.aligner.code_likeness(found, row)
         text = f"{percent(share)} of their code is alike"
         if isinstance(found, LookupRow) and (found.lookup, row.lookup) in self.replaced.aligner.in_one_place:
@@ -218,7 +218,7 @@ class Baselines:
         return text
 
     def _hold_a_rank(self, before: int, after: int) -> bool:
-        """Whether the sets of two lookups of one graph differ, and only in fields that contain the rank."""
+        """Whether two lookups of one graph differ only in fields that contain the rank."""
         rank, other = (self._history.rank_of.get(self._lookups[one].run) for one in (before, after))
         asked = self._history.change(before, after), None if rank is None or other is None else other - rank
         if asked not in self._by_rank:
@@ -269,7 +269,7 @@ class Baselines:
             group.lookups.append(at)
 
     def _called_before(self, group: _Group, of_rank: list[int], row: LookupRow) -> list[int]:
-        """The lookups under the compile id of one in the latest other run so far, one of the same rank if any."""
+        """The lookups under the same compile id in the latest other run so far; in one of the same rank if there is any."""
         run = _latest_other(of_rank, row.run)
         if self._choice.mode == "run":
             run = None if row.run == self._choice.run else self._choice.run
@@ -279,25 +279,25 @@ class Baselines:
         return [one for one in group.of_run.get(run, ()) if lookups[one].compile_id == compile_id]
 
     def _right_before(self, at: int) -> Sequence[int]:
-        """The lookups of its graph right before a lookup."""
+        """The lookups of the same graph right before a lookup."""
         group = self._group[at]
         lookups = [] if group is None else group.lookups
         end = bisect_left(lookups, at)
         return lookups[max(end - _NEARER_TRIED, 0) : end]
 
     def _is_another_call(self, one: int, at: int) -> bool:
-        """Whether two lookups of a graph in one run are of calls in different places, on different inputs."""
+        """Whether two lookups of a graph in one run come from calls in different places with different inputs."""
         frame, own = _frame_of(self._lookups[one]), _frame_of(self._lookups[at])
         is_elsewhere = frame is not None and own is not None and frame != own
         return is_elsewhere and self._history.keys.only_inputs(self._content[one], self._content[at])
 
     def _nearest_of_same_graph(self, at: int, *, is_finished: bool = False) -> Baseline | None:
-        """The nearest lookup of the same graph, except for other calls of it, or entry; if asked, one whose compile had ended."""
+        """The nearest lookup or entry of the same graph, except for other calls of it; if asked, one whose compile had ended."""
         group, is_of_run = self._group[at], self._choice.mode == "run"
         entries = [] if is_of_run else self.stored.of_graph(at)
         if group is None:
             return self._or_entry(at, None, 0, entries)
-        # Earlier lookups of an equal graph elsewhere in the same run on other inputs: other calls, and none has changed.
+        # Earlier lookups of an equal graph in the same run, from other places and with other inputs, are other calls: nothing changed.
         of_run = group.of_run.get(self._lookups[at].run, ())
         other_calls = {one for one in of_run if one < at and self._is_another_call(one, at)}
         if not (is_of_run or is_finished or other_calls):
@@ -312,7 +312,7 @@ class Baselines:
         return self._or_entry(at, *self._nearest(at, may_be), entries)
 
     def _nearest_of(self, name: _Kind | _Group, lookups: list[int], at: int) -> tuple[int | None, int]:
-        # Nothing comes before the first: the others need not be prepared for it.
+        # Nothing comes before the first, so nothing is prepared for it.
         if lookups[0] == at:
             return None, 0
         if name not in self._earlier:
@@ -321,7 +321,7 @@ class Baselines:
         return self._earlier[name].nearest(at, _set_of(self._lookups[at]))
 
     def _nearest(self, at: int, latest_first: Iterable[int]) -> tuple[int | None, int]:
-        """Of some lookups of its graph the one with the fewest changed fields, the latest among equals; and how many these are."""
+        """Of some lookups of the same graph, the one that differs in the fewest fields, the latest among equals; and in how many."""
         own = self._content[at]
         best, fewest = None, 0
         for one in latest_first:

@@ -1,7 +1,7 @@
-"""The distinct causes of misses, and what to do about each where the kind of its verdict alone does not say it: only what is true of torch, in its own names.
+"""The distinct causes of misses, and what to do about each beyond what its kind says: only what is true of torch, in torch's names.
 
-tests/wild/test_advice.py follows every sentence, here and in cachescope/verdict_kinds.py, that gives an instruction with a real torch, and sees the hit (of values of a
-process: tests/capture/test_fix.py); a sentence on what may help or explain contains "may".
+tests/wild/test_advice.py follows each instruction, here and in cachescope/verdict_kinds.py, with a real torch, and sees the hit
+(for values of a process: tests/capture/test_fix.py). A sentence about what may help or explain contains "may".
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from cachescope.wording import minor_version
 
 _MOST_SENTENCES: Final = 4
 _OTHERS_READ: Final = 20
-# A directory that Python made for temporary use: torch's fresh_cache() calls `tempfile.mkdtemp()`.
+# A temporary directory made by Python: torch's fresh_cache() calls `tempfile.mkdtemp()`.
 _TEMPORARY: Final = re.compile(r"tmp[a-z0-9_]{8}")
 _DEFAULT: Final = re.compile(r"torchinductor_.*")
 _IN_TEMPORARY: Final = (
@@ -60,7 +60,7 @@ _ERROR: Final = (
     "torch._functorch.config.strict_autograd_cache = True lets it through; torch 2.10 and later also write its traceback into the trace, "
     "as cache_bypass_traceback of the artifact aotautograd_cache_bypass."
 )
-# glibc, elf/dl-load.c: torch loads the file that it finds, and the FX graph's entry names the same one.
+# glibc, elf/dl-load.c. torch loads the file that it finds, which is the one that the FX graph's entry names.
 _UNREADABLE_CODE: Final = re.compile(r"\.so: (?:cannot read file data|file too short|invalid ELF header)")
 _CODE_DAMAGED: Final = (
     "The library that the entry loads is damaged, so that the compile fails: delete the file that the error names, and torch builds it "
@@ -105,7 +105,7 @@ _OTHERWISE: Final = (
     "torch._functorch.config, and on the code of the program's own operators and backends: keep them equal in every process."
 )
 _MARK_EACH: Final = "Other sizes changed with it: mark each of them."
-# The value of the guard that failed is a float, as Python prints it; behind it stands the line of code.
+# The guard that failed compares with a float, as Python prints it. The line of code follows.
 _OF_A_FLOAT: Final = re.compile(r" failed: (?:(?! failed: )[^#])* == -?(?:\d+\.\d|\d+e)")
 _FLOAT_PASSED_NOW: Final = (
     "A float that was a constant of the graph is an input of it now: torch has seen it vary. With dynamic=True, or as a tensor, it is "
@@ -121,7 +121,7 @@ _OF_AN_OPTIMIZER: Final = (
     "A number in the code of the optimizer's step changed. If it is the learning rate: lr=torch.tensor(…) is passed to the step, and any value of "
     "it then finds the entry. Beside foreach=True it needs capturable=True."
 )
-# As an example input is printed that is no tensor (torch/_library/opaque_object.py, 2.13).
+# How an example input that is no tensor is printed (torch/_library/opaque_object.py, 2.13).
 _MESH_INPUT: Final = "'torch.distributed.device_mesh.DeviceMesh'"
 _MESH: Final = (
     "A DeviceMesh is among the inputs, and torch pickles it with its _hash, which may be another number in each process and is in no "
@@ -131,7 +131,7 @@ _MESH: Final = (
 
 
 def _root_of(miss: Miss) -> Miss:
-    """The miss that a miss follows from in the end."""
+    """The first miss in the chain that a miss follows from."""
     while (above := miss.follows) is not None:
         miss = above
     return miss
@@ -151,7 +151,7 @@ def group_causes(misses: Sequence[Miss], history: History) -> list[CauseRow]:
         ranks = {history.rank_of.get(run) for run in runs}
         root = _root_of(members[0])
         if root.why.what.is_of_function:
-            # An AOTAutograd lookup without hash details is told by the graphs below.
+            # The graphs below explain an AOTAutograd lookup without hash details.
             root = next((miss for miss in members if miss.why.changed), root)
         found.append(
             CauseRow(
@@ -174,7 +174,7 @@ def group_causes(misses: Sequence[Miss], history: History) -> list[CauseRow]:
 def _changed_otherwise(
     root: Miss, members: Sequence[Miss], history: History
 ) -> list[tuple[FieldChange, ...]]:
-    """What changed in the first other misses of a cause, where advice depends on how: an input may change in its size or its dtype."""
+    """What changed in some other misses of a cause, where advice depends on it: an input may change in its size or in its dtype."""
     if root.why.what.is_of_function or not any(map(is_input, root.why.changed)):
         return []
     others = (one for one in members if one is not root and one.follows is None)
@@ -198,7 +198,7 @@ class AdviceFacts(NamedTuple):
     kind: str = ""
     reason: str = ""
     cache: str = ""  # the cache that was asked
-    # Why torch would not look it up or, if the entry was never stored, why it would not store it.
+    # why torch would not look it up or, if the entry was never stored, why it would not store it
     bypass_reason: str | None = None
     bypass_exception: str | None = None  # the class of the exception by which it was bypassed
     changes: tuple[FieldChange, ...] = ()  # what changed in the key
@@ -221,7 +221,7 @@ def advice(root: Miss, members: Sequence[Miss], history: History) -> str | None:
     lookups = history.lookups
     graphs = [lookups[graph] for graph in history.timeline.graphs_of(root.index)]
     were_found = [graph.outcome == "hit" for graph in graphs if graph.cache == FXGRAPH]
-    # Those of one miss may be found, and those of another one not.
+    # The graphs of one miss may be found, and those of another not.
     is_any_compiled = any(miss.row.cache == FXGRAPH for miss in members)
     run = history.run_of.get(row.run)
     bypass_reason = _bypass_reason(root)
@@ -257,7 +257,7 @@ def advice(root: Miss, members: Sequence[Miss], history: History) -> str | None:
 
 
 def _bypass_reason(root: Miss) -> str | None:
-    """Why torch would not look it up; of a key that it had looked up before, why it would not store it then."""
+    """Why torch would not look it up; for a key that had been looked up before, why torch would not store it then."""
     if root.row.outcome == "bypass":
         return root.row.bypass_reason
     return root.baseline.save_bypass if isinstance(root.baseline, LookupRow) else None
@@ -299,7 +299,7 @@ def _key_advice(facts: AdviceFacts) -> str | None:
         return field_advice("torch_version")
     ways = [facts.changes, *facts.otherwise]
     if facts.is_backward and any(change.field == "gm" for change in facts.changes):
-        # What its forward graph saves for it follows from that graph: no input of the program.
+        # Its inputs are what the forward graph saves for it: they are not inputs of the program.
         ways = [tuple(change for change in way if not is_input(change.field)) for way in ways]
     if kind.is_same_code:
         ways = [
@@ -315,8 +315,8 @@ def _key_advice(facts: AdviceFacts) -> str | None:
         change_sentences(way, facts.were_graphs_found) for way in ways
     )
     if kind.is_of_function:
-        # A graph that is compiled again for other values is another one: its code is not what was changed; nor are
-        # its inputs where a guard failed, on which there is advice, and it is of none.
+        # A graph that is compiled again for other values has other code, so no advice on the code is given; nor on its inputs
+        # where a guard failed, for then the advice is on that guard.
         is_of_strides = _OF_STRIDES.search(facts.kind)
         is_by_input = kind.advice is None or (_OF_AN_INPUT.search(facts.kind) and not is_of_strides)
         told = (
@@ -325,7 +325,7 @@ def _key_advice(facts: AdviceFacts) -> str | None:
             if one == TYPES_ONLY or (field != "gm" and (is_by_input or not is_input(field)))
         )
         if is_of_strides or _OF_NO_SIZE.search(facts.kind):
-            # Sizes that differ besides are of the compile that it is compared with.
+            # Other sizes that differ are those of the compile that it is compared with.
             told = ((field, one) for field, one in told if field or one == GRAPHS_FOUND)
         if _OF_A_STATE in facts.kind:
             told = chain(told, [("", _ONCE_A_STATE)])
@@ -366,12 +366,12 @@ def _never_stored_advice(facts: AdviceFacts) -> str | None:
 
 
 def is_error(exception: str | None) -> bool:
-    """Whether a bypass is due to an error, by the class of the exception: not to a decision of torch."""
+    """Whether a bypass is due to an error and not to a decision of torch, by the class of the exception."""
     return exception is not None and not exception.startswith(_OWN)
 
 
 def bypass_advice(reason: str | None, cache: str, exception: str | None = None) -> str:
-    """What lifts a bypass: from the catalogue, or that it is not known."""
+    """What lifts a bypass, from the catalogue; or a sentence that it is not known."""
     facts = bypass_facts(reason or "", cache)
     # Before torch 2.8 a key that cannot be pickled ends AOTAutograd's lookup by an error with the same words.
     if is_error(exception) and not (reason and facts):
@@ -397,7 +397,7 @@ def bypass_advice(reason: str | None, cache: str, exception: str | None = None) 
 def _operator_advice(operator: str, function: str) -> str:
     if operator == "autograd_function_apply":
         return f"A torch.autograd.Function becomes such an operator: {_ALLOWED}"
-    # The FX cache refuses it in words of its own, and the same lifts it in both.
+    # The FX cache refuses it in other words. The same setting lifts both.
     facts = bypass_facts(f"Can't cache HigherOrderOperator: {operator}", FXGRAPH)
     return facts.advice.replace("torch.ops.higher_order.NAME", function) if facts else ""
 

@@ -1,4 +1,4 @@
-"""What to do about a key that changed, sentence by sentence: by the values of a process in it, by its graph, its inputs, its options."""
+"""What to do about a key that changed, sentence by sentence: about values of a process, the graph, its inputs, and options."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cachescope.catalogue.facts import document, field_facts
 from cachescope.keys.key_fields import FREEZING, is_input
 
 _OPTION: Final = re.compile(r"inductor_config(?:_comms)?\[.*\]", re.DOTALL)
-# Of more changed options it is said how many there are.
+# If more options changed, only their number is told.
 _MOST_OPTIONS: Final = 3
 GRAPHS_FOUND: Final = "The FX graphs below were found, so little was compiled again."
 _FROZEN: Final = "Freezing makes constants of the model's parameters, so the graph is another one too, whether or not its code was edited."
@@ -26,7 +26,7 @@ _SET_ORDER: Final = (
 
 
 def change_sentences(changes: Sequence[FieldChange], were_graphs_found: bool) -> Iterator[tuple[str, str]]:
-    """Sentences on what changed, each with the field that it is on; empty where it is on several."""
+    """Sentences on what changed, each with its field; the field is empty where a sentence is on several."""
     if were_graphs_found:
         yield "", GRAPHS_FOUND
     for change in changes:
@@ -47,14 +47,14 @@ def change_sentences(changes: Sequence[FieldChange], were_graphs_found: bool) ->
     inputs = [change for change in changes if is_input(change.field)]
     if are_moved := are_inputs_moved(changes):
         changes = tuple(change for change in changes if change not in inputs)
-    # A graph compiled for other inputs has other code: the code is not what was changed.
+    # A graph compiled for other inputs has other code, without an edit of the program.
     is_by_inputs = bool(inputs) and not are_moved
     code = None if were_graphs_found else next((one for one in changes if one.field == "gm"), None)
     # A model of other sizes needs code of its own, whatever the sizes of its inputs, gradients and states are.
     is_other = any(one.is_static and name == "shape" for one in inputs for name, *_ in one.parts)
     moot = _OF_ONE_SIZE if is_other else ()
     for change in changes:
-        # The arguments of other code are others.
+        # Other code has other arguments.
         if not (code is not None and change.field == "aot_config"):
             for sentence in _own_sentences(change, were_graphs_found, is_by_inputs):
                 if sentence not in moot:
@@ -87,7 +87,7 @@ def _of_field(change: FieldChange) -> str | None:
 
 
 def _is_of_graph(change: FieldChange) -> bool:
-    """Whether a field is of the graph and its inputs: it follows from which sizes are symbolic, and from what is frozen."""
+    """Whether a field is of the graph and its inputs. Those follow from which sizes are symbolic, and from freezing."""
     return is_input(change.field) or change.field in ("gm", "aot_config")
 
 
@@ -117,7 +117,7 @@ _OF_KIND: Final[Mapping[Kind, tuple[str, str]]] = {
 
 
 def process_advice(change: FieldChange) -> Iterator[str]:
-    """One sentence for each value of a process by which a field differs.
+    """One sentence for each kind of value of a process in which a field differs.
 
     Examples
     --------
@@ -137,15 +137,15 @@ def process_advice(change: FieldChange) -> Iterator[str]:
 
 # The graph.
 
-# What is printed as a name and is a value.
+# A value that is printed like a name.
 _VALUES: Final = frozenset({"True", "False", "None", "Ellipsis", "inf", "nan"})
-# The whole of a token, or in a text; a name keeps its digits.
+# A whole token, or part of a text. Digits within a name are kept.
 _NUMBER: Final = re.compile(r"(?<![A-Za-z_\d])\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 _NAMES_ONLY: Final = (
     "Only names in the code of the graph changed: those of arguments, attributes or locals. The old names bring the "
     "hit back."
 )
-# Behind a name: ``x : torch.nn.parameter.Parameter``.
+# After a name: ``x : torch.nn.parameter.Parameter``.
 _ANNOTATION: Final = re.compile(r" : [A-Za-z_][\w.]*")
 TYPES_ONLY: Final = "In the graph's code only the types of arguments changed, such as a Parameter in place of a Tensor: pass each as one type in every process."
 NUMBERS_ONLY: Final = (
@@ -182,7 +182,7 @@ def graph_advice(change: FieldChange) -> str:
 
 
 def group_change(change: FieldChange) -> str | None:
-    """``2 -> 4``, where nothing but numbers changed in a graph, and with them how many processes its collectives are of."""
+    """``2 -> 4``, where only numbers changed in a graph, among them the number of processes of its collectives."""
     if change.field != "gm" or graph_advice(change) != NUMBERS_ONLY:
         return None
     pairs = zip(group_sizes(change.before or ""), group_sizes(change.after or ""), strict=False)
@@ -190,7 +190,7 @@ def group_change(change: FieldChange) -> str | None:
 
 
 def _beside_code(code: FieldChange | None) -> str:
-    """What to do about a size of an input that changed, and with it the code of the graph."""
+    """What to do about an input of another size, where the code of the graph changed with it."""
     if code is None or not code.diff:
         return _SEVERAL_SIZES
     return f"{_SEVERAL_SIZES} {_IF_OF_SIZES}" if graph_advice(code) == NUMBERS_ONLY else _SIZE_AND_CODE
@@ -206,7 +206,7 @@ def _is_renaming(old: list[str], new: list[str], change: FieldChange) -> bool:
     names = {name for pair in renamed.items() for name in pair}
     if len(set(mapping.values())) != len(mapping) or not all(map(str.isidentifier, names)) or names & _VALUES:
         return False
-    # What is called, looked up or passed by name is no local: `torch.sin(`, `.add(`, `aten.mm.default`, `, dim = 1`.
+    # Names that are called, looked up or passed as keywords are no locals: `torch.sin(`, `.add(`, `aten.mm.default`, `, dim = 1`.
     text = f"{change.before}\n{change.after}"
     return not any(re.search(rf"\.{name}\b|\b{name}[.(]|[(,]\s*{name} =", text) for name in names)
 
@@ -266,13 +266,13 @@ _OTHER_RANK: Final = "An input has another number of dimensions, which needs cod
 OF_A_GUARD: Final = {name: _ADVICE[name] for name in ("dtype", "requires_grad", "stride")} | {
     "rank": _OTHER_RANK
 }
-"""What is said where a guard on a tensor failed, by what it compares."""
+"""The advice where a guard on a tensor failed, by what the guard compares."""
 _OTHER_INDEX: Final = (
     "An input lies on another device of the same kind, and keys hold its index. A process that sees one device alone "
     "(CUDA_VISIBLE_DEVICES, one for each rank) calls it cuda:0, whichever it is."
 )
 _OTHER_DEVICE: Final = "An input lies on another kind of device, which needs code of its own."
-# What torch makes of a float where shapes are dynamic (torch/_dynamo/variables/builder.py, `wrap_symfloat`), and of an integer.
+# The types that torch gives a float where shapes are dynamic (torch/_dynamo/variables/builder.py, `wrap_symfloat`), and an integer.
 _FLOAT: Final = re.compile(r"TensorMetadata\(dtype=torch\.float64, shape=torch\.Size\(\[\]\), .*", re.DOTALL)
 _INTEGER: Final = re.compile(r"\('[su]\d+',\)|[su]\d+")
 _OTHER_TYPE: Final = (
@@ -289,10 +289,10 @@ def tensor_advice(change: FieldChange) -> tuple[str, ...]:
 
 
 def are_inputs_moved(changes: Iterable[FieldChange]) -> bool:
-    """Whether inputs may have other places than before, so that two of one number are not one input.
+    """Whether inputs may have other positions than before, so that two with one index are not the same input.
 
-    They have if one is new or gone. If other code takes as many inputs, one whose metadata are those of another before
-    may have taken its place, as activation checkpointing puts a model's input before its parameters.
+    They have if one is new or gone. If other code takes as many inputs, an input with the metadata of another one may have
+    moved there: activation checkpointing puts a model's input before its parameters.
     """
     changes = tuple(changes)
     inputs = [change for change in changes if is_input(change.field)]
@@ -306,13 +306,13 @@ def are_inputs_moved(changes: Iterable[FieldChange]) -> bool:
 def dynamism_advice(changes: Iterable[FieldChange]) -> str | None:
     """A sentence on inputs with more, or fewer, symbolic sizes or integers; None if the number is the same.
 
-    Each symbol is an input of its own, so all others change places and are not compared.
+    Each symbol is an input of its own, so all others move and are not compared.
     """
     inputs = [change for change in changes if is_input(change.field)]
     pairs = [(change.before or "", change.after or "") for change in inputs]
     if not (became := sizes_became(pairs)):
         return None
-    # A symbol that is in no tensor's sizes is an integer of the program.
+    # A symbol in no tensor's sizes is an integer of the program.
     tensors = [(_of_tensor(before), _of_tensor(after)) for before, after in pairs]
     if not sizes_became(tensors):
         return _INTEGER_FIXED_NOW if became == "fixed" else _INTEGER_SYMBOLIC_NOW
@@ -336,9 +336,9 @@ def _of_tensor(text: str) -> str:
 
 
 def sizes_became(inputs: Iterable[tuple[str, str]]) -> str:
-    """``symbolic`` where printed inputs have more symbols than before, ``fixed`` where they have fewer; else empty.
+    """``symbolic`` if printed inputs have more symbols than before, ``fixed`` if they have fewer; else empty.
 
-    One that has another type is none of these.
+    Inputs whose type changed do not count.
     """
     same = [pair for pair in inputs if not type_became(*pair)]
     old, new = ({symbol for pair in same for symbol in _SYMBOL.findall(pair[side])} for side in (0, 1))
@@ -346,7 +346,7 @@ def sizes_became(inputs: Iterable[tuple[str, str]]) -> str:
 
 
 def type_became(before: str, after: str) -> str:
-    """What the argument behind a printed input is, where that is of another type than before; else empty."""
+    """The type of the argument behind a printed input, if it is another than before; else empty."""
     if _FLOAT.fullmatch(before) and _INTEGER.fullmatch(after):
         return "an integer where it was a float"
     if _INTEGER.fullmatch(before) and _FLOAT.fullmatch(after):
@@ -397,9 +397,9 @@ def _sizes(shape: str) -> list[str]:
     return [size.strip() for size in inside.split(",")] if inside else []
 
 
-# Fields, whatever changed in them.
+# Advice by field, whatever changed in it.
 
-# torch 2.13, torch/_dynamo/output_graph.py: the name of what is compiled has a number of its own in every process.
+# torch 2.13, torch/_dynamo/output_graph.py: the name of a compiled function has a number, which differs in every process.
 _NAMED_AT_RANDOM: Final = re.compile(r"__compiled_fn_\d+_[0-9a-f]{8}(?:_[0-9a-f]{4}){3}_[0-9a-f]{12}")
 _AHEAD_OF_TIME: Final = (
     "Compiling ahead of time (aot_compile, caching_precompile) puts a random name into the key, and finds nothing whatever is set: save "

@@ -1,4 +1,4 @@
-"""Another key for the same graph: what changed in it, of what kind that is, and how far it is known.
+"""A changed key: what changed in it, what kind of change that is, and how certain it is.
 
 Two edits of two graphs both change the field ``gm``, but are two causes. A change of torch changes a hundred fields at
 once, but is one cause.
@@ -32,12 +32,12 @@ from cachescope.wording import listed, plural
 
 _PARTS: Final = ("dtype", "shape")
 _TORCH_VERSION: Final = "torch_version"
-# Numbers that dynamo gives to the variables of a graph: the same edit in another graph has other numbers.
+# Numbers that dynamo gives to the variables of a graph. The same edit has other numbers in another graph.
 _NUMBERING: Final = re.compile(r"(?<=[a-z])_\d+\b")
 
 
 class ChangedKeys:
-    """Says why a key is another one than the key it is compared with."""
+    """Says why a key differs from the key it is compared with."""
 
     def __init__(self, history: History, baselines: Baselines) -> None:
         self._history = history
@@ -48,12 +48,12 @@ class ChangedKeys:
         self._summary_of = cache(partial(_summary_of, history.details))
 
     def why(self, at: int, baseline: Baseline, change: Change, apart: int) -> Why:
-        """Why a lookup missed whose key is another one than that of its baseline."""
+        """Why a lookup missed whose key differs from that of its baseline."""
         if not change.names:
             return _NO_DETAIL_DIFFERS
         row, found = self._history.lookups[at], self._history.row_of(baseline)
         is_one_run = isinstance(found, LookupRow) and found.run == row.run
-        # The evidence that the key of the baseline has changed into this one.
+        # The evidence that this key is a changed form of the baseline's.
         if isinstance(found, LookupRow) and is_one_run and is_recompiled(found, row):
             if (again := recompile_of(row, change.names, found)) is not None:
                 evidence = _ONE_PROCESS if again.reason is None else GUARD_FAILED
@@ -80,7 +80,7 @@ class ChangedKeys:
         if change.is_of_torch:
             before = self._history.run_of.get(found.run) if isinstance(found, LookupRow) else None
             after = self._history.run_of.get(row.run)
-            # The others follow from it.
+            # The other fields follow from it.
             changed = tuple(sorted(changed, key=lambda field: field != _TORCH_VERSION))
             follow = plural(
                 len(changed) - 1, "other field of the key follows", "other fields of the key follow"
@@ -100,13 +100,13 @@ class ChangedKeys:
             elif became := next(filter(None, starmap(type_became, inputs)), ""):
                 kind = f"{ANOTHER_TYPE}{became}: {place_of(row)}"
             elif same := _same_code(row, found, changed):
-                # In one run the batch may be another one, and the dtype in the next.
+                # The batch may differ in one run, and the dtype in the next.
                 pairs = [sides for field, *sides in change.components if is_input(field)]
                 parts = {name for sides in pairs for name, *_ in component_change(details, *sides).parts}
                 kind = f"{same}{place_of(row)}" + "".join(f", {one}" for one in _PARTS if one in parts)
                 known = "inferred", f"{known[1]}; Dynamo traced the same operators, of the same lines of code"
             elif IS_INFERENCE in changed and None in (row.traced_graph, getattr(found, "traced_graph", None)):
-                # Of the same code torch makes another graph where no backward graph can follow: nothing tells whether that was edited.
+                # torch makes another graph of the same code where no backward graph can follow: nothing tells whether the code was edited.
                 kind = ""
             else:
                 # Empty if the fields describe the edit completely.
@@ -157,7 +157,7 @@ _NO_DETAIL_DIFFERS: Final = Why(
 
 
 def _same_code(row: LookupRow, found: Candidate, changed: tuple[str, ...]) -> str:
-    """What a changed graph follows from where the code that Dynamo traced is the same; empty if that is not known."""
+    """What changed a graph where Dynamo traced the same code; empty if that is not known."""
     if "gm" not in changed or not isinstance(found, LookupRow):
         return ""
     rest = [field for field in changed if field not in ("gm", "aot_config")]
@@ -176,7 +176,7 @@ def _listed(changed: tuple[str, ...]) -> str:
 def changed_besides(
     details: HashDetails, changes: Iterable[ChangedField], before: str | None, after: str | None
 ) -> tuple[str, ...]:
-    """Options that had torch's default before an upgrade but not the default of the new torch: the user set them."""
+    """Options that had torch's default before an upgrade and differ from the default of the new torch: the user set them."""
     if before is None or after is None:
         return ()
     return tuple(

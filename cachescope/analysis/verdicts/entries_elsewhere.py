@@ -1,4 +1,4 @@
-"""A key that lies in a directory in which its run did not look, such as a cache that was baked and is not used."""
+"""Entries of a missed key in directories that its run did not search, such as a baked cache that is not used."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from cachescope.verdict_kinds import ELSEWHERE
 
 
 class EntriesElsewhere:
-    """The entries of each missed key in other directories; a copy of the directory of its run is none.
+    """The entries of each missed key in other directories. A copy of the run's own directory is no other one.
 
-    One that holds what the run compiled is a copy. Lookups are named by their index in time order.
+    A directory that holds what the run compiled is a copy. Lookups are named by their index in time order.
     """
 
     def __init__(self, history: History) -> None:
         self._history = history
 
     def known(self, at: int) -> tuple[Why, EntryRow] | None:
-        """An entry of the key that had been stored in a directory in which the run did not look, by a compile that was not read."""
+        """An entry that a compile which was not read had stored under the key, in a directory that the run did not search."""
         row, here = self._history.lookups[at], self._history.folders[at]
         if here is None:
             return None
@@ -39,13 +39,13 @@ class EntriesElsewhere:
         return None
 
     def possible(self, at: int) -> tuple[Why, EntryRow] | None:
-        """A doubt about a first lookup: an entry of the key in another directory, which may have been there."""
+        """A doubt about a first lookup: an entry of the key that may have been in another directory."""
         row, here = self._history.lookups[at], self._history.folders[at]
         for entry in self._history.local_entries_of(row):
             of_another = self._history.is_of_another_compile(entry)
             if of_another is False or entry.status != "ok" or not self._is_elsewhere(entry, here):
                 continue
-            # Its own compile may have written one that is later; a copy has the time of the copy.
+            # The run's own compile may have written a later one; a copy has the time of the copy.
             if of_another or self._is_earlier(entry, row):
                 looked = (
                     "no log names the directory of the run" if here is None else f"the run looked in {here}"
@@ -60,7 +60,7 @@ class EntriesElsewhere:
         return not is_same and here not in self._history.copied_from.get(entry.root, ())
 
     def _is_earlier(self, entry: EntryRow, row: LookupRow) -> bool:
-        """Whether the time of an entry is before a lookup; never where all of its directory have one time."""
+        """Whether an entry is older than a lookup; False where all entries of its directory have one time."""
         resolution = self._resolutions[entry.root]
         if resolution is None or entry.modified_time is None or row.time is None:
             return False

@@ -1,7 +1,7 @@
 """Why each lookup missed: one verdict, its baseline, the changed fields, a sentence, and the evidence.
 
-Hashes decide, never texts; what was not recorded is reported as such. The order in which lookups are judged here is the
-precedence of verdicts: what torch says itself, then what had happened to the key, then what it is another key than.
+Hashes decide, never texts; what was not recorded is reported as such. Lookups are judged in the order of precedence
+of the verdicts: what torch itself says, then what had happened to the key, then which other key it differs from.
 """
 
 from __future__ import annotations
@@ -90,14 +90,14 @@ def judged_misses(history: History, choice: Choice, vllm: VllmMisses | None = No
 
 
 def _judge_recorded(history: History, found: VerdictsSoFar) -> None:
-    """What torch bypassed, what was switched off, and what guards decided."""
+    """Judge what torch bypassed, what was switched off, and what guards decided."""
     for at, row in enumerate(history.lookups):
         outcome, reason = row.outcome, row.bypass_reason
         above = None if (number := history.aot[at]) is None else history.lookups[number]
         if row.aot_mode:
             found.record(at, _AOT_MODE)
         elif outcome == "bypass":
-            # Of the same graph and for the same reason, of which AOTAutograd's lookup alone records the error.
+            # The same graph, bypassed for the same reason. Only AOTAutograd's lookup records the error.
             if above is not None and reason and (above.bypass_reason or "").startswith(f"{reason}: "):
                 reason = above.bypass_reason
             found.record(at, _bypassed(reason, row.bypass_exception))
@@ -117,7 +117,7 @@ def _bypassed(recorded_reason: str | None, exception: str | None) -> Why:
         reason = recorded_reason or "torch gave no reason"
         text = f"torch did not cache it: {reason}"
         evidence = "torch gave the reason"
-    # The reason without details of the single case: addresses, numbers, quoted names.
+    # The reason without what differs from case to case: addresses, numbers, quoted names.
     kind = re.sub(r"0x[0-9a-fA-F]+|\d+", "…", reason.strip().split("\n", 1)[0])
     if (operator := operator_of(function_of(reason) or "")) is not None:
         # Each cache refuses an operator in words of its own.
@@ -142,13 +142,13 @@ def _judge_guard_miss(at: int, row: LookupRow, history: History, found: Verdicts
 
 
 def guards_would_fail(key: str, prediction_text: str) -> Why:
-    """The guards of the entries were evaluated for the sizes of the lookup."""
+    """A guard miss: a pre-flight evaluated the guards of the entries for the sizes of the lookup."""
     why = "predicted: the guards of the entries were evaluated for the sizes that the pre-flight noted"
     return Why("guard_failed", prediction_text, "inferred", why, kind=key)
 
 
 def judge_predicted(history: History, found: VerdictsSoFar) -> None:
-    """Entries that cannot be loaded, or whose graphs cannot."""
+    """Judge predicted misses: entries that cannot be loaded, or whose graphs cannot."""
     for at, row in enumerate(history.lookups):
         if row.prediction is None or row.outcome != "full_miss" or found.why[at] is not None:
             continue
@@ -177,9 +177,9 @@ def _guard_failed(key: str, guards: str, is_recorded: bool) -> Why:
 def _judge_known_keys(
     history: History, found: VerdictsSoFar, unexplained: Sequence[int], elsewhere: EntriesElsewhere
 ) -> None:
-    """Keys that another process was compiling, that had been stored, or whose entry torch could not load."""
+    """Judge keys that another process was compiling, that had been stored, or whose entry torch could not load."""
     unavailable = _UnavailableEntries(history, elsewhere)
-    # A fleet races for every key in the same ways.
+    # The processes of a fleet race for every key in the same few ways.
     compiled_concurrently = cache(_compiled_concurrently)
     for at, past in pasts_of(history, unexplained):
         if (racing := past.racing) is not None:
@@ -205,9 +205,9 @@ def _judge_known_keys(
 
 
 def _judge_graphs_without_a_past(history: History, found: VerdictsSoFar, new: Sequence[int]) -> None:
-    """Keys of graphs that only seem new: AOTAutograd's key is known, and what its earlier compile did with the graph was not recorded.
+    """Judge keys of graphs that only seem new: AOTAutograd's key had been looked up, and what that compile did with the graph is not recorded.
 
-    A trace has the lookup of a graph once its compile has ended, and none if that failed or was killed.
+    A trace has the lookup of a graph only when its compile has ended, and none if that failed or was killed.
     """
     lookups = history.lookups
     for at in new:
@@ -279,7 +279,7 @@ class _UnavailableEntries:
         return self._damaged(row, past) or self._gone(at, past)
 
     def not_loaded(self, at: int, earlier: int | None = None) -> _Judged | None:
-        """What torch itself reports of an entry that it could not load, or whose graph it could not find."""
+        """What torch itself reports about an entry that it could not load, or whose graph it could not find."""
         row = self._rows[at]
         if row.cache == AOTAUTOGRAD and (row.status_detailed == "hit" or len(self.pointed_to(at)) > 1):
             reason = "the same key had been stored, but the FX graph entry that it points to could not be found or loaded"
@@ -296,14 +296,14 @@ class _UnavailableEntries:
         return _unavailable(kind, reason, "recorded", "torch wrote the error", earlier)
 
     def pointed_to(self, at: int) -> list[int]:
-        """The missed lookups of graphs that an AOTAutograd entry points to: of keys that were looked up through it, and again; else the first."""
+        """The missed lookups of graphs that an AOTAutograd entry points to: those whose key was looked up twice, by the entry and by the compile; else the first."""
         rows, graphs = self._rows, self._history.timeline.graphs_of(at)
         missed = [one for one in graphs if rows[one].outcome != "hit" and rows[one].cache_key is not None]
         of_key = by_key((rows[one].cache_key, one) for one in missed).values()
         return [one for ones in of_key if len(ones) > 1 for one in ones] or missed[:1]
 
     def graph_gone(self, at: int) -> Why:
-        """A graph that an AOTAutograd entry points to, which is written whether or not its graphs could be saved."""
+        """A graph that an AOTAutograd entry points to. Torch writes that entry whether or not its graphs could be saved."""
         row, details = self._rows[at], self._rows[at].detail_set
         lost = "it was deleted, damaged or never saved"
         if row.status_detailed is None and (details is None or self._history.keys.has_symbols(details)):
@@ -312,7 +312,7 @@ class _UnavailableEntries:
         return Why("entry_unavailable", reason, "not_known", lost, kind=NOT_KNOWN)
 
     def of_first(self, at: int) -> _Judged | None:
-        """The same of a key that was not looked up before."""
+        """Why the entry of a key was unavailable that no earlier lookup had."""
         return self.not_loaded(at) or self._entries_elsewhere.known(at) or self._lies_damaged(at)
 
     def _elsewhere(self, at: int, past: Past) -> _Judged:
@@ -325,8 +325,8 @@ class _UnavailableEntries:
     def _damaged(self, row: LookupRow, past: Past) -> _Judged | None:
         """A damaged entry next to a sound one: torch leaves the first in place and writes the second.
 
-        Of one that torch read it warns in the text log. One that changed after the lookup, or before a sound one was found, is of
-        another moment.
+        Torch warns in the text log when it reads one. An entry that was damaged after the lookup, or before a sound one was found,
+        does not explain the miss.
         """
         entries = self._history.local_entries_of(row)
         damaged = _refused(entries)
@@ -340,12 +340,12 @@ class _UnavailableEntries:
         return None
 
     def _lies_damaged(self, at: int) -> _Judged | None:
-        """The same of a key that was not looked up before: the sound entry is what its own compile stored since, for it would have been found."""
+        """The same for a key that was not looked up before. The sound entry is what its own compile stored: torch would have found it before."""
         row, here, end = self._rows[at], self._history.folders[at], self._history.timeline.end[at]
         if row.time is None or end is None or row.run in self._history.timeline.has_text_log:
             return None
         own = [one for one in self._history.local_entries_of(row) if self._history.place_of(one.root) == here]
-        # A copy has the times of the copy: that of what the compile stored shows that these are the times of writing.
+        # A copied entry has the time of the copy. That of the stored one shows whether the times here are those of writing.
         stored = [one.modified_time or 0 for one in own if one.status == "ok"]
         if not any(row.time <= time <= end + LATE_NS for time in stored):
             return None
@@ -353,7 +353,7 @@ class _UnavailableEntries:
         return next((_is_damaged(one, None) for one in before), None)
 
     def _gone(self, at: int, past: Past) -> _Judged:
-        """An entry that had been stored and is gone, as far as both are known."""
+        """Why an entry that had been stored is gone, if both are known."""
         earlier = past.known
         row, before = self._rows[at], self._rows[earlier]
         if row.compile_error is not None and CANNOT_WRITE.search(row.compile_error):
@@ -391,7 +391,7 @@ class _UnavailableEntries:
 
 
 def _refused(entries: Iterable[EntryRow]) -> list[EntryRow]:
-    """Damaged entries that torch refuses; torch does not notice other damage, such as a different name."""
+    """Damaged entries that torch refuses. It does not notice other damage, such as another file name."""
     return [entry for entry in entries if entry.status == "damaged" and entry.is_refused]
 
 

@@ -1,4 +1,4 @@
-"""Missed lookups, why they missed, what they are compared with, and which only follow from another miss.
+"""Missed lookups: why each missed, what it is compared with, and whether it only follows from another miss.
 
 An AOTAutograd miss is followed by FX lookups of the same compile; one changed config misses every graph.
 """
@@ -21,7 +21,7 @@ from cachescope.terms import AOTAUTOGRAD, FXGRAPH, VLLM, Evidence
 from cachescope.verdict_kinds import Kind, SameCause, Verdict, kind_of, same_cause
 
 Candidate = LookupRow | EntryRow
-# Fields that only some graphs have: below a changed AOTAutograd key, a new graph may add or drop them.
+# Only some graphs have these fields: below a changed AOTAutograd key, a new graph may add or drop them.
 _WITH_THE_GRAPH: Final = frozenset(
     {"triton_kernel_source_codes", "cpp_runtime_thread_count", "default_cuda_device_index"}
 )
@@ -29,7 +29,7 @@ _WITH_THE_GRAPH: Final = frozenset(
 
 @dataclass(frozen=True)
 class Why:
-    """Why a lookup missed; one for all that missed for the same reason.
+    """Why a lookup missed. Lookups that missed for the same reason share one.
 
     `kind` distinguishes causes of one verdict. `evidence` says what the verdict rests on: ``recorded`` (torch or the
     operating system wrote it), ``inferred``, or ``not_known``; `evidence_text` gives the details.
@@ -44,12 +44,12 @@ class Why:
 
     @cached_property
     def what(self) -> Kind:
-        """What holds for its verdict and kind."""
+        """What holds for every miss of its verdict and kind."""
         return kind_of(self)
 
     @cached_property
     def same_cause(self) -> SameCause:
-        """What misses for the same cause have in common with it."""
+        """What it shares with other misses of the same cause."""
         return same_cause(self, self.changed)
 
 
@@ -61,13 +61,13 @@ class Miss:
     row: LookupRow
     why: Why
     baseline: Candidate | None
-    changes: tuple[FieldChange, ...] = ()  # of one of vLLM's own lookups: what changed in its key
-    cause: int = -1  # not known at first
+    changes: tuple[FieldChange, ...] = ()  # for vLLM's own lookups: what changed in the key
+    cause: int = -1  # filled in later
     follows: Miss | None = None  # the miss that caused this one
 
     @property
     def root(self) -> bool:
-        """Whether it does not only follow from another miss."""
+        """Whether it does not follow from another miss."""
         return self.follows is None
 
     @property
@@ -77,7 +77,7 @@ class Miss:
 
     @property
     def compared(self) -> tuple[int, int] | None:
-        """The sets of details of the baseline and of the lookup; None where its key is that of the baseline, and for vLLM's own."""
+        """The sets of hash details of the baseline and of the lookup; None if both have one key, and for vLLM's own lookups."""
         if self.baseline is None or self.row.cache == VLLM:
             return None
         before, after = self.baseline.detail_set, self.row.detail_set
@@ -86,7 +86,7 @@ class Miss:
 
 
 class VerdictsSoFar:
-    """Why each lookup missed, by its index in time order, as far as it is judged; and what it is compared with: the index of a lookup, or an entry."""
+    """Why each lookup judged so far missed, by its index in time order, and what it is compared with: the index of a lookup, or an entry."""
 
     def __init__(self, lookups: int) -> None:
         self.why: list[Why | None] = [None] * lookups
@@ -104,7 +104,7 @@ def miss_row(miss: Miss) -> MissRow:
     lookup = baseline.lookup if isinstance(baseline, LookupRow) else None
     entry = baseline.entry if isinstance(baseline, EntryRow) else None
     named = None if entry is None else f"entry {entry}"
-    # One for each of a hundred thousand.
+    # There may be a hundred thousand of these.
     return MissRow(
         lookup=miss.row.lookup,
         verdict=why.verdict,
@@ -122,7 +122,7 @@ def miss_row(miss: Miss) -> MissRow:
 
 
 def changes_of(miss: Miss, history: History) -> tuple[FieldChange, ...]:
-    """What changed between a missed lookup and its baseline; of a graph that only may be another form of that, the lines of its code."""
+    """What changed between a missed lookup and its baseline. If the graph only may be another form, that is the lines of its code."""
     if miss.compared is None:
         return miss.changes
     before = history.run_of.get(miss.baseline.run) if isinstance(miss.baseline, LookupRow) else None
@@ -152,7 +152,7 @@ def link_consequences(misses: Sequence[Miss], history: History) -> None:
                 miss.follows = parent
             elif not kind.is_graph_gone:
                 rest.append(miss)
-        # A backward graph is new because its forward graph is: the AOTAutograd cache was off.
+        # With the AOTAutograd cache off: a backward graph is new because its forward graph is.
         elif (
             direction == "backward"
             and (before := forward.get(compile_of(miss.row))) is not None
@@ -165,11 +165,11 @@ def link_consequences(misses: Sequence[Miss], history: History) -> None:
     for miss, parent in told_by_graphs:
         if miss.follows is parent:
             continue
-        # AOTAutograd misses whose change only the graphs below show, or show in full.
+        # AOTAutograd misses whose change is shown, or shown in full, only by the graphs below.
         is_told = parent.why.what.is_shown_by_graphs or _is_part(parent.why, miss.why)
         if is_told and parent.root and miss.why.changed:
             parent.follows = miss.follows or miss
-        # Graphs of one AOTAutograd key: what follows from it in one as it would from the key.
+        # Graphs below one AOTAutograd key: the others follow from the first as they would from the key.
         elif (
             is_told
             and miss.root
@@ -177,7 +177,7 @@ def link_consequences(misses: Sequence[Miss], history: History) -> None:
             and _is_explained(parent.follows.why, miss.why)
         ):
             miss.follows = parent.follows
-        # The FX entry was gone, and with it the AOTAutograd entry that points to it.
+        # Without the FX entry, the AOTAutograd entry that points to it misses too.
         elif parent.why.what.is_graph_gone:
             if parent.root:
                 parent.follows = miss
@@ -186,7 +186,7 @@ def link_consequences(misses: Sequence[Miss], history: History) -> None:
 
 
 def _follow_the_first_of_their_compile(misses: Iterable[Miss]) -> None:
-    """Misses of one cause in one compile, under one AOTAutograd lookup: all but the first follow from it."""
+    """Among misses of one cause under one AOTAutograd lookup, let all but the first follow from the first."""
     firsts: dict[tuple[object, ...], Miss] = {}
     for miss in misses:
         row = miss.row
@@ -202,7 +202,7 @@ def _follow_the_first_of_their_compile(misses: Iterable[Miss]) -> None:
 
 
 Compile = tuple[int, str | None, int]
-"""A run, a compile id, and which of the compiles of that id: ids begin again after torch._dynamo.reset()."""
+"""A run, a compile id, and a number that tells compiles of one id apart: ids begin again after torch._dynamo.reset()."""
 
 
 def compile_of(row: LookupRow | PhaseRow) -> Compile:
@@ -211,14 +211,14 @@ def compile_of(row: LookupRow | PhaseRow) -> Compile:
 
 
 def _explains(above: Miss, below: Miss) -> bool:
-    """Whether the AOTAutograd miss of the same compile explains an FX miss."""
+    """Whether an AOTAutograd miss explains an FX miss of the same compile."""
     if above.row.cache != AOTAUTOGRAD or below.row.cache != FXGRAPH:
         return False
     return _is_explained(above.why, below.why)
 
 
 def _is_explained(above: Why, below: Why) -> bool:
-    """Whether the reason of an AOTAutograd miss, or of the first graph below it, explains that of a graph."""
+    """Whether the reason of an AOTAutograd miss, or of the first graph below it, explains the miss of another graph."""
     kind = above.what
     if below.what.is_below:
         return True
@@ -233,7 +233,7 @@ def _is_explained(above: Why, below: Why) -> bool:
 
 
 def _is_part(above: Why, below: Why) -> bool:
-    """Whether only some of the fields that changed are in AOTAutograd's key: up to torch 2.8 it lacks cpp_wrapper, and has the options that follow from it."""
+    """Whether AOTAutograd's key has only some of the changed fields: up to torch 2.8 it lacks cpp_wrapper, but has the options that follow from it."""
     return bool(above.changed) and above.kind == below.kind and set(above.changed) < set(below.changed)
 
 

@@ -1,4 +1,4 @@
-"""Keys that had never been seen: what each is another key than, and in which fields.
+"""Keys that had never been seen: what each is compared with, and in which fields it differs.
 
 AOTAutograd lookups are judged first: how their key changed shows which earlier graph an FX lookup below corresponds to.
 """
@@ -54,7 +54,7 @@ class NewKeys:
         self._found = found
         self._baselines = Baselines(history, choice, until)
         self._changed_keys = ChangedKeys(history, self._baselines)
-        # For each AOTAutograd lookup whose key had changed, the lookup that it is compared with.
+        # For each AOTAutograd lookup with a changed key, the lookup that it is compared with.
         self._changed_from: list[int | None] = [None] * len(history.lookups)
 
     def judge(self, indexes: Sequence[int]) -> None:
@@ -75,7 +75,7 @@ class NewKeys:
     def _judge(self, at: int) -> None:
         baseline = self._baselines.find(at)
         if baseline is not None and self._are_graphs_before_lost(at):
-            # What else differs than in the AOTAutograd key is no change since the graph that is lost.
+            # The graph that it would be compared with is lost: only what the AOTAutograd keys show is a change.
             above = self._history.aot[at]
             why = None if above is None else self._found.why[above]
             names = self._history.change(baseline, at).names
@@ -88,7 +88,7 @@ class NewKeys:
             self._compare(at, baseline)
 
     def _compare(self, at: int, baseline: Baseline) -> None:
-        """Judge a lookup by what changed against its baseline, or against a key that is nearer."""
+        """Judge a lookup by what changed since its baseline, or since a nearer key."""
         found, change = self._history.row_of(baseline), self._history.change(baseline, at)
         row, again = self._lookups[at], None
         if isinstance(found, LookupRow) and is_recompiled(found, row):
@@ -108,7 +108,7 @@ class NewKeys:
         self._found.record(at, why, baseline)
 
     def _upgraded_above(self, at: int) -> int | None:
-        """What another torch looked up above the same graphs, where nothing names the function: AOTAutograd's own graph prints otherwise there."""
+        """The AOTAutograd lookup of another torch above the same graphs, if functions are not named. Its own graph prints differently there."""
         why, graph, lookups = self._found.why[at], self._history.graph, self._lookups
         if why is None or not (why.what.may_be_first and why.what.is_unexplained):
             return None
@@ -127,7 +127,7 @@ class NewKeys:
         return above if self._history.change(above, at).is_of_torch else None
 
     def _under_the_same(self, at: int) -> int | None:
-        """The graph that AOTAutograd had made before, under the key that has changed into this lookup's."""
+        """The graph below the earlier form of the AOTAutograd key above a lookup."""
         direction = self._lookups[at].direction
         for graph in self._graphs_before(at) or ():
             other = self._lookups[graph]
@@ -136,7 +136,7 @@ class NewKeys:
         return None
 
     def _graphs_before(self, at: int) -> Sequence[int] | None:
-        """The graphs under the AOTAutograd key that has changed into the one above a lookup; None if none is known to have."""
+        """The graphs below the earlier form of the AOTAutograd key above a lookup; None if no earlier form is known."""
         above = self._history.aot[at]
         before = None if above is None else self._changed_from[above]
         return None if before is None else self._history.timeline.graphs_of(before)
@@ -151,7 +151,7 @@ class NewKeys:
     # Without a baseline.
 
     def _first_lookup(self, at: int) -> tuple[Why, Baseline | None]:
-        """Why, and the graph that it may be another form of."""
+        """Why it counts as a first lookup, and the graph that it may be another form of."""
         concurrent = self._baselines.concurrent_lookup(at)
         why, like = self._why_not_known_to_be_new(at)
         run = None if concurrent is None else self._lookups[concurrent].run
@@ -188,7 +188,7 @@ class NewKeys:
             return "entries of the same graph are stored, and nothing shows since when", None
         first = self._first_without_details.get(row.cache)
         unknown = None if first is None or first >= at else self._lookups[first]
-        # Under the compile id of another lookup of its process the ids had begun again.
+        # An earlier lookup of its process has the same compile id: ids had begun again.
         if unknown is not None and (unknown.run != row.run or unknown.compile_id == row.compile_id):
             why = "the hash details of earlier lookups were not recorded, and one of them may be of the same graph"
             return why, None
@@ -210,7 +210,7 @@ class NewKeys:
         return why, found
 
     def _compiled_unrecorded(self, row: LookupRow) -> str | None:
-        """Why it may not be the first lookup of its function: an earlier compile has neither a lookup nor a good end in its log."""
+        """Why it may not be the first lookup of its function: an earlier compile has no lookup in its log, and is not known to have succeeded."""
         place = place_text(row.function, row.file, row.line)
         for run in self._history.runs:
             if place in run.unrecorded_compiles and run.run != row.run and _began_before(run, row):
@@ -227,22 +227,22 @@ class NewKeys:
         return found
 
     def _is_explained_above(self, at: int, row: LookupRow) -> bool:
-        """Whether only its AOTAutograd key could identify the earlier form of a graph, and that key has no recorded details."""
+        """Whether only the AOTAutograd key above a graph could show the earlier form, and the details of that key are not recorded."""
         above = self._history.aot[at]
         if above is None or self._lookups[above].detail_set is not None or is_named(row):
             return False
         return self._history.other_run_before(at)
 
     def _is_filled(self, at: int) -> bool:
-        """Whether the run of a lookup is known to have had something in its cache by then: what is new then is no cold start."""
+        """Whether the cache of a lookup's run is known to have been filled by then: a new graph is then no cold start."""
         since = self._found_first(self._lookups[at].run)
         return since is not None and since < at
 
     @kept
     def _found_first(self, run: int) -> int | None:
-        """The first lookup that shows that a run found in torch's caches what another process had stored; -1 if that was there when it began.
+        """The first lookup that shows that a run found what another process had stored; -1 if it was there when the run began.
 
-        Only a run's own hits show it. What others stored may lie on another machine, also under the same path.
+        Only the run's own hits show that. What others stored may lie on another machine, also under the same path.
         """
         history, lookups = self._history, self._lookups
         own = history.of_run[run]
@@ -282,23 +282,23 @@ class NewKeys:
         return _COLD_START if is_cold else _not_recorded(row.cache)
 
     def _is_another_above(self, at: int) -> bool:
-        """Whether the AOTAutograd key of its compile is another form of an earlier one: the graph may be as well."""
+        """Whether the AOTAutograd key above a graph is another form of an earlier one: so may be the graph."""
         above = self._history.aot[at]
         if above is None or self._history.key[above] is None:
-            # A lookup without a key, as one that is bypassed, says nothing of the graph.
+            # A lookup without a key, such as a bypass, says nothing about the graph.
             return False
         why = self._found.why[above]
         return why is not None and not why.what.is_first
 
     @cached_property
     def _lost_graphs(self) -> int:
-        """The first AOTAutograd lookup of which no lookup of a graph was read: its graph may be that of any later one."""
+        """The first AOTAutograd lookup without a recorded lookup of its graph. That graph may be the same as any later one."""
         rows, graphs_of = self._lookups, self._history.timeline.graphs_of
         asked = (at for at, row in enumerate(rows) if row.cache == AOTAUTOGRAD and row.cache_key is not None)
         return next((at for at in asked if not graphs_of(at)), len(rows))
 
     def _why_graphs_are_new(self, at: int) -> Why | None:
-        """Why the graphs below an AOTAutograd lookup missed, if nothing is earlier, or a failed guard is why: they are new, and so is its key.
+        """Why the graphs below an AOTAutograd lookup missed, if they are first lookups or a guard failed. The key above is then new, too.
 
         Another run may have looked such a graph up first, under the same key.
         """
@@ -306,7 +306,7 @@ class NewKeys:
         whys: list[Why | None] = []
         for graph in self._history.timeline.graphs_of(at):
             if whys and lookups[graph].direction == "backward":
-                # Forward graphs that differ may have one backward graph.
+                # Different forward graphs may share one backward graph.
                 continue
             key = keys[graph]
             first = graph if key is None else self._history.of_key[key][0]
@@ -327,7 +327,7 @@ class NewKeys:
         return {(one.run, one.compile_id, one.cache): one for one in reversed(self._lookups)}
 
     def _is_compiled_again(self, at: int) -> bool:
-        """Whether its process had compiled the function before, by its compile id, or had used that with another key: ids had begun again.
+        """Whether its process had compiled the function before, by the compile id; or had used the id with another key, since ids had begun again.
 
         Forward and backward graphs of a training graph have different keys in one compile. If the lines that record the
         direction are lost, it may be either.
@@ -346,7 +346,7 @@ def _began_before(run: RunRow, row: LookupRow) -> bool:
 
 
 def _compiled_again(row: LookupRow) -> Why | None:
-    """Why something missed that its process has in no earlier form, if torch recorded that a guard failed."""
+    """Why a lookup missed that has no earlier form in its process, if torch recorded that a guard failed."""
     found = recompile_of(row)
     if found is None or found.reason is None:
         return None

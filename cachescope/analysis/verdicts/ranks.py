@@ -1,6 +1,6 @@
-"""Ranks that differ from the majority, and in which field; fields that differ because each rank has its own number in them.
+"""Ranks that differ from the majority, and in which fields; and fields that differ because they contain the rank.
 
-The ranks of a job run one program, so lookups at one place of it (the same compile, cache, direction
+The ranks of a job run one program, so their lookups at one place in it (the same compile, cache, direction
 and graph) should have one key. Hashes are compared, never texts; a rank without recorded details is left out.
 """
 
@@ -29,7 +29,7 @@ def rank_differences(
 ) -> list[RankDifference]:
     """See ``describe("rank_differences")``: the field that most places differ in comes first.
 
-    Ranks that `job_of` says started together are compared with each other alone; the other runs are taken for ranks of one job.
+    Ranks of one job, by `job_of`, are compared with each other only; all other runs count as ranks of one job.
     """
     rank_of = {run.run: run.rank for run in runs if run.rank is not None}
     # The same field of the same ranks is one difference, at however many places.
@@ -54,7 +54,7 @@ def rank_differences(
 def _of_several_ranks(
     lookups: Iterable[LookupRow], rank_of: Mapping[int, int], job_of: Mapping[int, int]
 ) -> Iterator[tuple[tuple[object, ...], list[LookupRow]]]:
-    """What several ranks of one job looked up at one place, and the place: the first time each, the second time each, and so on."""
+    """What several ranks of one job looked up at one place, with the place: the first time each, then the second time each, and so on."""
     times: Counter[tuple[object, ...]] = Counter()
     groups: dict[tuple[object, ...], list[LookupRow]] = defaultdict(list)
     for row in lookups:
@@ -85,7 +85,7 @@ def _differences(
 
 
 def _values(members: Sequence[LookupRow], details: HashDetails) -> dict[str, list[int]]:
-    """By each field that is not equal in all of some lookups: its hash code in each, -1 where it is missing."""
+    """For each field that is not equal in all lookups: its hash code in each of them, -1 where it is missing."""
     sets = [row.detail_set for row in members if row.detail_set is not None]
     first = sets[0]
     found: dict[str, dict[int, int]] = defaultdict(dict)
@@ -107,12 +107,12 @@ def _difference(
     rank_of: Mapping[int, int],
     details: HashDetails,
 ) -> RankDifference:
-    """What differs in one field at one place: of some lookups, each has a value."""
+    """What differs in one field at one place, given lookups with a value each."""
     counts = Counter(values)
     ((value, count),) = counts.most_common(1)
     majority = value if 2 * count > len(values) else None
     most = [row for row, held in zip(members, values, strict=True) if held == majority]
-    # Of the first rank the value is given, and lookups are in the order of time.
+    # The value of the first rank is given, and lookups are in time order.
     others = sorted(
         (row for row, held in zip(members, values, strict=True) if held != majority),
         key=lambda row: rank_of[row.run],
@@ -134,17 +134,17 @@ def _difference(
 # that contains the rank, as a path or a device does, no rank will ever find what another stored.
 _NUMBER: Final = re.compile(r"\d{1,18}")
 _DEVICE: Final = re.compile(r"(?<![a-z])[a-z]++:\d|device\(type='[a-z]++', index=\d")
-# In a bare number, only the name of the field shows what it counts.
+# What a bare number counts, only the name of the field shows.
 _COUNTS_RANKS: Final = re.compile(r"(?:^|[\[._])(?:local_)?(?:rank|device_index)(?:$|[\]._])|device_index")
 
 
 def all_hold_a_rank(details: HashDetails, changes: Sequence[ChangedField], apart: int | None) -> bool:
-    """Whether two sets of hash details differ, and only in fields that contain the rank; `apart` is how far the ranks are."""
+    """Whether two sets of hash details differ only in fields that contain the rank; `apart` is the distance between the ranks."""
     return bool(changes) and all(_holds_a_rank(details, old, new, apart) for _, old, new in changes)
 
 
 def _holds_a_rank(details: HashDetails, before: int | None, after: int | None, apart: int | None) -> bool:
-    """Whether two components of a field differ, and only by the rank."""
+    """Whether two components of a field differ only by the rank."""
     change = component_change(details, before, after)
     if change.kind == "tensor":
         return all(
@@ -160,7 +160,7 @@ def _holds_a_rank(details: HashDetails, before: int | None, after: int | None, a
 
 
 def _differ_in_numbers(before: str, after: str, apart: int | None) -> bool:
-    """Whether two texts differ only in numbers, and by the difference of the ranks if those are known."""
+    """Whether two texts differ only in numbers, and if the ranks are known, by their difference."""
     if _NUMBER.sub("#", before) != _NUMBER.sub("#", after):
         return False
     pairs = zip(_NUMBER.findall(before), _NUMBER.findall(after), strict=True)

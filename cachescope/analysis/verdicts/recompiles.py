@@ -1,4 +1,4 @@
-"""Earlier compiles of the same function in the same process: torch numbers them 0/0, 0/1, 0/2 and so on."""
+"""Earlier compiles of the same function in the same process, which torch numbers 0/0, 0/1, 0/2 and so on."""
 
 from __future__ import annotations
 
@@ -24,18 +24,17 @@ _COMPILE_ID: Final = re.compile(r"(?P<frame>.*)/(?P<compile>\d+)(?:_\d+)?")
 # torch recompiles one function 8 times by default: torch/_dynamo/config.py, `recompile_limit`.
 _MOST_TRIED: Final = 32
 
-# torch/_dynamo/guards.py, `get_guard_fail_reason_helper` (2.10 and later): no guard failed, and the options of torch.compile may be others.
+# torch/_dynamo/guards.py, `get_guard_fail_reason_helper` (2.10 and later): no guard failed; the options of torch.compile may differ.
 _OTHER_BACKEND: Final = "BACKEND_MATCH failure"
 _FIELDS_NAMED: Final = 3
 
-# torch/_dynamo/guards.py, `get_and_maybe_log_recompilation_reasons`: the compile whose guard failed, the guard, the line
-# of code that it is from.
+# torch/_dynamo/guards.py, `get_and_maybe_log_recompilation_reasons`: the compile whose guard failed, the guard, and its line of code.
 _REASON: Final = re.compile(
     r"(?:(?P<compile>!?\d+(?:/\d+)*): )?(?P<guard>.*?)(?: # .*| \(HINT: .*)?", re.DOTALL
 )
-# The compile in the sentence on it.
+# The compile that the sentence begins with.
 OF_COMPILE: Final = re.compile(r"a guard of compile (\S+) failed: ")
-# The values in it, which differ each time: not what it compares by name, and not the id of an object.
+# The values in it, which differ each time, but not the names that it compares, or the id of an object.
 _VALUE: Final = re.compile(
     r"(?<= )(?:(==|!=|<=?|>=?) (?![A-Za-z_]\w*[.[(])[^,]+|(expected|actual) [^,]+)|(, )\d{6,}(?=\))"
 )
@@ -58,7 +57,7 @@ class Recompiles:
         before = []
         for one in reversed(of_frame[max(end - _MOST_TRIED, 0) : end]):
             other = self._history.lookups[one]
-            # Compile ids begin again after torch._dynamo.reset(), and then mean other functions.
+            # Compile ids begin again after torch._dynamo.reset(), and then stand for other functions.
             if compile_number(other) > number:
                 break
             number = compile_number(other)
@@ -68,7 +67,7 @@ class Recompiles:
         return min(before, key=lambda one: self._history.distance(one, at), default=None)
 
     def are_described(self, at: int) -> bool:
-        """Whether hash details of any earlier compile of the same function are recorded."""
+        """Whether hash details of an earlier compile of the same function are recorded."""
         row = self._history.lookups[at]
         return any(
             is_recompiled(self._history.lookups[one], row) for one in self._of_frame.get(_frame_of(row), ())
@@ -82,24 +81,24 @@ class Recompiles:
 
 
 def is_recompiled(other: LookupRow, row: LookupRow) -> bool:
-    """Whether one lookup is from an earlier compile of the same frame of the same process."""
+    """Whether one lookup comes from an earlier compile of the same frame in the same process."""
     return _frame_of(other) == _frame_of(row) is not None and compile_number(other) < compile_number(row)
 
 
 class Recompile(NamedTuple):
-    """Why a lookup missed whose function was compiled again in its process."""
+    """Why a lookup missed after its function had been compiled before in its process."""
 
     kind: str
-    reason: str | None  # the sentence on the guard that failed; None if no guard is recorded
+    reason: str | None  # torch's sentence on the guard that failed; None if no guard is recorded
 
 
 def recompile_of(
     row: LookupRow, changed: Sequence[str] = (), before: LookupRow | None = None
 ) -> Recompile | None:
-    """Why a lookup missed as a recompile; None if it is none, as far as the log of its process shows.
+    """Why a lookup missed as a recompile; None if the log of its process shows none.
 
-    Each earlier compile has failed a guard of its own: what counts is that of the compile which the lookup is compared with. Where no
-    guard is recorded, it is a recompile if nothing changed but what follows from the program, and what torch guards besides.
+    Each earlier compile failed by a guard of its own. The one that counts is that of the compile which the lookup is compared with. If
+    no guard is recorded, it is a recompile if only what follows from the program changed, and what torch guards otherwise.
     """
     start = f"{RECOMPILE}{place_of(row)}: "
     if row.recompile_reasons is None:
@@ -117,13 +116,13 @@ def recompile_of(
     guard = reason.partition(": ")[2] if of else reason
     return Recompile(
         start + failed_guard(reason).partition(". expected ")[0],
-        # What torch hints at is not always so.
+        # torch's hint is not always right.
         f"a guard{of} failed: {guard.partition(' (HINT: ')[0]}",
     )
 
 
 def failed_guard(reason: str) -> str:
-    """The guard in the reason of a recompile, without its values, which differ each time.
+    """The guard in the reason of a recompile, without values, which differ each time.
 
     Examples
     --------
@@ -136,7 +135,7 @@ def failed_guard(reason: str) -> str:
 
 
 def place_of(row: LookupRow) -> str:
-    """The function that a lookup is of and where it stands, as far as that is recorded; else its frame."""
+    """The function of a lookup and where it is defined, if recorded; else its frame."""
     file, (frame, _) = code_file(row.file), _parts(row.compile_id)
     place = place_text(row.function, file and basename(file), row.line)
     return place or ("a graph" if frame is None else f"frame {frame}")
@@ -148,7 +147,7 @@ def _frame_of(row: LookupRow) -> _Frame | None:
 
 
 def compile_number(row: LookupRow) -> int:
-    """How many compiles of the same function its process had begun before."""
+    """How many compiles of the same function the process had begun before."""
     return _parts(row.compile_id)[1]
 
 

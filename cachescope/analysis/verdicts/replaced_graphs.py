@@ -1,7 +1,7 @@
 """The graph of an earlier run, or of an entry, that a new graph replaced.
 
-A new graph and a changed one both have a `gm` that was never seen. Their place distinguishes them: the graphs of two runs are
-aligned the way a diff aligns the lines of two files. A changed graph is in the place of another one, a new one is in between.
+A new graph and a changed one both have a `gm` that was never seen. Their positions tell them apart: the graphs of two runs are
+aligned as a diff aligns the lines of two files. A changed graph takes the place of another one; a new one stands between others.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from cachescope.kept import kept
 from cachescope.notebook_cells import code_file, is_cell
 from cachescope.terms import AOTAUTOGRAD
 
-# The score chooses among several alike graphs: most of it is the likeness of the code, the rest the compile id and
-# equal inputs. Those alone prove nothing: every program has a compile 0/0, and many take the same inputs.
+# The score chooses among similar graphs: most of it is the similarity of the code, the rest the compile id and equal
+# inputs. These alone prove nothing: every program has a compile 0/0, and many take the same inputs.
 _CODE, _PLACE, _INPUTS = 0.6, 0.2, 0.2
-# How alike the code of two graphs must be. A function of the user may have been rewritten; many programs call a
+# How similar the code of two graphs must be. A user's function may have been rewritten, but many programs call one
 # library function.
 _ENOUGH_OF_ONE_FUNCTION: Final = 0.2
 _ENOUGH: Final = 0.6
-# A torch.nn.Sequential and a lambda have no name of their own; only their caller is known.
+# A torch.nn.Sequential and a lambda have no names of their own. Only their caller is known.
 _ENOUGH_OF_ONE_CALL: Final = 0.9
 _NEVER: Final = 2.0
 _LIBRARY: Final = re.compile(r"[\\/](?:site|dist)-packages[\\/]")
@@ -45,7 +45,7 @@ _MOST_COMPARED: Final = 100 * 100
 
 @dataclass(frozen=True, slots=True)
 class SeenKey:
-    """A key where it was seen first, as that of a lookup or of an entry: a graph, as far as it is compared with others."""
+    """A key where it was first seen, in a lookup or an entry: what graphs are compared by."""
 
     cache: str
     cache_key: str
@@ -59,7 +59,7 @@ class SeenKey:
 
     @property
     def identity(self) -> tuple[str, str]:
-        """What distinguishes it from every other key."""
+        """What tells it from every other key."""
         return self.cache, self.cache_key
 
 
@@ -78,7 +78,7 @@ class GraphAligner(Generic[SomeGraph]):
         self._keys = keys
         self._graph_above: Callable[[SomeGraph], int | None] = graph_above or (lambda _: None)
         self._likeness: dict[tuple[int | None, int | None], float] = {}
-        # Those that were paired because they stand alone between the same two graphs, by their lookups.
+        # The pairs that were made because both stand alone between the same two graphs, by their lookups.
         self.in_one_place: set[tuple[int | None, int | None]] = set()
 
     def partners(
@@ -89,7 +89,7 @@ class GraphAligner(Generic[SomeGraph]):
         is_one_program: bool = False,
         goes_by_place: bool = False,
     ) -> list[tuple[SomeGraph, SomeGraph]]:
-        """Pair the changed graphs of one cache and one direction; if asked, two also because of their place alone."""
+        """Pair the changed graphs of one cache and one direction; if asked, also two that only their position pairs."""
         old, new = self._distinct(before), self._distinct(after)
         graph = self._keys.graph
         replaced, share_a_graph = replaced_stretches(
@@ -107,7 +107,7 @@ class GraphAligner(Generic[SomeGraph]):
         return found
 
     def score(self, a: SomeGraph, b: SomeGraph) -> float:
-        """How likely it is, between 0 and 1, that one of two alike graphs replaced the other."""
+        """How likely it is, between 0 and 1, that one of two similar graphs replaced the other."""
         same_place = a.compile_id is not None and a.compile_id == b.compile_id
         same_inputs = self._have_equal_inputs(a, b)
         return _CODE * self.code_likeness(a, b) + _PLACE * same_place + _INPUTS * same_inputs
@@ -117,7 +117,7 @@ class GraphAligner(Generic[SomeGraph]):
 
         Their code and their source functions decide. If functions are not named, as in a text log,
         two graphs of one program may be forms of each other; for two programs nothing can be concluded. The graphs that
-        AOTAutograd made from one graph are forms of it, such as those for training and for inference.
+        AOTAutograd made from one graph, such as those for training and for inference, are forms of it.
         """
         above = self._graph_above(a)
         if above is not None and above == self._graph_above(b):
@@ -143,7 +143,7 @@ class GraphAligner(Generic[SomeGraph]):
     def _paired_by_inputs(
         self, old: Sequence[SomeGraph], new: Sequence[SomeGraph], is_one_program: bool
     ) -> list[tuple[SomeGraph, SomeGraph]]:
-        """The pairs in order, except that a function may be compiled in another order of its sizes: equal inputs then pair two graphs."""
+        """The pairs in order. But a function may be compiled for its sizes in another order: equal inputs then pair two graphs."""
         pairs = self.pair_up(old, new, is_one_program)
         of_equal_inputs = [(a, b) for a, b in pairs if self._have_equal_inputs(a, b)]
         if len(of_equal_inputs) == len(pairs):
@@ -209,7 +209,7 @@ class GraphAligner(Generic[SomeGraph]):
         return self._keys.example_inputs(detail_set)
 
     def _distinct(self, rows: Sequence[SomeGraph]) -> list[SomeGraph]:
-        """Rows with a graph; a graph looked up twice in a row (through its AOTAutograd entry, then again) is kept once."""
+        """Rows with a graph. One that is looked up twice in a row, through its AOTAutograd entry and then again, is kept once."""
         kept: list[SomeGraph] = []
         for row in rows:
             has_graph = self._keys.graph(row.detail_set) is not None
@@ -221,7 +221,7 @@ class GraphAligner(Generic[SomeGraph]):
 def replaced_stretches(
     before: Sequence[int | None], after: Sequence[int | None]
 ) -> tuple[list[tuple[slice, slice]], bool]:
-    """Where graphs of one run are in the place of graphs of another, as in the diff of two files."""
+    """Stretches of graphs of one run that take the place of graphs of another, as in the diff of two files."""
     steps = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
     stretches = [(slice(i1, i2), slice(j1, j2)) for tag, i1, i2, j1, j2 in steps if tag == "replace"]
     return stretches, any(tag == "equal" for tag, *_ in steps)
@@ -241,7 +241,7 @@ def _function_of(row: _Graph) -> tuple[str, str] | None:
 
 
 def _enough(a: _Graph, b: _Graph, is_one_program: bool) -> float:
-    """How alike the code of two graphs must be for one to be another form of the other."""
+    """How similar the code of two graphs must be for one to be a form of the other."""
     one, other = _function_of(a), _function_of(b)
     if one is None or other is None:
         if is_one_program:
@@ -250,7 +250,7 @@ def _enough(a: _Graph, b: _Graph, is_one_program: bool) -> float:
         return _ENOUGH_OF_ONE_CALL if is_same else _NEVER
     if one == other:
         return _ENOUGH if _LIBRARY.search(one[1]) else _ENOUGH_OF_ONE_FUNCTION
-    # A renamed function, or a program that was moved as a whole; a cell that was edited has another name.
+    # A renamed function, or a program that was moved as a whole. An edited cell has another name.
     is_moved = os.path.basename(one[1]) == os.path.basename(other[1])
     is_edited = is_cell(a.file or "") and is_cell(b.file or "")
     is_one = one[1] == other[1] or (one[0] == other[0] and (is_moved or is_edited))
@@ -261,9 +261,9 @@ def _enough(a: _Graph, b: _Graph, is_one_program: bool) -> float:
 _RUNS_ALIGNED: Final = 16
 _GRAPHS_TRIED: Final = 64
 _ABOUT_AS_ALIKE: Final = 0.15
-# An entry has no place in a run: only its code can show that it is an earlier form of the graph.
+# An entry has no position in a run: only its code can show that it is an earlier form of the graph.
 _LIKE_ENOUGH: Final = 0.75
-# The graph of a function changes when it is trained: torch/_functorch/_aot_autograd/graph_compile.py.
+# A function has another graph in training: torch/_functorch/_aot_autograd/graph_compile.py.
 _DIRECTIONS: Final = {"forward": ("forward", "inference"), "inference": ("inference", "forward")}
 
 _Stream = tuple[int, str, str | None]
@@ -288,7 +288,7 @@ class ReplacedGraphs:
         return next((one for one in found if one is not None), None)
 
     def may_be(self, at: int) -> int | EntryRow | None:
-        """The most alike graph that it may be another form of, if the functions of one of them are not named."""
+        """The most similar graph that it may be another form of, if the functions of one of them are not named."""
         row = self._history.lookups[at]
         if self._history.graph[at] is None:
             return None
@@ -304,7 +304,7 @@ class ReplacedGraphs:
             for one in of_stream[max(end - _GRAPHS_TRIED, 0) : end]:
                 other = self._history.lookups[one]
                 graph = self._history.graph[one]
-                # A graph that its run has as often was not replaced in it.
+                # A run did not replace a graph that it looked up as often.
                 is_kept = graph == self._history.graph[at] or own[graph] >= before[graph]
                 if other.detail_set is not None and not is_kept:
                     forms.setdefault((graph, other.compile_id), one)
@@ -326,8 +326,8 @@ class ReplacedGraphs:
                 found.append((self.aligner.score(lookups[partner], row), partner))
         if not found:
             return None
-        # Runs of another program may lie between. Among those about as alike as the best, take the nearest, then one of
-        # the same rank, then the most alike (the run before may have had a number of its own), then the latest.
+        # Runs of another program may lie between. Among graphs about as similar as the best, take the nearest, then one of
+        # the same rank, then the most similar (the run before may have had a number of its own), then the latest.
         enough = max(score for score, _ in found) - _ABOUT_AS_ALIKE
         rank_of = self._history.rank_of
 
@@ -349,7 +349,7 @@ class ReplacedGraphs:
 
     @cached_property
     def _runs_of_kind(self) -> dict[tuple[object, ...], list[tuple[_Stream, int]]]:
-        """For each cache and direction, and for each of these and a rank: its runs, the latest first, and the first lookup of each with hash details."""
+        """By cache and direction, also with each rank: the runs, the latest first, each with its first lookup that has hash details."""
         lookups, rank_of = self._history.lookups, self._history.rank_of
         firsts = {
             stream: next((at for at in of_stream if lookups[at].detail_set is not None), None)
@@ -363,7 +363,7 @@ class ReplacedGraphs:
         )
 
     def _runs_to_align(self, at: int) -> Iterator[list[_Stream]]:
-        """Some earlier runs in the direction of a lookup, then in the other one; the latest first, those of the same rank before the others."""
+        """Some earlier runs, first in the direction of a lookup and then in the other. Those of the same rank come first, and the latest of them."""
         row = self._history.lookups[at]
         for direction in _DIRECTIONS.get(row.direction or "", (row.direction,)):
             kind = row.cache, direction
@@ -378,7 +378,7 @@ class ReplacedGraphs:
             yield list(found)
 
     def _align(self, stream: _Stream, own: _Stream, at: int) -> dict[int, int]:
-        """By each graph of a run that replaced one of another run: that one."""
+        """For each graph of a run that replaced one of another run, the one it replaced."""
         lookups, index_of = self._history.lookups, self._history.index_of
         pairs = self.aligner.partners(
             [lookups[one] for one in self._of_stream[stream] if one < at],
@@ -402,7 +402,7 @@ class ReplacedGraphs:
 
     @cached_property
     def _graphs_of_programs(self) -> dict[int, set[int]]:
-        """The graphs that dynamo handed on, by run: they contain the names of one program; many make small FX graphs."""
+        """The graphs that Dynamo traced, by run. They contain the names of one program, while many programs share small FX graphs."""
         found: dict[int, set[int]] = defaultdict(set)
         for row, graph in zip(self._history.lookups, self._history.graph, strict=True):
             if row.cache == AOTAUTOGRAD and graph is not None:
@@ -410,7 +410,7 @@ class ReplacedGraphs:
         return found
 
     def _graph_above(self, row: LookupRow) -> int | None:
-        """The graph that AOTAutograd made the graph of an FX lookup from, if it is known."""
+        """The graph from which AOTAutograd made that of an FX lookup, if known."""
         above = self._history.aot[self._history.index_of[row.lookup]]
         if above is None or self._history.lookups[above].cache != AOTAUTOGRAD:
             return None

@@ -1,4 +1,4 @@
-"""First lookups whose graph another scope compiled under another key: what has changed since then.
+"""What has changed since another scope, for first lookups whose graph that scope compiled under another key.
 
 A warm run alone has nothing to compare its misses with, and would look like a cold start.
 """
@@ -36,7 +36,7 @@ def changed_since(
     before: Iterable[Candidate],
     details_before: HashDetails,
 ) -> list[ChangedSince]:
-    """What changed for the first lookups among `misses` whose graph `before` contains under other keys only."""
+    """What changed for the first lookups among `misses` whose graph `before` has only under other keys."""
     firsts = [miss for miss in misses if _is_first(miss)]
     if not firsts:
         return []
@@ -58,7 +58,7 @@ def changed_since(
         changed = [
             (fields, (other, mine))
             for key, other in of_graph.get(graph, {}).items()
-            # This scope also calls the graph on those inputs: it is another call, and neither has changed.
+            # This scope also calls the graph with those inputs: these are two calls, and neither has changed.
             if (fields := both.changed_fields(other, mine))
             and not (key in own and all(map(is_input, fields)))
         ]
@@ -68,7 +68,7 @@ def changed_since(
 
 
 def _taken(both: HashDetails, cache: str, store: HashDetails, detail_set: int) -> tuple[_Graph, int]:
-    """A set of one store in that of both, and its graph."""
+    """The code of a set in the store of both, and its graph."""
     taken, _ = both.add(store.components[code] for code in store.sets[detail_set])
     assert taken is not None  # a set of a store is never empty
     gm = both.detail(taken, "gm")
@@ -79,7 +79,7 @@ def by_fields(
     found: Iterable[tuple[Miss, tuple[str, ...], _Sides]],
     changes: Callable[[_Sides], tuple[FieldChange, ...]],
 ) -> list[ChangedSince]:
-    """What changed for some misses, each with the fields that did and both sides; those with the same fields together."""
+    """What changed for some misses, with both sides of each; misses with the same changed fields are together."""
     groups = by_key((fields, (miss, sides)) for miss, fields, sides in found)
     return [
         ChangedSince(
@@ -90,7 +90,7 @@ def by_fields(
 
 
 def _is_first(miss: Miss) -> bool:
-    """Whether to compare a miss: it is a root, or follows from a root without recorded details."""
+    """Whether to compare a miss: it follows from none, or from one without recorded details."""
     if not miss.why.what.may_be_first or miss.row.detail_set is None:
         return False
     return miss.follows is None or miss.follows.row.detail_set is None

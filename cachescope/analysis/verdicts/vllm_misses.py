@@ -1,7 +1,7 @@
-"""Why vLLM's own lookups missed: by what its log says, by other starts of the same part of a model, and by the folders that were read.
+"""Why vLLM's own lookups missed: by its log, other starts of the same part of a model, and the folders that were read.
 
-A lookup of vLLM is one start of one part of a model by one rank. Its key is the name of a folder, which vLLM makes of factors;
-torch's hash details and compile ids play no part in it, so nothing else here judges it.
+A lookup of vLLM is one start of one part of a model by one rank. Its key is the name of a folder, which vLLM derives from
+factors. torch's hash details and compile ids play no part in it, so it is judged only here.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ _EDITED: Final = Why(
 
 
 def not_loaded(error: str, changed: Judged | None) -> Judged:
-    """Why a whole compiled model that was there was not used; `changed` is what its folder says."""
+    """Why an existing whole compiled model was not used; `changed` is what its folder says."""
     if error.startswith(_SOURCE_CHANGED):
         is_one = changed is not None and changed.why.changed == (CODE,)
         return (
@@ -117,7 +117,7 @@ def not_loaded(error: str, changed: Judged | None) -> Judged:
 
 
 def used_before(start: Started, others: Sequence[Started]) -> Judged | None:
-    """What had become of a folder that other starts named; None if none of them had used it before."""
+    """What became of a folder that other starts named; None if none of them had used it before."""
     row = start.row
     here = [other for other in others if other.row.path == row.path]
     if before := [other for other in here if other.is_stored and other.ended_before(start)]:
@@ -144,7 +144,7 @@ def used_before(start: Started, others: Sequence[Started]) -> Judged | None:
 
 
 def beside_kept(start: Started, kept: StoredPart, earlier: Sequence[Started]) -> Judged | None:
-    """In what the factors of its folder differ from those of the nearest that had been there before.
+    """How the factors of its folder differ from those of the nearest folder that existed before.
 
     That two folders differ tells why there are two. That one of them was new to this start takes more: that it wrote the
     factors itself, or that no earlier start of the same part is known to have used the folder and another one used the other.
@@ -181,7 +181,7 @@ def _made_here(start: Started) -> str:
 
 
 def beside_logged(start: Started, earlier: Sequence[Started]) -> Judged | None:
-    """In which of the four hashes it differs from the nearest start before it that logged them, by the rule of `nearest`."""
+    """Which of the four hashes differ from those of the nearest earlier start that logged them, by the rule of `nearest`."""
     own, folder = start.hashes, start.row.folder
     known = [one for one in earlier if one.hashes and one.is_stored and one.row.folder not in (None, folder)]
     if own is None or not known:
@@ -204,7 +204,7 @@ def beside_logged(start: Started, earlier: Sequence[Started]) -> Judged | None:
 def changed_from(
     beside: Beside, evidence: tuple[Evidence, str], baseline: int | EntryRow | None
 ) -> Judged | None:
-    """A key that differs from another in some factors; of two that may be of two models it is not known."""
+    """The verdict for a key that differs from another in some factors: not known if they may be of two models."""
     kind, text = evidence
     changed = beside.changed
     if not changed:
@@ -232,7 +232,7 @@ class VllmMisses:
         self._entries = entries
 
     def beside(self, folder: str, baseline: str, other: VllmMisses) -> Beside | None:
-        """A folder beside one of another scope, or of the same: in all factors, or in the four hashes; None if one is not known."""
+        """A folder beside another one, of this scope or another: by all factors, or by the four hashes; None if one of them is not known."""
         for mine, before in ((self._factors_of, other._factors_of), (self._hashes_of, other._hashes_of)):
             if folder in mine and baseline in before:
                 return between(before[baseline], mine[folder])
@@ -244,7 +244,7 @@ class VllmMisses:
 
     @cached_property
     def _hashes_of(self) -> dict[str, Named]:
-        """The folders of which the four hashes are known, from logs or from files."""
+        """The folders whose four hashes are known, from logs or from files."""
         rows: list[StartRow | FactorsRow] = [*self.starts.values(), *self._factors]
         hashes = ((row.folder, [getattr(row, name) for name in LOGGED]) for row in rows)
         return {
@@ -254,7 +254,7 @@ class VllmMisses:
         }
 
     def judge(self, history: History, found: VerdictsSoFar) -> dict[int, tuple[FieldChange, ...]]:
-        """Say why each missed; by lookup, what changed in its key."""
+        """Say why each missed, and return what changed in the key, by lookup."""
         changes: dict[int, tuple[FieldChange, ...]] = {}
         parts = Parts(self._factors, self._entries)
         starts = _with_clock(self._starts(history), parts)
@@ -279,7 +279,7 @@ class VllmMisses:
 
 
 def _with_clock(starts: Sequence[Started], parts: Parts) -> list[Started]:
-    """The same, with how far their clock is off that of the folders."""
+    """Every start, with the offset of its clock from that of the folders."""
     kept = ((start, parts.of(start.row, start.part)) for start in starts if start.row.outcome == "compiled")
     off = clock_off(
         (start, written)
@@ -303,7 +303,7 @@ def _judged(start: Started, others: Sequence[Started], parts: Parts) -> Judged:
 
 
 def _changed(start: Started, others: Sequence[Started], parts: Parts) -> Judged | None:
-    """In what its key differs from that of an earlier one; None if there is none."""
+    """How its key differs from that of an earlier start; None if there is none."""
     row, earlier = start.row, [other for other in others if other.ended_before(start)]
     kept = parts.of(row, start.part)
     if len({one.name_text or (one.beside and one.beside.baseline.name) for one in kept}) > 1:
@@ -319,7 +319,7 @@ def _changed(start: Started, others: Sequence[Started], parts: Parts) -> Judged 
 
 
 def vllm_changed_since(misses: Iterable[Miss], mine: VllmMisses, before: VllmMisses) -> list[ChangedSince]:
-    """What changed for first starts among `misses` whose part `before` has in other folders only."""
+    """What changed for first starts among `misses` whose part `before` has only in other folders."""
     firsts = [miss for miss in misses if miss.row.cache == VLLM and miss.why.what.is_first]
     found = []
     for miss in firsts:
@@ -343,6 +343,6 @@ def _nearest(
     if row.folder is None or row.folder in folders:
         return None
     known = [one for name in sorted(folders) if (one := mine.beside(row.folder, name, before)) is not None]
-    # As of starts of one scope: with another configuration and other code it may be another model.
+    # As for starts of one scope: with another configuration and other code it may be another model.
     of_model = [one for one in known if one.changed and not {CONFIGURATION, CODE} <= set(one.changed)]
     return min(of_model, key=lambda one: (CONFIGURATION in one.changed, len(one.changed)), default=None)
