@@ -21,21 +21,21 @@ _PATTERN: Final = re.compile(
     r"(?P<enable_log>\w+), (?P<pre_dispatch>\w+)(?(static_input_indices), (?P<precompile_backend_id>[^\[\]]+))\)",
     re.DOTALL,
 )
-# A source within another one follows a name and an equals sign. What DDPOptimizer cut in two has inputs without one.
+# A source within another one follows a name and an equals sign. Inputs of graphs that DDPOptimizer split have no source.
 _NEXT_SOURCE: Final = re.compile(r", (?=\w+Source\(|None(?:,|$))")
 # Of a symbolic size or stride, torch prints which it is as the member of an enum.
 _PROPERTY: Final = re.compile(r"<TensorProperty\.(\w+): \d+>")
-# What Dynamo calls a module whose globals are used in a function of another one.
+# Dynamo's name for a module whose globals a function of another module uses.
 _MODULE: Final = "__import_"
 OF_A_MODULE: Final = ("._modules", "._parameters", "._buffers")
-"""Where a module holds what the program calls an attribute of it (torch/nn/modules/module.py)."""
-# What is called as that which it was made of: a module, an optimizer, an array that became a tensor.
+"""The dictionaries in which a module holds its attributes (torch/nn/modules/module.py)."""
+# These have the name of what they were made from: a module, an optimizer, an array that became a tensor.
 _OF_ITS_BASE: Final = ("NNModuleSource", "OptimizerSource", "NumpyTensorSource", "FloatTensorSource")
 _SHOWN: Final = 2
 
 
 def aot_config_parts(before: str, after: str) -> tuple[tuple[str, str, str], ...]:
-    """The parts of two printed ``aot_config`` that differ: name, before, after; empty where that is not told from the texts.
+    """The parts of two printed ``aot_config`` that differ: name, before, after; empty if the texts do not show it.
 
     Examples
     --------
@@ -50,14 +50,14 @@ def aot_config_parts(before: str, after: str) -> tuple[tuple[str, str, str], ...
         if name in new and old[name] != new[name]
     ]
     if any(name == "arguments" for name, *_ in parts):
-        # Places among the inputs, which move with those.
+        # Indexes of inputs, which move with the inputs.
         parts = [part for part in parts if part[0] != "static_input_indices"]
     return tuple(part for part in parts if part[1] != part[2])
 
 
 @lru_cache(maxsize=64)
 def argument_sources(text: str) -> tuple[str, ...]:
-    """Where Dynamo found each input of a graph, as torch printed it; empty where that is not told.
+    """Where Dynamo found each input of a graph, as torch printed it; empty if the text does not show it.
 
     Parameters, buffers and states that the graph holds itself come first, as they do among the hashed inputs
     (torch/_functorch/_aot_autograd/frontend_utils.py, `_try_get_metadata_from_dynamo`, 2.13).
@@ -91,7 +91,7 @@ def aot_config_values(text: str) -> dict[str, str]:
 
 
 def _arguments(before: str, after: str) -> tuple[str, str, str]:
-    """The arguments that only one side has; where there are none, all in their order."""
+    """The arguments that only one side has; if there are none, all of them in order."""
     old, new = _NEXT_SOURCE.split(before), _NEXT_SOURCE.split(after)
     gone, added = Counter(old) - Counter(new), Counter(new) - Counter(old)
     if gone or added:
@@ -114,7 +114,7 @@ def _path(node: ast.expr) -> str:
         case {"local_name": ast.Constant(str(name))}:
             return name
         case {"global_name": ast.Constant(str(name))}:
-            # Of another module: torch/_dynamo/symbolic_convert.py, `import_source`.
+            # A name in another module: torch/_dynamo/symbolic_convert.py, `import_source`.
             module = name.removeprefix(_MODULE)
             return name if module == name else module.replace("_dot_", ".")
         # A variable of an enclosing function.

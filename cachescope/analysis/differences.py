@@ -39,9 +39,9 @@ _LONG: Final = 80
 _CONTEXT: Final = 24
 _STATIC_OF_FX: Final = "fx_kwargs[static_input_idxs]"
 _LISTED_NUMBERS: Final = re.compile(r"\[[\d, ]*\]")
-# In the code of a graph that Dynamo made, in every version: def forward(self, p_0 : torch.nn.parameter.Parameter, …):
+# In the code of Dynamo's graphs, in every version: def forward(self, p_0 : torch.nn.parameter.Parameter, …):
 _PARAMETER: Final = ": torch.nn.parameter.Parameter"
-# torch/_dynamo/source.py, `ParamBufferSource` and `UnspecializedParamBufferSource`: a buffer is annotated as any other tensor.
+# torch/_dynamo/source.py, `ParamBufferSource` and `UnspecializedParamBufferSource`. A buffer is annotated like any other tensor.
 _PARAMETER_OR_BUFFER: Final = "ParamBufferSource("
 
 
@@ -92,7 +92,7 @@ class FieldChange(NamedTuple):
 def field_changes(
     details: HashDetails, before: int, after: int, sides: Sides = (None, None)
 ) -> list[FieldChange]:
-    """Every field that differs between two sets, is new or is gone, and what changed in it."""
+    """What changed in each field that differs between two sets, is new, or is gone."""
     changes = []
     for _, *codes in details.changes(before, after):
         old, new = map(details.parsed, codes)
@@ -118,16 +118,16 @@ def _changed(old: Detail | None, new: Detail | None) -> FieldChange:
 def _with_what_inputs_are(
     changes: list[FieldChange], details: HashDetails, before: int, after: int
 ) -> list[FieldChange]:
-    """The changes, those of inputs with their names in the program and whether they are of the model, as far as that is noted."""
+    """The changes. Those of inputs have their names in the program and whether they belong to the model, where that is recorded."""
     inputs = {change.field: change for change in changes if _INPUT.fullmatch(change.field)}
     if not inputs:
         return changes
-    # Where one has more inputs, they have other numbers before.
+    # If one side has more inputs, their numbers differ between the sides.
     static = static_inputs(details, after)
     if not any(change.kind in ("new", "gone") for change in inputs.values()):
         static &= static_inputs(details, before)
     old, new = (argument_sources(details.text(one, "aot_config") or "") for one in (before, after))
-    # What only one side has, by the kind of its change.
+    # The inputs that only one side has, by the kind of the change.
     sides = {"gone": (before, old), "new": (after, new)}
     left = {"gone": [one for one in old if one not in new], "new": [one for one in new if one not in old]}
 
@@ -136,7 +136,7 @@ def _with_what_inputs_are(
         return None if code is None else details.hash_codes[code]
 
     def one_sided(change: FieldChange) -> str | None:
-        """Which input is new or gone. Among equal ones their hashes do not tell: it is one that the other side does not have."""
+        """Which input is new or gone. Hashes do not tell equal inputs apart: it is one whose name the other side lacks."""
         set_code, sources = sides[change.kind]
         known = {source: f"example_inputs[{number}]" for number, source in enumerate(sources)}
         equal = [
@@ -158,7 +158,7 @@ def _with_what_inputs_are(
         )
         only = one_sided(change) if change.kind in sides else None
         name = argument_name(only or now or was or "")
-        # Where one side has no such input, its name is that of the other; else both sides have to say it.
+        # If one side has no such input, the name of the other side counts; else both must agree.
         if name is not None and (change.kind in ("new", "gone") or argument_name(was or "") == name):
             summary = f"{name}, {summary}"
         elif name is not None and now in old:
@@ -172,15 +172,15 @@ def _with_what_inputs_are(
 
 
 def static_inputs(details: HashDetails, set_code: int) -> frozenset[int]:
-    """The numbers of the inputs that torch takes for a part of the model, as parameters and buffers are; empty where that is not recorded.
+    """The numbers of the inputs that torch takes for part of the model, such as parameters and buffers; empty if not recorded.
 
-    Of a backward graph it is not known which of them are of the model: torch takes every saved tensor for static there.
+    For a backward graph that is not known: torch takes every saved tensor for static there.
     """
     if details.direction(set_code) == "backward":
         return frozenset()
     config = details.text(set_code, "aot_config") or ""
     of_autograd = aot_config_values(config)
-    # What the graph holds itself comes before its arguments.
+    # What the graph itself holds comes before its arguments.
     held = int(of_autograd.get("num_params_buffers", "0"))
     inputs = graph_inputs(details.text(set_code, "gm") or "")
     found = {*range(held)}
@@ -197,13 +197,13 @@ def static_inputs(details: HashDetails, set_code: int) -> frozenset[int]:
 
 
 def _with_process_values(change: FieldChange, old: Detail, new: Detail, sides: Sides) -> FieldChange:
-    """The change, with the values of a process by which it differs in its summary."""
+    """The change, its summary with the values of a process that differ."""
     if change.kind == "graph":
         found = _in_code(change, sides)
     elif change.kind in ("value", "opaque"):
         found = differs_by(change.field, old.value_text, new.value_text, sides)
     else:
-        # The numbers of a tensor are sizes, whatever they are equal to.
+        # Numbers of a tensor are sizes, even if one equals a value of the process.
         found = None
     if found is None or ("address" in found.kinds and not _are_texts(old, new)):
         return change
@@ -216,7 +216,7 @@ def _with_process_values(change: FieldChange, old: Detail, new: Detail, sides: S
 
 
 def _in_code(change: FieldChange, sides: Sides) -> DiffersBy | None:
-    """The process-specific values in changed lines of a graph: only certain ones, because code may contain any number."""
+    """The values of a process in changed lines of a graph. Only certain ones, since code may contain any number."""
     lines = change.diff.split("\n")[2:]
     old, new = (" ".join(line[1:] for line in lines if line[:1] == sign) for sign in "-+")
     found = differs_by(change.field, old, new, sides)
@@ -224,7 +224,7 @@ def _in_code(change: FieldChange, sides: Sides) -> DiffersBy | None:
 
 
 def _are_texts(old: Detail, new: Detail) -> bool:
-    """Whether an address that is printed is a part of the value; torch hashes an object by its content, whatever it is printed as."""
+    """Whether a printed address is part of the value. Torch hashes an object by its content, however it is printed."""
     for one in (old, new):
         try:
             literal_value(one.value_text)
@@ -235,7 +235,7 @@ def _are_texts(old: Detail, new: Detail) -> bool:
 
 
 def field_change(field: str, before: str | None, after: str | None) -> FieldChange:
-    """What changed in one field whose hash differs, from the texts torch printed."""
+    """What changed in a field whose hash differs, from the texts that torch printed."""
     if before is None:
         return FieldChange(field, "new", None, after, f"not there -> {_in_short(after or '')}")
     if after is None:
@@ -259,7 +259,7 @@ def field_change(field: str, before: str | None, after: str | None) -> FieldChan
 
 
 def _bytes_change(field: str, before: str, after: str) -> FieldChange:
-    """Bytes that torch hashes and does not spell out; of pickled settings, those that can be read are compared."""
+    """A change of bytes that torch hashes and does not print. Pickled settings are compared as far as they can be read."""
     old, new = shown_settings(before), shown_settings(after)
     names = [name for name in old if name in new]
     parts = tuple((name, old[name], new[name]) for name in names if old[name] != new[name])
@@ -276,7 +276,7 @@ def _bytes_change(field: str, before: str, after: str) -> FieldChange:
 
 
 def _in_short(text: str) -> str:
-    """A value in one line; of a tensor its type and shape."""
+    """A value in one line; for a tensor its type and shape."""
     parts = _tensor_parts(text)
     if not {"dtype", "shape"} <= parts.keys():
         return short(text)

@@ -32,8 +32,8 @@ class Setting(NamedTuple):
     name : str
         The variable, the dotted name of the attribute or function, or the option.
     value : str or None
-        The value of the variable, None to unset it; else a Python literal: of a call, a dictionary of its arguments,
-        those without a name under the empty text.
+        The value of the variable, None to unset it; else a Python literal. For a call, a dictionary of its arguments,
+        with positional ones under the empty text.
     """
 
     kind: Kind
@@ -70,7 +70,7 @@ Way = tuple[Setting, ...]
 
 HASH_SEED: Final = "PYTHONHASHSEED"
 HASH_SEED_WAY: Final[Way] = (Setting(VARIABLE, HASH_SEED, "0"),)
-"""The order in which a process that had it set held its sets; a run that had not held them in an order that no other has."""
+"""It fixes the order of sets. A process without it has an order of its own, which no other process has."""
 _CONFIG: Final = re.compile(
     r"(?P<module>inductor_config|inductor_config_comms)\[(?P<option>[A-Za-z_][\w.]*)\]"
 )
@@ -79,7 +79,7 @@ _FILL: Final = "torch.utils.deterministic.fill_uninitialized_memory"
 
 
 def ways_to_set(stored: Detail, now: Detail, environment: Mapping[str, str]) -> Sequence[Way]:
-    """The ways to give a field its stored value, the smallest change first; none where its value is not known.
+    """The ways to give a field its stored value, the smallest change first; none if that value is not known.
 
     Examples
     --------
@@ -104,7 +104,7 @@ def ways_to_set(stored: Detail, now: Detail, environment: Mapping[str, str]) -> 
 
 def _option(option: re.Match[str], stored: Detail, environment: Mapping[str, str]) -> Sequence[Way]:
     facts = field_facts(stored.field)
-    # Of a variable that is set, the smallest change is not to set it.
+    # Where a variable is set, the smallest change is to unset it.
     named = facts.environment if facts is not None else ()
     ways = [(Setting(VARIABLE, name, None),) for name in named if name in environment]
     value = printed_value(stored)

@@ -1,4 +1,4 @@
-"""The printed code of graphs: how alike two graphs are, and how they differ."""
+"""The printed code of graphs: how similar two graphs are, and how they differ."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from collections import Counter
 from typing import Final
 
 _WORD: Final = re.compile(r"\w+|[@+*/-]")
-# What every printed graph contains does not make two graphs alike: torch/fx/graph.py, `python_code`.
+# Words that every printed graph contains do not make graphs similar: torch/fx/graph.py, `python_code`.
 _EVERYWHERE: Final = frozenset(
     {"def", "forward", "self", "torch", "Tensor", "return", "ops", "aten", "default"}
 )
 _PLACEHOLDER: Final = re.compile(r"(?:arg|primals|tangents|p|s|x)_?\d+(?:_\d+)?|L_\w+_|None")
 # torch/nn/modules/module.py, `Module.__repr__`.
 _INNER: Final = re.compile(r"^  \((\w+)\): ", re.MULTILINE)
-# An operator that is in none of the namespaces of torch's own, 2.4 to 2.15.
+# An operator in none of torch's own namespaces, 2.4 to 2.15.
 _OPERATOR: Final = re.compile(
     r"\btorch\.ops\.(?!(?:aten|prims?|rngprims|debugprims|inductor|inductor_prims|higher_order|_?quantized|quantized_decomposed|onednn|mkl|mkldnn|"
     r"mkldnn_prepacked|fbgemm|sparse|c10d|_?c10d_functional|_c10d_functional_autograd|streams|symm_mem|profiler|fsdp|export|bucketing|"
     r"device_mesh|_dtensor|_native|_inductor_test|_inductor_debug)\.)(\w+)\.(\w+)"
 )
 _TOKEN: Final = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|[A-Za-z_]\w*|\d+(?:\.\d+)?(?:e[+-]?\d+)?|[^\w\s]")
-# torch/distributed/_functional_collectives.py, 2.4 to 2.15: these have the size of the group before its name, where broadcast has a rank.
+# torch/distributed/_functional_collectives.py, 2.4 to 2.15: these have the size of the group before its name. Where they have it, broadcast has a rank.
 _GROUP_SIZE: Final = re.compile(
     r"\b_?c10d_functional\.(?:all_gather_into_tensor|reduce_scatter_tensor)\w*(?:\.default)?\([^()]*, (\d+), '[^'\n]*'\)"
 )
@@ -30,7 +30,7 @@ _LAST_HINT: Final = "# To see more debug info"
 
 
 def graph_words(code: str) -> Counter[str]:
-    """The words of a graph's code, counted: its operations and constants, without what every graph contains."""
+    """How often each word is in a graph's code: its operations and constants, without what every graph contains."""
     return Counter(
         w for w in _WORD.findall(_body(code)) if w not in _EVERYWHERE and not _PLACEHOLDER.fullmatch(w)
     )
@@ -56,7 +56,7 @@ def tokens(code: str) -> list[str]:
 
 
 def replacement(gone: str, new: str) -> str | None:
-    """The one token that stands in the place of another one, with the argument that it is given for; None if more differs.
+    """The one token that replaces another one, with the argument that it belongs to; None if more differs.
 
     Examples
     --------
@@ -75,15 +75,15 @@ def replacement(gone: str, new: str) -> str | None:
 
 
 def inner_graphs(code: str) -> list[str]:
-    """The names of what a printed graph holds and calls; torch prints them and not their code.
+    """The names of the graphs within a printed graph. torch prints their names, but not their code.
 
-    Such are what flex attention is given, the branches of cond, and regions that are checkpointed.
+    These are the functions given to flex attention, the branches of cond, and checkpointed regions.
     """
     return _INNER.findall(code.partition("def forward(")[0])
 
 
 def own_operators(code: str) -> tuple[str, ...]:
-    """The operators in a graph that are none of torch's, as ``mylib::scaled``.
+    """The operators in a graph that are not torch's own, such as ``mylib::scaled``.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def own_operators(code: str) -> tuple[str, ...]:
 
 
 def group_sizes(code: str) -> list[str]:
-    """How many processes the collectives in a graph are of, where the code says so.
+    """The group sizes of the collectives in a graph, where the code has them.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Guard expressions of stored graphs: evaluated without `eval`; and for which sizes they failed, in terms of the program: ``x.size(0) is 5``.
+"""Guards of stored graphs: evaluated without `eval`, and the sizes for which they failed in terms of the program: ``x.size(0) is 5``.
 
 torch prints them with `PythonPrinter` (torch/utils/_sympy/printers.py) over ``L['t0']``, ``L['t1']``, … and
 evaluates them with `ShapeEnv.evaluate_guards_expression` (torch/fx/experimental/symbolic_shapes.py), 2.6 to 2.15.
@@ -23,7 +23,7 @@ from cachescope.keys.printed_values import parsed_expression
 Number = int | float | bool
 _MOST_NODES: Final = 50_000
 _MOST_CHARACTERS: Final = 1_000_000
-# Sizes have 64 bits; a number far beyond that comes from no guard of torch.
+# Sizes have 64 bits. A number far beyond that is from no guard of torch.
 _MOST_BITS: Final = 4_096
 
 _OPERATORS: Final[dict[type[ast.AST], Callable[..., Any]]] = {
@@ -36,7 +36,7 @@ _MATH: Final = (
 )
 _CALLS: Final[dict[str, Callable[..., Any]]] = {
     **{call.__name__: call for call in (max, min, abs, round, int, float, bool)},
-    # What torch's own namespace for guards, `SYMPY_INTERP`, holds for plain numbers.
+    # Torch's own namespace for guards, `SYMPY_INTERP`, for plain numbers.
     "cast_symbool_to_symint_guardless": int,
     "torch.sym_float": float,
     "torch._sym_sqrt": math.sqrt,
@@ -114,7 +114,7 @@ def _evaluate(node: ast.expr, sizes: Mapping[str, Number]) -> Any:
         case ast.Subscript():
             return _size(node, sizes)
         case ast.BoolOp(op=op, values=values):
-            # Python's own rule: the first operand that decides is the value, and the rest is not evaluated.
+            # As in Python, the first operand that decides is the value, and the rest is not evaluated.
             wanted = isinstance(op, ast.Or)
             value: Any = not wanted
             for operand in values:
@@ -179,7 +179,7 @@ def _size(node: ast.Subscript, sizes: Mapping[str, Number]) -> Number:
 
 _PLACEHOLDER: Final = re.compile(r"L\['(t\d+)'\]")
 _NUMBER: Final = re.compile(r"-?\d{1,19}")
-# torch/_guards.py and torch/_dynamo/source.py print sources so.
+# How torch/_guards.py and torch/_dynamo/source.py print sources.
 _LOCAL: Final = re.compile(r"L\['(\w+)'\]")
 _SIZE: Final = re.compile(r"\.size\(\)\[(\d+)\]")
 _OF_A_MODULE: Final = re.compile(rf"(?:{'|'.join(map(re.escape, OF_A_MODULE))})\['([^']*)'\]")
@@ -189,23 +189,23 @@ _NUMBERED: Final = re.compile(r"s_\d+")
 _SHAPE: Final = re.compile(r"\bshape=torch\.Size\(\[([^\[\]]*)\]\)")
 _NAME: Final = re.compile(r"\bs\d+\b")
 _SYMBOL: Final = re.compile(r"s\d+")
-# Not a plain symbol of a whole number with a value: floats, numbers from data. Guards have no placeholders for them.
+# Symbols of floats and of numbers from data. Guards have placeholders only for whole numbers with a value.
 _OTHER_KIND: Final = re.compile(r"(?:zf|u|zuf)\d+")
 
 
 class FailedGuards(NamedTuple):
     """What the guards of stored entries failed for."""
 
-    # The sizes and numbers that they failed for, each with its value in the lookup.
+    # The sizes and numbers for which they failed, each with its value in the lookup.
     sizes: tuple[tuple[SymbolRow, int], ...]
-    # If it is one size, the bounds of it in each entry, as far as that is what failed; else empty.
+    # If one size failed, and only by its bounds: the bounds in each entry. Else empty.
     bounds: tuple[Bounds, ...]
-    conditions: tuple[str, ...]  # for each entry what did not hold, in the words of the program
+    conditions: tuple[str, ...]  # what did not hold in each entry, in terms of the program
     entries: int  # number of entries that this covers: a log may have the guards of only some
 
 
 def in_words(source: str) -> str:
-    """What the program calls a source.
+    """The name of a source in the program.
 
     Examples
     --------
@@ -239,7 +239,7 @@ def placeholders(example_inputs: Sequence[str], symbols: Sequence[SymbolRow]) ->
 
 
 def only_placeholder(guards: Sequence[str], symbols: Sequence[SymbolRow]) -> dict[str, SymbolRow] | None:
-    """As `placeholders`, where no hash details show it: certain if the compile has one symbol of a whole number."""
+    """As `placeholders`, without hash details: certain only if the compile has a single symbol of a whole number."""
     match _whole(symbols):
         case [one] if one.source is not None and _NUMBER.fullmatch(one.value or ""):
             return dict.fromkeys((name for text in guards for name in _PLACEHOLDER.findall(text)), one)
@@ -247,12 +247,12 @@ def only_placeholder(guards: Sequence[str], symbols: Sequence[SymbolRow]) -> dic
 
 
 def _whole(symbols: Sequence[SymbolRow]) -> list[SymbolRow]:
-    """The symbols of whole numbers that stayed symbols."""
+    """The symbols of whole numbers that were not specialized."""
     return [row for row in symbols if _SYMBOL.fullmatch(row.symbol) and row.specialized is None]
 
 
 def failed_guards(guards: Sequence[str], of: Mapping[str, SymbolRow]) -> FailedGuards | None:
-    """What the guards of the stored entries, which all failed, failed for."""
+    """The sizes and numbers for which the guards of all stored entries failed."""
     values = {name: int(row.value or 0) for name, row in of.items()}
     failed: dict[str, None] = {}
     conditions, bounds = [], []
@@ -273,13 +273,13 @@ def failed_guards(guards: Sequence[str], of: Mapping[str, SymbolRow]) -> FailedG
 
 
 def failed_in(compiles: Sequence[Sequence[SymbolRow]], own: Sequence[SymbolRow]) -> FailedGuards | None:
-    """As `failed_guards`, where no log has the guards of entries: from the guards that the compiles added which stored them."""
+    """As `failed_guards`, where no log has the guards of entries: from the guards that the storing compiles added."""
     named = {row.symbol: row for row in own if row.source and _NUMBER.fullmatch(row.value or "")}
     values = {name: int(row.value or 0) for name, row in named.items()}
     failed: dict[str, None] = {}
     conditions, bounds = [], []
     for rows in compiles:
-        # The graphs are equal; what its sizes are called in the program may differ.
+        # The graphs are equal, but the program may have other names for the sizes.
         same = {row.symbol: values[row.symbol] for row in rows if is_same(row, named.get(row.symbol))}
         broken = sorted(expr for expr in guards_of(rows) if fails(expr, same))
         names = [name for expr in broken for name in _NAME.findall(expr) if name in named]
@@ -298,7 +298,7 @@ def failed_in(compiles: Sequence[Sequence[SymbolRow]], own: Sequence[SymbolRow])
 def _failed(
     sizes: Sequence[tuple[SymbolRow, int]], bounds: Sequence[Bounds], conditions: Sequence[str], entries: int
 ) -> FailedGuards | None:
-    """What guards failed for, if anything; the bounds count if each entry has them."""
+    """What guards failed for, if anything. Bounds are given only if each entry has them."""
     if not sizes:
         return None
     bounds = bounds if len(bounds) == entries else ()

@@ -1,8 +1,8 @@
 """How far apart two keys are: in how many fields, and in how many parts (dtype, shape, stride, …) of their inputs.
 
-A set of hash details is a graph and its *content*: all else. Nearly all sets of a fleet have the same few contents, and these
-differ in few fields. So a content is kept as what it has otherwise than the first one with the same fields, and what changed
-from one to another is worked out once.
+A set of hash details is a graph and its *content*, which is everything else. Nearly all sets of a fleet share a few contents, and
+these differ in few fields. So a content is kept as its differences from the first one with the same fields, and the change from
+one content to another is worked out once.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SYMBOL: Final = re.compile(r"(?:\bSize\(\[[^][]*\b|\(')[su]\d+\b")
 
 
 Form = tuple[int | None, int, int]
-"""What a set consists of: the hash code of its graph, the number of its content, and that of the content as torch printed it."""
+"""A set of hash details: the hash code of its graph, the number of its content, and that of the content as torch printed it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,24 +34,24 @@ class Change:
 
     components: list[ChangedField]
     names: tuple[str, ...]  # the changed fields
-    is_of_graph: bool  # whether the graph itself is another
-    are_inputs: bool  # whether they all describe the inputs, and there is one
-    is_of_torch: bool  # whether torch itself is another
+    is_of_graph: bool  # whether the graph itself differs
+    are_inputs: bool  # whether there are such fields, and all describe inputs
+    is_of_torch: bool  # whether torch itself differs
 
 
 class _Content(NamedTuple):
-    """The hashes of a set but for its graph."""
+    """The hashes of a set without its graph."""
 
     layout: int  # which fields it has
     otherwise: frozenset[tuple[int, int]]
-    """The fields, with their hashes, in which it differs from the first content with these fields."""
+    """The fields in which it differs from the first content with the same fields, with their hashes."""
 
 
 class _Base(NamedTuple):
-    """A set that others are stored as their differences from."""
+    """A set from which others are stored as differences."""
 
     fields: list[int]
-    graph_at: int | None  # where its graph is; None if it has none, or a field of it twice
+    graph_at: int | None  # the position of its graph; None if it has none, or has a field twice
     graph: int | None
     content: _Content
 
@@ -62,12 +62,12 @@ class KeyDistances:
     def __init__(self, details: HashDetails) -> None:
         self.details = details
         self._forms: list[Form] = []
-        # The content of a set, and that as torch printed it, by its base and what it has otherwise besides the graph.
+        # The content of a set, and the same as torch printed it, by its base and its differences other than the graph.
         self._of_rest: dict[tuple[object, ...], tuple[int, int]] = {}
-        # The number of each layout; and the first content with it.
+        # The number of each layout, and the first content with it.
         self._layouts: dict[frozenset[int], int] = {}
         self._first: list[dict[int, int]] = []
-        # The number of each content, and each by its number.
+        # The number of each content, and the contents by number.
         self._numbers: dict[_Content, int] = {}
         self._numbered: list[_Content] = []
         self._changed: dict[tuple[int, int], frozenset[int]] = {}
@@ -80,7 +80,7 @@ class KeyDistances:
         return self._forms[detail_set]
 
     def forms(self, sets: Iterable[int | None]) -> list[Form | None]:
-        """What each of some sets consists of; None of one that is missing."""
+        """The forms of some sets; None for one that is missing."""
         return [None if one is None else self.form(one) for one in sets]
 
     def graph(self, detail_set: int | None) -> int | None:
@@ -88,7 +88,7 @@ class KeyDistances:
         return None if detail_set is None else self.form(detail_set)[0]
 
     def content(self, detail_set: int) -> int:
-        """The number of all else in a set: equal numbers are equal hashes of equal fields."""
+        """The number of a set's content: equal numbers mean equal hashes of equal fields."""
         return self.form(detail_set)[1]
 
     def fields(self, one: int, other: int) -> int:
@@ -108,7 +108,7 @@ class KeyDistances:
         return found
 
     def hashes(self, detail_set: int) -> tuple[int, dict[int, int]]:
-        """The number of the layout of a set, and its hashes by field, as far as they are not those of the first content with that layout."""
+        """The number of a set's layout, and the hashes in which it differs from the first content with that layout, by field."""
         graph, content, _ = self.form(detail_set)
         layout, otherwise = self._numbered[content]
         of_graph = {} if graph is None or self._graph_field is None else {self._graph_field: graph}
@@ -119,7 +119,7 @@ class KeyDistances:
         return self._first[layout]
 
     def only_inputs(self, one: int, other: int) -> bool:
-        """Whether two contents differ, but in no field that does not describe the inputs."""
+        """Whether two contents differ, and only in fields that describe inputs."""
         changed = self.changed(one, other)
         return bool(changed) and all(is_input(self.details.fields[field]) for field in changed)
 
@@ -179,7 +179,7 @@ class KeyDistances:
         parts = () if old is None or new is None else component_change(self.details, old, new).parts
         return frozenset({f"{field}.{part}" for part, _, _ in parts} or {field})
 
-    # Taking over what the store has by now.
+    # The store may have grown since.
 
     def _take(self) -> None:
         self._fields = self.details.field_codes.tolist()
@@ -208,7 +208,7 @@ class KeyDistances:
         return _Base(fields, at, *self._whole(codes))
 
     def _patched(self, base: _Content, codes: Iterable[int]) -> _Content:
-        """The content of a set, from that of its base and the codes that it has otherwise."""
+        """The content of a set, from that of its base and the codes in which it differs."""
         first, otherwise = self._first[base.layout], dict(base.otherwise)
         for code in codes:
             field, hash_code = self._fields[code], self._hashes[code]
@@ -229,7 +229,7 @@ class KeyDistances:
         return graph, _Content(layout, frozenset(held.items() - self._first[layout].items()))
 
     def _number(self, content: _Content) -> int:
-        """The number of a content; equal ones have the same."""
+        """The number of a content. Equal contents have the same number."""
         number = self._numbers.setdefault(content, len(self._numbered))
         if number == len(self._numbered):
             self._numbered.append(content)
@@ -237,17 +237,17 @@ class KeyDistances:
 
 
 class EarlierKeys:
-    """The sets of some lookups or entries in order, up to the one that is asked about; they are asked about in that order."""
+    """The sets of some lookups or entries up to the one that is asked about. Questions must come in the order of these."""
 
     def __init__(self, keys: KeyDistances, sets: Sequence[tuple[int, int]]) -> None:
         self._keys = keys
         self._coming = deque(sets)
-        # The latest index with each content, in the order of these; and the latest that has a graph besides.
+        # The latest index with each content, in this order; and the latest one with each content and graph.
         self._latest: dict[int, int] = {}
         self._of_graph: dict[tuple[int | None, int], int] = {}
 
     def nearest(self, at: int, detail_set: int) -> tuple[int | None, int]:
-        """The index before `at` with the fewest changed fields, the latest among equals; and how many fields these are."""
+        """The index before `at` with the fewest changed fields, the latest among equals; and the number of these fields."""
         while self._coming and self._coming[0][0] < at:
             index, earlier = self._coming.popleft()
             graph, content = self._keys.graph(earlier), self._keys.content(earlier)

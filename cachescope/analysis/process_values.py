@@ -1,9 +1,9 @@
-"""By which values of a process two printed values differ: its rank, host, port, paths, times, addresses of objects, random numbers.
+"""The values of a process in which two printed values differ: its rank, host, port, paths, times, addresses of objects, random numbers.
 
-The texts are laid side by side, and each place judged. A kind is named only on positive evidence: what the logs say about both
-processes, the form of the text (a path, a date, the address of an object), or the name in front of the value. A name alone makes
-it apparent, not certain: a matrix has a rank too. The work is bounded whatever the texts: long ones, and those that differ in many
-places, are left alone.
+The texts are laid side by side, and each differing token is judged. A kind is named only on positive evidence: what the logs say
+about both processes, the form of the text (a path, a date, the address of an object), or the name in front of the value. A name
+alone makes it apparent, not certain: a matrix has a rank too. The work is bounded: texts that are long, or differ in many tokens,
+are left alone.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _RANK_NAME: Final = re.compile(
     r"(?:(?:global|world|local|node|group|d?[dtpesc]p|(?:data|tensor|pipeline|expert|context|sequence)_parallel)_)?rank(?:_id)?"
     r"|(?:ompi_comm_world|pmi|pmix)_rank|slurm_procid|process_index"
 )
-# Of these there is one for each process of a job.
+# Each process of a job has its own.
 _GLOBAL_RANKS: Final = frozenset({"rank", "rank_id", "global_rank", "world_rank"})
-# Not of a group is -1.
+# The rank is -1 outside of a group.
 _RANK: Final = re.compile(r"-1|\d{1,6}")
 _PID_NAME: Final = re.compile(r"(?:.*_)?p?pid|process_id")
 _PORT_NAME: Final = re.compile(r"(?:.*_)?port")
@@ -33,7 +33,7 @@ _HOST_NAME: Final = re.compile(
     r"(?:.*_)?(?:host_?name|node_?name|pod_?name|machine_name)|master_addr(?:ess)?"
 )
 _HOST: Final = re.compile(r"(?=.*[A-Za-z])[A-Za-z\d][A-Za-z\d.-]{0,252}|\d{1,3}(?:\.\d{1,3}){3}")
-# A device may follow the bare word: a CPU is the host of a GPU.
+# The bare word may stand before a device: a CPU is the host of a GPU.
 _HOST_ALONE: Final = re.compile(rf"(?=.*[\d.-])(?:{_HOST.pattern})")
 _TIME_NAME: Final = re.compile(
     r"(?:.*_)?(?:time|timestamp|ts|date|datetime|now|clock|stamp|[cma]time|at|created|built|started|start)"
@@ -67,7 +67,7 @@ _DAY_AND_TIME: Final = (
 _DATE: Final = re.compile(_DAY_AND_TIME)
 # Seconds, milliseconds, microseconds and nanoseconds, from 2014 to 2039.
 _EPOCH: Final = re.compile(r"(?P<whole>1[4-9]\d{8}|20\d{8}|21\d{8})(?P<more>(?:\d{3}){0,3})(?:\.\d{1,9})?")
-# Below it, a number is equal to that of a process by chance.
+# A smaller number may equal one of a process by chance.
 _LOWEST_PID: Final = 300
 
 
@@ -76,18 +76,18 @@ Sides = tuple[RunRow | None, RunRow | None]
 
 
 class Differing(NamedTuple):
-    """Two texts in the same place of two printed values."""
+    """Two tokens at the same position of two printed values."""
 
     name: str  # the name in front of them, in lower case; empty if there is none
     before: str
     after: str
     sides: Sides = (None, None)  # the processes
-    # Whether they are printed as addresses of objects are: ``<object object at 0x7f…>``.
+    # Whether they are printed like addresses of objects: ``<object object at 0x7f…>``.
     is_behind_at: bool = False
 
     @property
     def texts(self) -> tuple[str, str]:
-        """Both of them."""
+        """Both texts."""
         return self.before, self.after
 
     def are(self, pattern: re.Pattern[str]) -> bool:
@@ -96,20 +96,20 @@ class Differing(NamedTuple):
 
 
 class RecognizedKind(NamedTuple):
-    """A kind, and whether it is certain; else it is what the texts look like."""
+    """A kind, and whether it is certain. If not, the texts only look like it."""
 
     kind: Kind
     is_certain: bool
 
 
 def _kind_of(pair: Differing) -> RecognizedKind | None:
-    """The kind of two whole texts; None where nothing speaks for one."""
+    """The kind of two whole texts; None if there is no evidence for one."""
     found = ((kind, speaks_for(pair)) for kind, speaks_for in _KINDS.items())
     return next((RecognizedKind(kind, certain) for kind, certain in found if certain is not None), None)
 
 
 def _endpoint_kinds(pair: Differing) -> Sequence[RecognizedKind]:
-    """The kinds by which two endpoints, ``tcp://HOST:PORT``, differ; none where they are no endpoints or differ otherwise."""
+    """The kinds of values in which two endpoints, ``tcp://HOST:PORT``, differ; none if they are no endpoints or differ otherwise."""
     old, new = map(_ENDPOINT.fullmatch, pair.texts)
     if old is None or new is None or (old["scheme"], old["rest"]) != (new["scheme"], new["rest"]):
         return ()
@@ -118,13 +118,13 @@ def _endpoint_kinds(pair: Differing) -> Sequence[RecognizedKind]:
 
 
 def _equal_to_ranks(pair: Differing) -> RecognizedKind | None:
-    """A rank, apparently: each of two numbers is the rank of its process, whatever name is in front of it."""
+    """A rank, apparently: each number is the rank of its process, whatever name stands in front of it."""
     ranks = [None if side is None else side.rank for side in pair.sides]
     is_equal = pair.are(_INTEGER) and [int(text) for text in pair.texts] == ranks
     return RecognizedKind("rank", False) if is_equal else None
 
 
-# Whether a kind is certain; None where nothing speaks for it.
+# Whether a kind is certain; None if there is no evidence for it.
 
 
 def _rank(pair: Differing) -> bool | None:
@@ -150,7 +150,7 @@ def _pid(pair: Differing) -> bool | None:
 def _address(pair: Differing) -> bool | None:
     if pair.is_behind_at and pair.are(_ADDRESS):
         return True
-    # What `id` returns, of 64-bit systems: Python aligns objects to 16 bytes.
+    # Results of `id` on 64-bit systems, where Python aligns objects to 16 bytes.
     return False if pair.are(_ID) and all(int(text) in _IDS for text in pair.texts) else None
 
 
@@ -195,25 +195,25 @@ def _epoch_ns(text: str) -> int:
 
 
 def _is_of(run: RunRow, time: int) -> bool:
-    """Whether a time is one at which a process ran, or not long before."""
+    """Whether a time lies within a day of when a process ran."""
     if run.start_time is None:
         return False
     return run.start_time - _DAY_NS <= time <= (run.end_time or run.start_time) + _DAY_NS
 
 
-# The first that something speaks for.
+# The first kind with evidence counts.
 _KINDS: Final[Mapping[Kind, Callable[[Differing], bool | None]]] = {
     "rank": _rank, "pid": _pid, "address": _address, "time": _time, "port": _port, "host": _host, "random number": _random, "path": _path,
 }  # fmt: skip
 
 
-# What says which machine and which torch it is: the numbers in it are versions and sizes.
+# Descriptions of the machine and of torch: numbers in them are versions and sizes.
 _OF_THE_MACHINE: Final = ("system_info", "torch_version", "example_inputs", "inputs_to_check")
 _LONGEST: Final = 20_000
 _MOST_PLACES: Final = 32
 _LONGEST_PLACE: Final = 1_000
 _NAME_WITHIN: Final = 80
-# A date with its time, or all between blanks, quotes, brackets and signs of a printed value.
+# A date with its time, or everything between blanks, quotes, brackets and punctuation.
 _TOKEN: Final = re.compile(rf"(?:{_DAY_AND_TIME})|[^\s'\"(){{}}\[\],;=<>]+")
 _PIECE: Final = re.compile(rf"(?:{_DAY_AND_TIME})|{_RANDOM_UUID}|[A-Za-z]+|\d+|[^A-Za-z\d]")
 # `'rank': 3`, `rank=3`, `--rank 3`, and the first of a pair: `('rank', 3)`.
@@ -222,22 +222,22 @@ _NAME_BEFORE: Final = re.compile(
     r"|(?:^|[^\w.-])(?P<name>[A-Za-z_][\w.-]*)['\"]?\]? *[:=] *|--(?P<option>[A-Za-z][\w-]*) +)['\"]?$"
 )
 _LAST_NAME: Final = re.compile(r"[A-Za-z_]\w*(?=\W*$)")
-# Differing devices of ranks are reported with devices.
+# Devices that differ between ranks are reported with devices.
 _DEVICE: Final = re.compile(r"(?:cpu|cuda|hip|hpu|meta|mps|mtia|npu|privateuseone|xla|xpu):\d+")
 _WORD_BEFORE: Final = re.compile(r"(?P<name>[A-Za-z](?:[A-Za-z_-]*[A-Za-z])?)[_:=./-]?$")
-# Such a rank is that of a matrix.
+# These are ranks of matrices.
 _OF_MATRICES: Final = re.compile(
     r"(?:.*_)?(?:adapter|approx|effective|full|kv|lora|low|matrix|max|min|network|proj|projection|reduced|svd|target|tensor)_rank"
 )
 
 
 class DiffersBy(NamedTuple):
-    """The values of a process by which two printed values differ."""
+    """The values of a process in which two printed values differ."""
 
     kinds: tuple[Kind, ...]
-    # Whether the logs say so of both processes, or nothing else has this form; otherwise the texts only look like it.
+    # Whether the logs say so for both processes, or nothing else has this form. If not, the texts only look like it.
     is_certain: bool
-    is_all: bool  # whether they differ in nothing else
+    is_all: bool  # whether nothing else differs
 
     @property
     def words(self) -> str:
@@ -270,11 +270,11 @@ def differs_by(field: str, before: str, after: str, sides: Sides = (None, None))
 
 
 def _by_place(field: str, before: str, after: str, sides: Sides) -> Iterator[Sequence[RecognizedKind]]:
-    """What each differing token is; nothing where the texts have not the same form."""
+    """The kinds of each differing token; nothing if the texts do not have the same form."""
     old, new = (list(_TOKEN.finditer(text)) for text in (before, after))
     if len(old) != len(new) or _TOKEN.sub("", before) != _TOKEN.sub("", after):
         return
-    # The same in another order, as of a set: only what has a name is then known to be in its place.
+    # The same tokens in another order, as in a set: then only a token with a name is known to match its counterpart.
     is_reordered = sorted(one[0] for one in old) == sorted(one[0] for one in new)
     for a, b in zip(old, new, strict=True):
         if a[0] != b[0]:
@@ -299,7 +299,7 @@ def _differing(field: str, old: re.Match[str], new: re.Match[str], sides: Sides)
 
 
 def _before_both(old: re.Match[str], new: re.Match[str]) -> str:
-    """The end of the text in front of both. If it is cut, a digit is put in front, so that half a name is not taken for a name."""
+    """The last characters in front of both texts. A cut beginning is marked by a digit, so that half a name is not taken for a name."""
     one, other = (match.string[max(match.start() - _NAME_WITHIN, 0) : match.start()] for match in (old, new))
     end = 0
     while end < min(len(one), len(other)) and one[-1 - end] == other[-1 - end]:
@@ -309,7 +309,7 @@ def _before_both(old: re.Match[str], new: re.Match[str]) -> str:
 
 
 def _kinds(pair: Differing) -> Sequence[RecognizedKind]:
-    """What a pair of tokens differs by: the whole of it, or each of its pieces that differ."""
+    """The kinds of a pair of tokens: of the whole, or of each piece that differs."""
     if found := _endpoint_kinds(pair):
         return found
     whole = _kind_of(pair)
@@ -323,7 +323,7 @@ def _kinds(pair: Differing) -> Sequence[RecognizedKind]:
 
 
 def _of_pieces(pair: Differing) -> Iterator[RecognizedKind | None]:
-    """What each differing piece is, such as the number in ``rank_3``."""
+    """The kind of each differing piece, such as the number in ``rank_3``."""
     old, new = map(_PIECE.findall, pair.texts)
     if len(old) != len(new) or pair.are(_DEVICE):
         return
@@ -338,7 +338,7 @@ def _of_pieces(pair: Differing) -> Iterator[RecognizedKind | None]:
 
 
 def _of_piece(piece: Differing) -> RecognizedKind | None:
-    """What a number is that a word ends with: the last parts of the word name it, or it is the rank of either process."""
+    """The kind of a number at the end of a word: the word names it, or it is the rank of each process."""
     words = piece.name.split("_")
     if not _OF_MATRICES.fullmatch(piece.name):
         for first in range(len(words)):

@@ -15,7 +15,7 @@ _MADE: Final = {would: "full_miss" if would == "would_miss" else was for was, wo
 
 
 def outcome_as_if_made(row: LookupRow) -> str:
-    """The outcome of a lookup, in the word of a real one where it is predicted."""
+    """The outcome of a lookup; for a predicted one, the word that a real one would have."""
     made = _MADE.get(row.outcome)
     if made is None:
         return row.outcome
@@ -56,7 +56,7 @@ def rates(lookups: Iterable[LookupRow]) -> RateRow:
 
 
 def known_sum(values: Iterable[int | None]) -> int | None:
-    """The sum of those that are known; None if none is."""
+    """The sum of the known values; None if none is known."""
     known = [value for value in values if value is not None]
     return sum(known) if known else None
 
@@ -64,7 +64,7 @@ def known_sum(values: Iterable[int | None]) -> int | None:
 def grouped(
     lookups: Iterable[LookupRow], key: Callable[[LookupRow], tuple[Any, ...]]
 ) -> Mapping[tuple[Any, ...], list[LookupRow]]:
-    """Lookups by some of their values, ordered by these; what is missing comes last."""
+    """Lookups grouped by some of their values, in the order of these; missing values come last."""
     groups = by_key((key(row), row) for row in lookups)
     ordered = sorted(groups, key=lambda values: [(value is None, value) for value in values])
     return {values: groups[values] for values in ordered}

@@ -1,4 +1,4 @@
-"""The rows of the frames ``compiles``, ``symbols`` and ``recompiles``: the traces of all runs read for their compiles, with their lookups."""
+"""The rows of the frames ``compiles``, ``symbols`` and ``recompiles``, from the traces of all runs and their lookups."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from cachescope.rows import like
 from cachescope.wording import class_of
 
 # torch/csrc/dynamo/guards.cpp, `TensorCheck::check_verbose`, and torch/_dynamo/guards.py, `CONSTANT_MATCH` and `EQUALS_MATCH`; the
-# compile whose guard failed precedes, and since 2.9 the line of code follows.
+# compile whose guard failed comes before, and since 2.9 the line of code after.
 _SIZE: Final = re.compile(
     r"\d+(?:/\d+)*: tensor '(?P<tensor>.+?)' size mismatch at index (?P<dim>\d+)\. expected (?P<was>\d+), actual (?P<now>\d+).*"
 )
@@ -37,7 +37,7 @@ _LOCAL: Final = re.compile(r"L\[\s*['\"](.*?)['\"]\s*\]")
 
 
 def with_lookups(compiles: Sequence[CompileRow], lookups: Iterable[LookupRow]) -> list[CompileRow]:
-    """The compiles with the lookups that were certainly made in each, and how many of them ended how; many have none."""
+    """The compiles, each with the lookups certainly made in it and the counts of their outcomes; many have none."""
     named = by_key(((one.run, one.compile_id, one.segment), place) for place, one in enumerate(compiles))
     of_id = by_key(((one.run, one.compile_id), place) for place, one in enumerate(compiles))
     found: dict[int, list[LookupRow]] = defaultdict(list)
@@ -49,7 +49,7 @@ def with_lookups(compiles: Sequence[CompileRow], lookups: Iterable[LookupRow]) -
         if row.segment:
             places = named.get((row.run, compile_id, row.segment), [])
         else:
-            # Only a text log has it, or its compile began before the trace: the time decides between compiles with this id.
+            # The lookup is only in a text log, or its compile began before the trace: the time decides between compiles with this id.
             places = [at for at in of_id.get((row.run, compile_id), []) if _was_in(row, compiles[at])]
         if (own := _one_of(places, row, compiles)) is not None:
             found[own].append(row)
@@ -57,7 +57,7 @@ def with_lookups(compiles: Sequence[CompileRow], lookups: Iterable[LookupRow]) -
 
 
 def _one_of(places: Sequence[int], row: LookupRow, compiles: Sequence[CompileRow]) -> int | None:
-    """The compile that a lookup was made in; None if it may be several: a backward graph compiled later has a row of its own."""
+    """The compile in which a lookup was made; None if there are several candidates. A backward graph compiled later has its own row."""
     fitting = [place for place in places if _was_in(row, compiles[place])] or list(places)
     of_kind = [place for place in fitting if (compiles[place].kind == "backward") == bool(row.is_backward)]
     if row.is_backward is None and len(fitting) > 1:
@@ -152,7 +152,7 @@ def recompiles(
             place = row.function, code_file(row.file), row.line
             own = f"{compared.get((row.run, row.compile_id, row.segment), row.compile_id)}: "
             ways = [(one, (*place, failed_guard(one))) for one in row.recompile_reasons]
-            # Each is of another earlier compile; without lookups, one for which the function was not compiled again before, or for other values.
+            # Each reason is of another earlier compile. Without lookups, take one that is new, or failed for other values.
             told = (way for way in ways if way[0].startswith(own))
             new = (way for way in ways if (row.run, *way[1]) not in known)
             other = (way for way in ways if (row.run, way[0].partition(": ")[2]) not in known)

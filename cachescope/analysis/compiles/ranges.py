@@ -1,4 +1,4 @@
-"""The remaining range of a symbol if the guards that the program's lines added hold."""
+"""The range of a symbol that remains once guards from lines of the program hold."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cachescope.keys.printed_values import parsed_expression
 _RANGE: Final = re.compile(r"\[(-?\d{1,40}|-int_oo), (-?\d{1,40}|int_oo)\]")
 _WHOLE: Final = re.compile(r"[su]\d+")
 _LONGEST: Final = 10_000
-# What is not negative where a comparison of a difference with 0 holds: a sign of the difference, and what is taken from that.
+# For each comparison of a difference with 0: the sign and the offset that make it "not negative".
 _NOT_NEGATIVE: Final[dict[type[ast.cmpop], tuple[tuple[int, int], ...]]] = {
     ast.GtE: ((1, 0),), ast.Gt: ((1, 1),), ast.LtE: ((-1, 0),), ast.Lt: ((-1, 1),), ast.Eq: ((1, 0), (-1, 0)),
 }  # fmt: skip
@@ -27,7 +27,7 @@ class Bounds(NamedTuple):
     most: int | None
 
     def narrowed(self, other: Bounds) -> Bounds:
-        """What is within both."""
+        """The intersection of both."""
         least = [bound for bound in (self.least, other.least) if bound is not None]
         most = [bound for bound in (self.most, other.most) if bound is not None]
         return Bounds(max(least, default=None), min(most, default=None))
@@ -87,7 +87,7 @@ def bounds_of(text: str | None) -> Bounds | None:
 
 
 def guarded_bounds(expr: str, names: Mapping[str, str] | None = None) -> dict[str, Bounds]:
-    """What one guard alone says of each symbol, as bounds of whole numbers; a guard that is no such bound says nothing.
+    """The bounds of whole numbers that a single guard sets for each symbol; other guards set none.
 
     Examples
     --------
@@ -136,7 +136,7 @@ def remaining_ranges(symbols: Sequence[SymbolRow]) -> dict[str, Bounds]:
 
 
 def _equals(symbols: Sequence[str], guards: Iterable[str]) -> dict[str, str]:
-    """For each symbol the first one that a guard says it is equal to, or itself."""
+    """For each symbol, the first one to which a guard makes it equal, or itself."""
     first = dict(zip(symbols, symbols, strict=True))
     for expr in guards:
         for left, operator, right in _comparisons(expr):
@@ -153,7 +153,7 @@ def _join(first: dict[str, str], left: str, right: str) -> None:
 
 
 def _comparisons(expr: str) -> Iterator[tuple[ast.expr, ast.cmpop, ast.expr]]:
-    """The comparisons that all hold if a guard does."""
+    """The comparisons that a guard consists of, all of which must hold."""
     if len(expr) > _LONGEST:
         return
     try:

@@ -1,4 +1,4 @@
-"""Isolation contexts: those of runs, their keys, their differences, and whether a process would find stored entries.
+"""Isolation contexts of runs, their keys, their differences, and whether a process would find stored entries.
 
 `of_runs` reconstructs them from logs; `prediction` checks the entries of a directory against the fields of a process.
 """

@@ -18,7 +18,7 @@ from cachescope.readers.directory.entry_file import value_text
 from cachescope.readers.pickles.inert_pickle import loads_harmless
 from cachescope.terms import CACHING_PACKAGE
 
-# A call by its name and parameters, or a pickled key as torch dumped it, whose bytes are unambiguous.
+# A call by its name and parameters, or a pickled key as torch dumped it, whose bytes identify it.
 Call = tuple[str, object] | bytes
 _NO_NAME: Final = "no name can be made of these parameters"
 

@@ -21,12 +21,12 @@ _BYTES: Final = {
     **dict.fromkeys(("double", "int64_t", "uint64_t"), 8),
     **dict.fromkeys(("at::BFloat16", "at::Half", "bfloat16", "half"), 2),
 }
-# Types of which a vector is always full: for 16-bit types half a vector may be loaded, for 8-bit types a quarter.
+# Types whose loads always fill a vector. For 16-bit types half a vector may be loaded, for 8-bit types a quarter.
 _WHOLE: Final = 4
 _TYPE: Final = r"Vectorized(?:N<(?P<many>[\w:]+), ?(?P<n>[1-9]\d{0,5})>|<(?P<one>[\w:]+)>)"
 _VECTOR: Final = re.compile(_TYPE)
 _CONVERTED: Final = re.compile(r"convert<(?P<many>[\w:]+), ?(?P<n>[1-9]\d{0,5}),(?P<one> ?[\w:]+, ?\d+)>")
-# Whole vectors are counted in plain numbers; the rest at the end of a loop is an expression: `5L`.
+# Whole vectors are counted in plain numbers. The rest at the end of a loop is an expression: `5L`.
 _LOAD: Final = re.compile(_TYPE + r"::loadu\(.*, static_cast<\w+>\((?P<count>\d{1,9})\)\)")
 _STORED: Final = r"(?:(?!\.store\().)*"
 _WHOLE_STORE: Final = re.compile(rf"\.store\((?!{_STORED}static_cast<\w++>\(\d++L\)\);){_STORED}\);")
@@ -39,7 +39,7 @@ class VectorCode(NamedTuple):
     """One vectorized kernel."""
 
     widths: frozenset[int]  # how wide its vectors may be, in bits; a single width if that is certain
-    # Whether it reads or writes a whole vector; code that uses only parts of vectors may be right for other
+    # Whether it reads or writes a whole vector. Code that uses only parts of vectors may be right for other
     # widths too.
     has_whole: bool = True
 
@@ -99,7 +99,7 @@ def _loads(kernel: str) -> Iterator[tuple[int, int]]:
 
 
 def _by_steps(kernel: str) -> frozenset[int]:
-    """Widths worked out from the one step of the loops, and the number of vectors that such a step fills."""
+    """Widths from the single step of the loops, and the number of vectors that such a step fills."""
     step = _one_step(kernel)
     whole = {(size, n) for size, n in _vectors(kernel) if size >= _WHOLE}
     found = {step * size * 8 // n for size, n in whole} if step else set()
@@ -107,7 +107,7 @@ def _by_steps(kernel: str) -> frozenset[int]:
 
 
 def _by_bytes(kernel: str) -> frozenset[int]:
-    """Widths of a kernel on bytes alone: its step is the number of floats in a vector, and fills a quarter of one."""
+    """Widths of a kernel that has only bytes: its step is the number of floats in a vector, and fills a quarter of one."""
     step = _one_step(kernel)
     is_of_bytes = all(size == 1 for size, _ in _vectors(kernel))
     return frozenset({step * 32}) & _WIDTHS if step and is_of_bytes else frozenset()
@@ -127,7 +127,7 @@ def _vectors(kernel: str) -> Iterator[tuple[int, int]]:
 
 
 def _by_halves(loads: Sequence[tuple[int, int]]) -> frozenset[int]:
-    """Widths worked out from 16-bit loads, which take a whole vector or half of one."""
+    """Widths from 16-bit loads, which take a whole vector or half of one."""
     widest = max((width for _, width in loads), default=0)
     return frozenset({widest, 2 * widest}) & _WIDTHS
 
@@ -144,7 +144,7 @@ class Safety(NamedTuple):
 
 SAFE: Final = Safety(is_unsafe=False)
 NOT_CHECKED: Final = Safety(None)
-"""The safety of an entry that would not be found."""
+"""The answer for an entry that would not be found."""
 _NOT_READ: Final = Safety(
     None, "its generated code could not be read, so that nothing says for which CPU it is"
 )

@@ -29,7 +29,7 @@ _OPAQUE: Final = {
 _SHOWN: Final = 60
 # Up to this many contexts are all compared with each other: a fleet has thousands.
 _ALL_PAIRS: Final = 64
-# Equal for all boards of a model.
+# These are equal for all boards of a model.
 _OF_THE_MODEL: Final = frozenset({"name", "major", "minor", "gcnArchName"})
 
 Parts = Mapping[str, str]
@@ -90,7 +90,7 @@ def _of_form(form: str, old: ContextRow, new: ContextRow) -> Iterator[FormDiffer
 
 
 def _text(form: str, context: ContextRow) -> str | None:
-    """What a context has for a form; None for a form of a newer torch too."""
+    """The value of a form in a context; None also for a form of a newer torch."""
     text: str | None = getattr(context, form, None)
     return text
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FORMS: Final = (*RUNTIME_FORMS, *COMPILE_FORMS)
-# What is known of a form: its JSON text (null is "null"), or only torch's hash of it.
+# What is known about a form: its JSON text (null is "null"), or only torch's hash of it.
 Token = str | None
 
 
@@ -32,7 +32,7 @@ class KnownContext(NamedTuple):
 
     number: int  # its number
     context: dict[str, dict[str, object]]  # in torch's shape, with the known forms
-    # Equal tokens mean equal values, different tokens different values; None is unknown.
+    # Equal tokens mean equal values, and different tokens different values. None is unknown.
     tokens: dict[str, Token]
     newer: tuple[str, ...]  # forms of a newer torch, which "all" would choose as well
     text_only: tuple[str, ...]  # paths of values that JSON cannot hold
@@ -45,7 +45,7 @@ class KnownContext(NamedTuple):
         return (*missing, *self.chosen_newer(schema))
 
     def chosen_newer(self, schema: IsolationSchema) -> tuple[str, ...]:
-        """Forms of a newer torch, if the schema takes a whole section: "all" may include them."""
+        """Forms of a newer torch, if the schema chooses a whole section: "all" may include them."""
         return self.newer if True in (schema.runtime, schema.compile) else ()
 
     def chosen_text_only(self, schema: IsolationSchema) -> tuple[str, ...]:
@@ -72,7 +72,7 @@ def as_schema(schema: IsolationSchema | Mapping[str, object]) -> IsolationSchema
 
 def known_contexts(rows: Iterable[ContextRow]) -> list[KnownContext]:
     """The known parts of contexts."""
-    # Ranks by the thousand have equal values, and some are long.
+    # Thousands of ranks have equal values, and some are long.
     read = cache(json.loads)
     return [_of_row(row, read) for row in rows]
 
@@ -213,7 +213,7 @@ def _of_row(row: ContextRow, read: Callable[[str], object]) -> KnownContext:
 
 
 def _of_snapshot(number: int, item: Mapping[str, object]) -> KnownContext:
-    # What JSON cannot hold becomes text, as in a snapshot, and torch makes no key of it.
+    # A value that JSON cannot hold becomes text, as in a snapshot, and torch makes no key from it.
     given: Any = item.get("context", item)
     kept, text_only = json_ready(dict(given))
     context: Any = kept

@@ -1,6 +1,6 @@
-"""Isolation contexts of recorded runs: what a run said of itself at its end, and what its lookups or entries show.
+"""Isolation contexts of recorded runs: what a run recorded about itself at its end, and what its lookups or entries show.
 
-Lookups count before what was said: an option of one compile is in their keys alone. Nothing is guessed. A printed value counts only if hashing it gives the hash that torch printed with it, and a
+Lookups take precedence: only their keys have the options of a single compile. Nothing is guessed. A printed value counts only if hashing it gives the hash that torch printed with it, and a
 form only if all lookups of the run agree. The rest stays in ``missing_forms``.
 """
 
@@ -117,14 +117,14 @@ def _row(
 
 
 def _with_lookups(said: ContextRow, forms: Mapping[str, str | None], differing: list[str]) -> ContextRow:
-    """What a run said of itself, with the forms that its lookups show; of those in which they differ it is not known."""
+    """What a run recorded about itself, with the forms that its lookups show. Forms in which these differ are not known."""
     unknown = dict.fromkeys(form for form in (*said.missing_forms, *differing) if form not in forms)
     told: dict[str, Any] = {**dict.fromkeys(differing), **forms, "missing_forms": tuple(unknown)}
     return replace(said, **told)
 
 
 class _Reader:
-    """Reads forms from sets of hash details; every distinct component is processed once."""
+    """Reads forms from sets of hash details, each distinct component once."""
 
     def __init__(self, details: HashDetails) -> None:
         self._details = details
@@ -133,7 +133,7 @@ class _Reader:
         self._numbers: dict[tuple[tuple[int, int], ...], int] = {}
 
     def forms(self, sets: Iterable[int]) -> tuple[dict[str, str | None], list[str]]:
-        """The forms that all of the sets agree on and that could be read, and torch's hash of its own key; and the forms that differ."""
+        """The forms that could be read and on which all sets agree, with torch's hash of its own key; and the forms that differ."""
         of_form = dict(zip(ATTRIBUTE_OF_FORM, zip(*map(self._parts_of, sets), strict=True), strict=False))
         differing = [form for form, parts in of_form.items() if len({number for number, _ in parts}) > 1]
         agreed = tuple(() if form in differing else parts[0][1] for form, parts in of_form.items())
@@ -141,7 +141,7 @@ class _Reader:
 
     @kept
     def _parts_of(self, number: int) -> tuple[tuple[int, Codes], ...]:
-        """What of a set belongs to each form, with a number that is equal where fields and hashes are."""
+        """The part of a set that belongs to each form, with a number that is equal for equal fields and hashes."""
         chosen: dict[str, list[int]] = {attribute: [] for attribute in ATTRIBUTE_OF_FORM.values()}
         of_field, of_hash = self._details.field_codes, self._details.hash_codes
         for code in self._details.sets[number]:
@@ -186,7 +186,7 @@ class _Reader:
         return values
 
     def _named(self, names_of: Callable[[object], Sequence[str]], part: dict[str, int]) -> object:
-        """The values of a tuple, by the names of such a value."""
+        """The values of a tuple by their names."""
         value = self._value(next(iter(part.values())))
         names = names_of(value)
         if not names or not isinstance(value, tuple) or len(value) != len(names):

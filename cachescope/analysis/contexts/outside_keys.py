@@ -1,6 +1,6 @@
-"""Facts that affect generated code but are in no key, or in no key of an older torch; equal keys for which they differ.
+"""Facts that affect generated code but are in no key, or in none of an older torch; and equal keys for which they differ.
 
-Ranks, and boards of one model, share keys by design: only what changes generated code is compared.
+Ranks, and boards of one model, share keys by design. So only what changes generated code is compared.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class OutsideKeys(NamedTuple):
 
     name: str  # its name in ``settings`` of a snapshot
     field: str | None  # the field that keys have for it since 2.13; None if no torch has one
-    is_of_cpu_code: bool  # whether only code for the CPU depends on it
+    is_of_cpu_code: bool  # whether it matters only for CPU code
 
 
 CPU_CAPABILITY: Final = "torch.backends.cpu.get_cpu_capability()"
@@ -41,7 +41,7 @@ OUTSIDE_KEYS: Final = (
     OutsideKeys("torch.get_num_threads()", "cpp_runtime_thread_count", is_of_cpu_code=True),
     OutsideKeys(CPU_CAPABILITY, None, is_of_cpu_code=True),
 )
-# In every key since 2.13, unlike the number of threads, which only keys of C++ code contain.
+# Every key has it since 2.13. The number of threads is only in keys of C++ code.
 OF_EVERY_LATER_KEY: Final = "default_dtype"
 
 # ATen's name of a capability, and the bits of the vectors that torch then generates (torch/_inductor/cpu_vec_isa.py,
@@ -70,7 +70,7 @@ class _Fact(NamedTuple):
     kind: str
     name: str
     of_run: Mapping[int, str | None]
-    shown: Callable[[str], str] = str  # what of it may decide the code
+    shown: Callable[[str], str] = str  # the part of it that may decide the code
     is_of_cpu_code: bool = False
 
 
@@ -95,9 +95,9 @@ def different_circumstances(
 
 
 def _facts(runs: Sequence[RunRow], captured: Mapping[int, ContextRow]) -> Iterator[_Fact]:
-    """Facts that are constant in a process and may decide the code it generates."""
+    """Facts that are constant in a process and may decide the code that it generates."""
     yield _Fact("different_versions", "torch_version", {row.run: row.torch_version for row in runs})
-    # Torch's keys do not contain Python's version; patch releases do not change the language.
+    # Torch's keys do not contain Python's version. Patch releases do not change the language.
     yield _Fact(
         "different_versions", "python_version", {row.run: row.python_version for row in runs}, minor_version
     )

@@ -1,4 +1,4 @@
-"""What a cache directory alone shows: entries of one key, equal code, which file names which, and what can go.
+"""What a cache directory alone shows: entries under one key, equal code, links between files, and what can be removed.
 
 Each module answers one question about the frame of entries; `links` joins the files of one cache.
 """

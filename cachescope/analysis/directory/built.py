@@ -1,7 +1,7 @@
-"""What two directories have under equal keys, and whether both built it the same way: code, kernels, autotuning choices.
+"""Whether two directories have the same code, kernels and autotuning choices under equal keys.
 
-A key contains the request. It does not contain which choice was fastest on that day, nor the effect of a custom pass
-that changed but kept its uuid.
+A key contains the request. It does not contain which choice was fastest that day, nor the effect of a custom pass that
+changed and kept its uuid.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def built_alike(
     code: GeneratedCode,
     binaries: KernelBinaries,
 ) -> Iterator[Built]:
-    """Each thing that both sides have once under one key: FX graphs, Triton configurations, choices of max-autotune."""
+    """The FX graphs, Triton configurations and choices of max-autotune that each side has exactly once under one key."""
     old, new = (by_key((row.cache, row) for row in side if row.status == "ok") for side in (before, after))
     for a, b in _pairs(old[FXGRAPH], new[FXGRAPH], lambda row: (row.cache_key, row.guards_expr)):
         yield _graphs(a, b, code, binaries)
@@ -54,7 +54,7 @@ def built_alike(
 def _pairs(
     before: Iterable[_Thing], after: Iterable[_Thing], key: Callable[[_Thing], Hashable]
 ) -> Iterator[tuple[_Thing, _Thing]]:
-    """What both sides have under one key. Where a side has several, which one a process takes is not known."""
+    """The entries that each side has exactly once under one key. Where a side has several, which one a process takes is not known."""
     old, new = (by_key((key(thing), thing) for thing in side) for side in (before, after))
     for shared, things in old.items():
         others = new[shared]
@@ -85,7 +85,7 @@ def _configurations(before: EntryRow, after: EntryRow) -> Built:
 
 
 def _configuration(row: EntryRow) -> list[str]:
-    """What was chosen, whichever way it was found and in whichever order it was written."""
+    """What was chosen, however it was found and in whatever order it was written."""
     return sorted((row.detail or "").removesuffix(BY_DESCENT).split(", "))
 
 

@@ -1,6 +1,6 @@
 """Which lookups of a run, and which entries of its cache directory, mega-caches cover.
 
-A bundle has what one process had compiled when it was saved, and nothing compiled later.
+A bundle contains what one process had compiled when it was saved, and nothing later.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ def coverage_rows(
     entries: Iterable[EntryRow],
     digest: Callable[[str], str | None],
 ) -> Iterator[CoverageRow]:
-    """One row for each key of the lookups and for each entry of a kind that a process looks for by itself.
+    """One row for each key of the lookups, and for each entry of a kind that a process looks up.
 
-    Generated code and kernels are left out: torch writes them again from the graphs. `digest` returns the sha256 of a file.
+    Generated code and kernels are left out, since torch writes them again from the graphs. `digest` returns the sha256 of a file.
     """
     lookups = [row for row in lookups if row.cache in CACHES]
     entries = [row for row in entries if row.status == "ok"]
@@ -74,7 +74,7 @@ class _Coverage:
         )
 
     def _unusable(self, cache: str, key: str | None, found: Sequence[EntryRow]) -> _Answer | None:
-        """Why none of these can be used; None if guards decide."""
+        """Why none of these can be used; None if it depends on guards."""
         if self._refused is not None:
             return "no", f"torch loads nothing of the bundle: {self._refused}"
         if not found:

@@ -1,7 +1,7 @@
 """Whether two entries hold the same generated code, run equal kernel binaries, and how that is known.
 
-Equal source does not settle it: flags of the C++ compiler are in the key of an entry and in the file name of a kernel, but
-in no source. Files are read only if one source has several compiled forms.
+Equal source is not enough: flags of the C++ compiler are in the key of an entry and in the file name of a kernel, but not
+in the source. Files are read only if one source has several compiled forms.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ OTHER_SOURCE: Final = "other source"
 SourceOf = Callable[[EntryRow], str | None]
 """The generated source in a file of the frame entries; None if there is none."""
 
-# Parts of generated code that depend on the process and change nothing: comments with the number of the graph in it
+# Parts of generated code that depend on the process but change nothing: comments with the number of the graph in it
 # (torch/_inductor/codegen/wrapper.py, `write_header`), the names of its nodes (one key may stand for
 # several), the path of its cache directory (2.6 `#include`s its header by path, which is no comment), and the benchmark
 # at the end, which no call runs: it makes inputs of the sizes that this process compiled with, dynamic ones too
@@ -55,7 +55,7 @@ class Compared(NamedTuple):
 
 
 class KernelBinaries:
-    """The compiled kernels of entries; `content_hash` is called only for files that may differ."""
+    """The compiled kernels of entries. `content_hash` is called only for files that may differ."""
 
     def __init__(
         self, entries: Iterable[EntryRow], links: Iterable[LinkRow], content_hash: ContentHash
@@ -97,7 +97,7 @@ class KernelBinaries:
         return [link.child for link in links if link.child is not None and link.child_kind == CODE]
 
     def _forms(self, entry: EntryRow, forms: Sequence[EntryRow]) -> list[EntryRow]:
-        """The compiled forms that an entry can have used, judged by the times of the files.
+        """The compiled forms that an entry can have used, by the times of the files.
 
         A compile writes its kernels before its entry, and loads those that exist already.
         """
@@ -190,7 +190,7 @@ class GeneratedCode:
         return None if entry.code_key is None else self._form(entry) or entry.code_key
 
     def first_difference(self, entry: EntryRow, other: EntryRow) -> str:
-        """Where the code of two entries differs, whose sources can be read and differ."""
+        """Where the code of two entries differs, if their sources can be read and differ."""
         sources = map(self._source_of, (entry, other))
         return first_difference(*(same_code_form(source or "") for source in sources))
 

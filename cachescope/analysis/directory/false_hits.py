@@ -1,7 +1,7 @@
-"""Keys that seem to stand for more than one thing: what a false hit would leave behind, with its evidence.
+"""Keys that seem to stand for more than one thing, as false hits would leave them, with the evidence.
 
 Sharing is what a cache is for: equal keys in several ranks, on several devices of one model or in several
-directories are no evidence. Differences under one key are, and they give a warning, never a certainty.
+directories are no evidence. Differences under one key are. They give a warning, never a certainty.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def false_hits(
     details: HashDetails,
     source_of: SourceOf,
 ) -> list[FalseHit]:
-    """Keys that seem to stand for more than one thing, of what was read; the contexts as far as they were captured.
+    """Keys that seem to stand for more than one thing, in what was read and in captured contexts.
 
     `source_of` returns the generated source of an entry, or None if there is none. It is called only for entries of one key and
     equal guards whose code keys differ.
@@ -63,7 +63,7 @@ def false_hits(
 
 
 def _count(found: FalseHit, lookups: Sequence[LookupRow]) -> None:
-    """Say which lookups it is about."""
+    """Words for the lookups that it is about."""
     found.lookups = tuple(row.lookup for row in lookups)
     found.runs = tuple(sorted({row.run for row in lookups}))
     found.hits = sum(row.outcome == "hit" for row in lookups)
@@ -133,7 +133,7 @@ def _different_details(
 
 
 def _differing_in_both(details: HashDetails, before: int, after: int) -> list[str]:
-    # A field that one side lacks is no evidence: a log that was cut lacks fields too.
+    # A field that one side lacks is no evidence: a cut log lacks fields too.
     return [
         field
         for field in details.changed_fields(before, after)

@@ -60,21 +60,21 @@ class Files:
         self.roots_with_triton = {row.root for row in rows if row.cache == TRITON}
 
     def of_key(self, root: str, kind: str, key: str) -> list[EntryRow]:
-        """The files of a kind under a key of a directory."""
+        """The files of a kind under a key in a directory."""
         return self._of_key.get((root, kind, key), [])
 
     def links(self, parent: EntryRow, kind: str, key: str, known_by: str) -> Iterator[LinkRow]:
-        """The links from a file to those under a key that it names."""
+        """The links from a file to the files under a key that it names."""
         return _links(parent, kind, key, known_by, self.of_key(parent.root, kind, key))
 
     def kernels(self, root: str, key: str) -> list[EntryRow]:
-        """The files of a wrapper's kernel: the Python file of that key, the C++ files of that text."""
+        """The files of a wrapper's kernel: the Python file with that key, the C++ files with that source."""
         python = [row for row in self.of_key(root, CODE, key) if is_python(row)]
         return python or self._of_kernel.get((root, key), [])
 
 
 def _nearest(rows: Iterable[EntryRow]) -> Callable[[str, str], list[EntryRow]]:
-    """Rows by directory and key: those of the directory, else of the first that has the key. Copies may lie in a thousand."""
+    """Rows by directory and key: in the directory itself, else in the first that has the key. There may be a thousand copies."""
     found = by_key(((row.cache_key or "", row.root), row) for row in rows)
     first = dict(reversed(found))
     return lambda root, key: found.get((key, root)) or found.get((key, first.get(key, "")), [])
@@ -137,15 +137,15 @@ def _links(
 
 
 Kernels = dict[str, EntryRow]
-"""By the key of the file of a kernel's source, the file that holds it: that one, else a wrapper."""
+"""By the key of a kernel's source, the file that holds the source: its own, else a wrapper."""
 
 
 def triton_links(files: Files, tags: Sequence[str], torch_keys: Sequence[bytes]) -> Iterator[LinkRow]:
-    """All links to best configurations and to Triton directories.
+    """The links to best configurations and to Triton directories.
 
     `tags` and `torch_keys` are the parts of a best configuration's name besides the kernel, as far as any source has them.
     """
-    # The ``.ttir`` of each Triton directory that names the file it was compiled from.
+    # The ``.ttir`` of each Triton directory. It names the file that it was compiled from.
     compiled = (row for row in files.rows if row.cache == TRITON and row.code_key is not None)
     made_from = {row.cache_key: row for row in compiled if row.cache_key is not None}
     for folder, best_configs in files.best_configs_in.items():
@@ -230,13 +230,13 @@ def _kernel(files: Files, row: EntryRow, key: str) -> Iterator[LinkRow]:
     elif is_python(found[0]):
         yield from _links(row, CODE, key, TRITON_SOURCE, found)
     else:
-        # Kernels of equal source compiled by several commands: which one a process takes is not stored.
+        # Several commands may have compiled one source: which kernel a process takes is not stored.
         many = "" if len(found) == 1 else f"; one of {len(found)} compiled by different commands"
         yield from _links(row, CODE, key, CPP_SOURCE + many, found)
 
 
 def choice_links(files: Files, timings: Iterable[tuple[int, str]]) -> Iterator[LinkRow]:
-    """Links from a file of timings to the code of its choices, if that code still exists.
+    """Links from a file of timings to the code of its choices, where that code still exists.
 
     `timings` are the entry and the choice of each. The hash covers the source alone; a choice from a library has the hash of its name, and no file.
     """
@@ -295,10 +295,10 @@ def _lock_links(rows: list[EntryRow], files: Files) -> Iterator[LinkRow]:
 
 def _entry_links(rows: list[EntryRow], files: Files) -> Iterator[LinkRow]:
     for row in rows:
-        # torch may still load files called damaged or temporary; a file that was not read at all names nothing.
+        # torch may still load files called damaged or temporary. A file that was not read at all names nothing.
         match row.cache:
             case "aotautograd" if row.code_key is not None:
-                # Its graphs are in the entry itself: torch._functorch.config.bundled_autograd_cache.
+                # The entry itself contains its graphs: torch._functorch.config.bundled_autograd_cache.
                 yield from files.links(row, CODE, row.code_key, "cache_key of the graph bundled in the entry")
             case "aotautograd":
                 for key in row.fx_keys:

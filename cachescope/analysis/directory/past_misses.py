@@ -36,7 +36,7 @@ def past_misses(
     resolutions = {root: resolution_ns(found) for root, found in of_root.items()}
     sound = [e for e in entries if e.cache == FXGRAPH and e.status == "ok"]
     sound.sort(key=lambda e: (e.modified_time or 0, e.entry))
-    # Copies are one entry in several places: another compile stores other bytes, as they contain how long it took.
+    # Equal bytes are copies of one entry: another compile stores other bytes, since they contain the time that it took.
     made = {(e.cache_key, os.path.basename(e.path), e.size_bytes): e for e in reversed(sound)}
     graphs = by_key(
         ((graph, keys.details.direction(entry.detail_set)), entry)

@@ -1,4 +1,4 @@
-"""What else lies under the key of an entry, the candidates under each key, and files that duplicate each other.
+"""What else lies under the key of an entry, the candidates under each key, and duplicate files.
 
 torch keeps several entries under one key if their guards differ, and takes the first whose guards hold.
 
@@ -18,13 +18,13 @@ from cachescope.frames.linked_rows import DuplicateRow
 from cachescope.grouping import by_key
 from cachescope.terms import CACHES, CODE, CODE_KEY
 
-# In the order in which a reader should learn of them.
+# The most important for a reader first.
 DAMAGED: Final = "damaged"
 OTHER_CODE: Final = "other_code"
 OTHER_GUARDS: Final = "other_guards"
 EQUAL_GUARDS: Final = "equal_guards"
 
-# For what was compiled from it, only the name is known, not that the bytes are equal.
+# For what was compiled from it, only the names are known to be equal, not the bytes.
 _SOURCES: Final = (".py", ".cpp", ".cu", ".h")
 _UNHASHED_NAME: Final = "entry"
 
@@ -36,7 +36,7 @@ BY_KEY: Final = "equal key, equal guards, in one directory: raced for, or made a
 def marks_beside(rows: Iterable[EntryRow]) -> dict[int, tuple[str, ...]]:
     """Marks of the FX and AOTAutograd entries that share a key with others, by id, from rows of the frame entries.
 
-    Equal keys in different directories are separate: a process never looks into another directory.
+    Equal keys in different directories are apart: a process never looks into another directory.
     """
     of_key = by_key(
         ((row.root, row.cache, row.cache_key), row)
@@ -53,7 +53,7 @@ def marks_beside(rows: Iterable[EntryRow]) -> dict[int, tuple[str, ...]]:
 
 def _marks(row: EntryRow, others: list[EntryRow]) -> tuple[str, ...]:
     marks = {DAMAGED} if any(other.status == "damaged" for other in others) else set()
-    # The contents of a damaged entry are not compared with anything.
+    # A damaged entry is compared with nothing.
     sound = [other for other in others if other.status == "ok"] if row.status == "ok" else []
     for other in sound:
         marks.add(EQUAL_GUARDS if other.guards_expr == row.guards_expr else OTHER_GUARDS)
@@ -94,7 +94,7 @@ def duplicate_rows(entries: Iterable[EntryRow]) -> list[DuplicateRow]:
 
     A file is in one group at most: if its content is equal to another's, equal guards add nothing.
     """
-    # The target of a link may be one of the others, and takes no more room.
+    # A link takes no room of its own: its target may be one of the others.
     sound = [row for row in entries if row.status == "ok" and row.link is None]
     hashed = ((row, name) for row in sound if _is_hashed(row, name := os.path.basename(row.path)))
     of_name = by_key(((row.cache, name, row.size_bytes), row) for row, name in hashed)

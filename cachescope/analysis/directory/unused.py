@@ -1,4 +1,4 @@
-"""What is left alone in a cache directory, and what can go: proven by files wholly read. Nothing here removes anything."""
+"""Orphans in a cache directory, and what can be removed. Both are proven only by files that were read wholly. Nothing is removed here."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from cachescope.terms import (
     VLLM_ARTIFACT,
 )  # fmt: skip
 
-# Kinds that name code: all of them must be read before code is called unused.
+# Kinds that name code. All of them must be read before code is called unused.
 _NAMING: Final = (*CACHES, CODE, AUTOTUNE, PRECOMPILE)
 
 _HOUR_NS: Final = 3_600_000_000_000
@@ -98,9 +98,9 @@ class Unread:
 def _is_doubtful(row: EntryRow) -> bool:
     """Whether a file may name code that its row does not contain."""
     if row.cache == PRECOMPILE:
-        return True  # its graphs are inside it, and are not read
+        return True  # it contains its graphs, which are not read
     if row.cache == AOTAUTOGRAD and row.code_key is not None:
-        return True  # its graphs are inside it, and only the code of the forward one is recorded
+        return True  # it contains its graphs, and only the code of the forward one is recorded
     if row.status == "ok" or row.cache not in _NAMING or row.is_refused or row.damage == OTHER_TEXT:
         return False
     return not (row.cache == FXGRAPH and row.code_key is not None)
@@ -138,7 +138,7 @@ def removable_rows(rows: list[EntryRow], orphans: Iterable[OrphanRow]) -> list[R
 
 def _reason(row: EntryRow, orphan: OrphanRow | None) -> str | None:
     if row.status == "damaged" and row.cache in (*CACHES, AUTOTUNE, BEST_CONFIG):
-        # A file that is being copied here is written under its own name.
+        # A file may be being copied here, under its own name.
         is_old = _was_past(row.modified_time, row, _COPIED_NS)
         return f"damaged: {row.damage}" if row.is_refused and is_old else None
     if row.link is not None:
@@ -147,7 +147,7 @@ def _reason(row: EntryRow, orphan: OrphanRow | None) -> str | None:
         is_loaded = row.cache in CACHES and not row.is_refused
         is_old = _is_older(row, _WRITTEN_NS)
         return "left behind by a process that died" if is_old and not is_loaded else None
-    # Code is written before its entry: nothing names it until the compile ends.
+    # Code is written before its entry, so nothing names it until the compile ends.
     if orphan is None or row.cache != CODE or not _is_older(row, _COMPILED_NS):
         return None
     return orphan.reason + AGAIN
@@ -158,7 +158,7 @@ def _is_older(row: EntryRow, age_ns: int) -> bool:
 
 
 def _was_past(moment: int | None, row: EntryRow, age_ns: int) -> bool:
-    """Whether a moment was so long ago when the file was listed."""
+    """Whether a moment was that long ago when the file was listed."""
     return moment is not None and row.seen_time is not None and 0 < moment < row.seen_time - age_ns
 
 
@@ -206,7 +206,7 @@ def _orphan(row: EntryRow, reason: str) -> OrphanRow:
 
 
 def _lost(rows: list[EntryRow], links: list[LinkRow], unread: Unread) -> Iterator[OrphanRow]:
-    """Files that name another file that is missing."""
+    """Files that name a missing file."""
     by_number = {row.entry: row for row in rows}
     in_mega_caches = {key for row in rows if row.cache in BUNDLES for key in row.fx_keys}
     for link in links:
@@ -261,7 +261,7 @@ def _alone_code(rows: list[EntryRow], links: list[LinkRow], unread: Unread) -> I
 
 
 def _folders_of_models(rows: list[EntryRow]) -> set[str]:
-    """The folders around vLLM's artifacts and models: graphs in these use code of the cache of torch beside them."""
+    """The folders around vLLM's artifacts and models. Their graphs use code from the torch cache beside them."""
     found = set()
     for row in rows:
         path = row.path if row.cache in (VLLM_ARTIFACT, VLLM_AOT) else ""
@@ -295,7 +295,7 @@ def _alone_triton(rows: list[EntryRow], links: list[LinkRow]) -> Iterator[Orphan
         for row in rows
         if row.status == UNREADABLE or (row.status == "damaged" and row.cache != TRITON)
     }
-    # The reference of another directory may be to this one: TRITON_CACHE_DIR may be shared.
+    # Another directory may refer to this one: TRITON_CACHE_DIR may be shared.
     referred = {link.child_key for link in referring}
     for row in rows:
         if is_metadata(row) and row.status == "ok" and row.root in speaking and row.cache_key not in referred:
