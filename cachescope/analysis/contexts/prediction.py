@@ -34,7 +34,7 @@ _NOT_ALWAYS: Final = re.compile(
     r"|custom_backend_codegen_implications(?:\[.*)?",
     re.DOTALL,
 )
-# Which server a process asks is in no log.
+# No log names the server that a process uses.
 _SAME_REMOTE_CACHE: Final = "a process that asks this remote cache"
 _SAME_PROGRAM: Final = "the same graph and inputs"
 # Kernels are compiled with -march=native (torch/_inductor/cpp_builder.py): the same text, and so the same file name, on
@@ -80,7 +80,7 @@ class _Prediction(NamedTuple):
     reason: str
     fields: tuple[str, ...] = ()
     assuming: tuple[str, ...] = ()
-    is_lost: bool = False  # no process finds it: it is gone, or cannot be loaded
+    is_lost: bool = False  # no process would find it: it is gone, or cannot be loaded
     safety: Safety = NOT_CHECKED
 
 
@@ -136,7 +136,7 @@ class _Comparison:
 
     def autograd(self, row: EntryRow, graphs: Sequence[Sequence[_Prediction]]) -> _Prediction:
         """Whether an AOTAutograd entry would be found, from the FX entries it points to."""
-        # torch._functorch.config.bundled_autograd_cache: the graphs are in the entry itself.
+        # torch._functorch.config.bundled_autograd_cache: the entry itself contains the graphs.
         is_bundled = not row.fx_keys
         # Torch loads the first one it encounters: it may be any of them.
         candidates = [one for of_key in graphs for one in of_key if one.will_hit != "no"]
@@ -172,7 +172,7 @@ class _Comparison:
         return _Prediction("yes", "every field of the process is equal in its graphs", assuming=assuming)
 
     def _other_key(self) -> _Prediction:
-        """The prediction for an entry whose graphs the process looked up, but not the entry itself."""
+        """The prediction for an AOTAutograd entry whose graphs the process looked up, but not its own key."""
         if any(cache == AOTAUTOGRAD for cache, _ in self._process.keys):
             return _Prediction("no", "the process looked its graphs up under another AOTAutograd key")
         reason = "the process looked its graphs up; of AOTAutograd no lookup is recorded"
@@ -196,7 +196,7 @@ class _Comparison:
         return (_SAME_PROGRAM, *_guards(row), *_same_remote_cache(row), *self._left_out(row), *compiled)
 
     def _left_out(self, row: EntryRow) -> tuple[str, ...]:
-        """Facts that decide the code of an entry of an older torch and are not in its key."""
+        """Facts that decide the code of an entry but that the keys of its older torch lack."""
         of_set = row.detail_set
         if of_set is None or self._details.component_of(of_set, OF_EVERY_LATER_KEY) is not None:
             return ()

@@ -1,6 +1,6 @@
-"""The rows of the frame ``phases``: the traces of all runs read for their events, swept for self times, and named; and what hits could still save of them.
+"""The rows of the frame ``phases``: the traces of all runs read for their events, swept for self times, and named; and what hits could still save.
 
-So self times add up to the time in which any event was open, and nothing counts twice. Events almost always nest.
+So self times add up to the time during which any event was open, and nothing counts twice. Events almost always nest.
 Events of torch's pools may overlap: an end closes the latest open event of its name, wherever it is on the stack.
 
 Threads of one process may compile at once. A trace names none, but torch lets only one of them work at a time
@@ -44,9 +44,9 @@ from cachescope.terms import AOTAUTOGRAD, FXGRAPH
 FRAME_COMPILE: Final = "dynamo"
 """torch/_dynamo/convert_frame.py: the event that each compile of a frame begins with."""
 # torch/_functorch/_aot_autograd/runtime_wrappers.py and torch/_inductor/compile_fx.py, `compile_fx_backward`: these begin before
-# the lock is taken. All that a frame compile says, it says while it has the lock.
+# the lock is taken. All other events of a frame's compile are written while it has the lock.
 _BEFORE_THE_LOCK: Final = frozenset({"entire_backward_compile", "compile_fx.<locals>.bw_compiler"})
-# Threads write their events a little later than they take the time. A clock that ran back further was set.
+# Threads take the time a little before they write an event. If the time goes back further, the clock was set.
 _SET_BACK_NS: Final = 10**9
 _FIRST_WITH_BACKENDS: Final = (2, 11)
 
@@ -59,7 +59,7 @@ class Place(NamedTuple):
     compile_id: str | None
     segment: int
     event: str
-    inferred: str = ""  # the phase that it was, where not its name says so but what it is in
+    inferred: str = ""  # the phase, where it follows from the events around it and not from its name
 
 
 @dataclass(slots=True)
@@ -67,7 +67,7 @@ class Spent:
     """The events of one name in one compile."""
 
     count: int = 0  # how many began
-    unended: int = 0  # how many of them the trace has no end of
+    unended: int = 0  # how many of them have no end in the trace
     time_ns: int = 0  # the time in which at least one of them was open
     self_time_ns: int = 0  # the part of it in which no later event was open
 
@@ -82,10 +82,10 @@ class Spent:
 class _Open:
     place: Place
     is_ended: bool = False
-    # Of code that is loaded: its own time, and the compiler's, before the compiler first ran in it; and from there until kernels are waited for.
+    # For loaded code: its own time and the compiler's before the compiler first ran in it, and from then until kernels are waited for.
     before: tuple[int, int, int] | None = None
     meanwhile: tuple[int, int, int] | None = None
-    # Of a frame: its own time when its guards had been built.
+    # For a frame: its own time after its guards had been built.
     until_guards_ns: int | None = None
 
 
@@ -94,7 +94,7 @@ class _Thread:
 
     def __init__(self) -> None:
         self.open: list[_Open] = []
-        """In the order in which they began; one that ended stays until it is the last. The first has not ended."""
+        """Events in the order in which they began. One that ended stays until it is the last. The first has not ended."""
         self.of_name: dict[str, list[_Open]] = {}
         self.of_compile: Counter[str | None] = Counter()
         self.under_the_lock = 0
@@ -121,9 +121,9 @@ class Sweep:
     def __init__(self) -> None:
         self.spent: dict[Place, Spent] = {}
         self.stretches: dict[Place, list[tuple[int, int]]] = {}
-        """When code was generated or loaded in no later event, and when the compiler ran for the vector test: from when, and until when."""
+        """Intervals in which code was generated or loaded and no later event was open, and those in which the compiler ran for the vector test."""
         self.built: list[tuple[int, int]] = []
-        """When the compiler ran for code that was loaded, until that was there."""
+        """When the compiler ran for loaded code, until the code was loaded."""
         self.after_guards: tuple[Place, int] | None = None
         """The first frame that was compiled, and its own time after its guards had been built."""
         self._segments: Counter[str] = Counter()
@@ -131,14 +131,14 @@ class Sweep:
 
     def _forget(self) -> None:
         self._threads: list[_Thread] = []
-        """Those in which anything is open; the last one works, and the others wait."""
+        """The threads with open events. The last one works, and the others wait."""
         self._times_open: Counter[Place] = Counter()
         self._since: dict[Place, int] = {}
         self._now: int | None = None
         self._passed = 0
 
     def run(self, events: Iterable[TraceEvent]) -> None:
-        """Take the events of one trace in their order; those that are open at its end have no end."""
+        """Take the events of one trace in order. Events that are open at its end have no end."""
         for event in events:
             self._advance(event.time_ns)
             if event.is_begin:
@@ -175,7 +175,7 @@ class Sweep:
         if event.compile_id is not None:
             place = Place(event.compile_id, self._segments[event.compile_id], event.name, inferred)
         elif thread.open:
-            # A thread of the pool knows of no compile.
+            # Events of a pool's thread name no compile.
             place = thread.open[-1].place._replace(event=event.name, inferred=inferred)
         else:
             place = Place(None, 0, event.name)
@@ -186,9 +186,9 @@ class Sweep:
         thread.begin(_Open(place))
 
     def _find_headers(self, opened: list[_Open], event: str) -> None:
-        """Book the time of headers where a kernel is compiled at last: torch waits for that, and for nothing else that it compiles.
+        """Book the time of precompiled headers, if a kernel is compiled after them: torch waits for that kernel alone.
 
-        What the headers are made of is compiled before, in an event; the headers themselves are in none.
+        An event covers what is compiled before the headers, and none the headers themselves.
         """
         loading = next((one for one in reversed(opened[-2:]) if one.place.event == LOADING_CODE), None)
         if loading is None:
@@ -212,7 +212,7 @@ class Sweep:
                     self.spent.setdefault(place._replace(inferred=HEADERS), Spent()).add(ns, count)
 
     def _thread_of(self, event: TraceEvent) -> _Thread:
-        """The thread in which an event begins: that of its compile, which works now unless it waits for the lock."""
+        """The thread in which an event begins: that of its compile, which now works, unless it waits for the lock."""
         threads = self._threads
         if threads and event.compile_id is None:
             return threads[-1]
@@ -240,7 +240,7 @@ class Sweep:
         self._find_after_guards(thread, one)
         self._close(thread, one)
         if one is thread.open[0]:
-            # With the outermost event ends all that began in it, whatever the trace lost.
+            # When the outermost event ends, all that began in it has ended, whatever the trace lost.
             self._end_all(thread)
             return
         while thread.open[-1].is_ended:
@@ -270,7 +270,7 @@ class Sweep:
 
 
 def read_phases(runs: Iterable[RunRow], stamped: Stamps) -> tuple[list[PhaseRow], list[ProblemRow]]:
-    """Read the traces of runs once more, for their events; and the problems of events and traces that cannot be read."""
+    """Read the traces of runs once more, for their events. Also returns problems with events and traces that cannot be read."""
     of_run = {row.run: row for row in runs}
     read, problems = read_traces(of_run.values(), stamped, "its phases", _swept)
     swept = list(read)
@@ -287,7 +287,7 @@ def _swept(path: str, size: int | None) -> tuple[Sweep, list[ProblemRow]]:
 
 
 def _find_imports(torch_version: str | None, sweep: Sweep) -> None:
-    """Book the time in which torch imported its backends, of which it writes no event: what the first frame takes after its guards."""
+    """Book the time in which torch imported its backends. It has no event: it is what the first frame takes after its guards."""
     if (
         torch_version is None
         or not is_version(torch_version)
@@ -301,7 +301,7 @@ def _find_imports(torch_version: str | None, sweep: Sweep) -> None:
 
 
 def _find_waits(swept: Sequence[tuple[str | None, Sweep]]) -> None:
-    """Book the time in which a process waited for the lock under which another one tested the CPU, or compiled the same code.
+    """Book the time in which a process waited for a lock while another one tested the CPU, or compiled the same code.
 
     No event shows the wait. It is inferred from a stretch without any event that lasts to the end of the test or of the compiler, in
     the same folder. Who waits for a test generates its first code, since torch asks once a process (torch/_inductor/cpu_vec_isa.py,
@@ -337,7 +337,7 @@ def _book_wait(
 
 
 def _waited(stretch: tuple[int, int], meanwhile: Sequence[tuple[int, int]]) -> int:
-    """How long what ended in a stretch was done in it, several at once counted once; each test or compiler is its end and its beginning."""
+    """How much of a stretch was covered by the tests or compiler runs that ended in it, each given as its end and its beginning."""
     began, ended = stretch
     within = meanwhile[bisect_right(meanwhile, (began + 1,)) : bisect_right(meanwhile, (ended + 1,))]
     waited = 0
@@ -359,7 +359,7 @@ def _rows(run: int, spent: Mapping[Place, Spent]) -> Iterator[PhaseRow]:
             event=place.event,
             count=one.count,
             unended=one.unended,
-            # Far beyond any compile: a hostile trace. What was saved would not be read again.
+            # Far longer than any compile: a hostile trace. A saved scope would not be read again.
             time_ns=min(one.time_ns, MOST_NS_OF_A_DURATION),
             self_time_ns=min(one.self_time_ns, MOST_NS_OF_A_DURATION),
             is_skipped_by_hit=None if phase is None else phase.is_skipped_by_hit,
@@ -367,20 +367,20 @@ def _rows(run: int, spent: Mapping[Place, Spent]) -> Iterator[PhaseRow]:
 
 
 class Readings(NamedTuple):
-    """The time of one process in three ways."""
+    """The time of one process, in three parts."""
 
     total_ns: int  # the time that its outermost events cover
     # The self times of phases that an AOTAutograd hit skips, in compiles that had none and ask a cache. No bound: a hit still
     # asks the compiler what the CPU has, and loads code, which takes other times than where it was just
     # compiled.
     could_save_ns: int
-    stays_ns: int  # the rest, which stays even if everything hits, as far as its phases tell
+    stays_ns: int  # the rest, which would remain even if everything hit, as far as the phases show
     # The compile time that its hits saved, as measured when their entries were made; None if it had hits, and
     # none of their times is recorded.
     saved_ns: int | None
-    # Hits whose times add up to it: of the FX cache, and of AOTAutograd where no FX lookup is recorded.
+    # The hits whose times add up to it: of the FX cache, and of AOTAutograd if no FX lookup is recorded.
     hits: int
-    hits_without_time: int  # how many of them have no recorded time: what they saved is not in `saved_ns`
+    hits_without_time: int  # how many of them have no recorded time, so that `saved_ns` lacks what they saved
     unended: int  # events that have no end in the trace
 
 
@@ -392,7 +392,7 @@ def readings_of_runs(phases: Iterable[PhaseRow], lookups: Iterable[LookupRow]) -
 
 
 def _readings(rows: list[PhaseRow], lookups: list[LookupRow]) -> Readings:
-    # AOTInductor asks no cache: no hit would spare its compiles.
+    # AOTInductor uses no cache: no hit would spare its compiles.
     not_to_save = {
         compile_of(row)
         for row in lookups
@@ -424,7 +424,7 @@ def _readings(rows: list[PhaseRow], lookups: list[LookupRow]) -> Readings:
 
 
 def compile_of(row: LookupRow) -> tuple[str | None, int]:
-    """The compile of a lookup as events say it: they name no attempt, and each attempt is of the first one's segment."""
+    """The compile of a lookup, as events name it: without the attempt, and in the segment of the first attempt."""
     compile_id = row.compile_id
     if compile_id is None or "_" not in compile_id:
         return compile_id, row.segment

@@ -1,4 +1,4 @@
-"""Which phase of a compile an event belongs to: every name that torch 2.5, 2.6, 2.8, 2.10, 2.13 and 2.15 give to an event.
+"""The phase of each event: every event name in torch 2.5, 2.6, 2.8, 2.10, 2.13 and 2.15.
 
 From the calls of `dynamo_timed` and `log_event_start` in torch's source; if a call has a ``phase_name``, that is the event's name (2.5 has
 an event of either name).
@@ -14,35 +14,35 @@ from typing import Final, NamedTuple
 class Phase(NamedTuple):
     """A part of a compile."""
 
-    name: str  # what it is called
+    name: str  # its name
     is_skipped_by_hit: bool  # whether a hit in the AOTAutograd cache leaves it out
     events: tuple[str, ...]  # patterns of the names of its events
 
 
 REST: Final = "no event covers"
-"""The self time of the events that contain all others."""
+"""The self time of events that contain all others."""
 WAITING_FOR_RANKS: Final = "waiting for other ranks"
-"""The time in events in which ranks agree: each has to wait until the last has come."""
+"""The time in events in which ranks synchronize: each waits until the last has arrived."""
 VECTOR_TEST: Final = "vector instruction test"
 """The compiler runs with which torch tests what vector instructions the CPU has (torch/_inductor/cpu_vec_isa.py, `VecISA.check_build`)."""
 
 
 WAITING_FOR_TEST: Final = "waiting for a vector test"
-"""Code generation in which a process waits until another has made that test: torch makes it under a lock, once a folder."""
+"""Code generation while a process waits for another to finish that test: torch runs it under a lock, once a folder."""
 WAITING_FOR_BUILD: Final = "waiting for another's compile"
-"""Loading in which a process waits until another has compiled the same code: torch compiles it under a lock (torch/_inductor/codecache.py)."""
+"""Loading while a process waits for another to compile the same code: torch compiles under a lock (torch/_inductor/codecache.py)."""
 HEADERS: Final = "precompiled headers"
-"""What torch 2.8 and later build before they compile a kernel for the CPU (torch/_inductor/codecache.py, `_precompile_header`)."""
+"""The headers that torch 2.8 and later precompile before a kernel for the CPU (torch/_inductor/codecache.py, `_precompile_header`)."""
 ONCE_A_FOLDER: Final = (VECTOR_TEST, HEADERS)
-"""The phases of whichever graph comes first in a folder of code: they are not there in the next start."""
+"""The phases that only the first graph in a folder of code has: the next start has none of them."""
 BACKENDS: Final = "importing backends"
 """
-What torch 2.11 and later do once a process, after the first frame is compiled: to see whether its backend is a registered one, all
+Once a process, after the first frame is compiled, by torch 2.11 and later. To see whether the backend is a registered one, all
 of them are imported (torch/_dynamo/backends/registry.py, `_is_registered_backend`).
 """
 AUTOTUNING: Final = "autotuning"
 LOADING_GRAPH: Final = "AOTAutogradCache.inductor_load"
-"""What torch does after an AOTAutograd hit, and with every graph of a package, which it does not look up."""
+"""What torch does after an AOTAutograd hit, and with every graph of a package (which is not looked up)."""
 LOADING_CODE: Final = "PyCodeCache.load_by_key_path"
 WAITING_FOR_CODE: Final = "async_compile.wait"
 COMPILER: Final = "compile_file"
@@ -50,9 +50,9 @@ CODE_GENERATION: Final = "Scheduler.codegen"
 ENTIRE_FRAME: Final = "entire_frame_compile"
 GUARDS: Final = "build_guards"
 BACKEND: Final = "backend_compile"
-"""What a backend does with one graph, whichever backend it is."""
+"""What any backend does with one graph."""
 INDUCTOR: Final = "inductor_compile"
-"""What Inductor does with one graph, its lookup included."""
+"""What Inductor does with one graph, including its lookup."""
 
 
 def _phase(name: str, is_skipped_by_hit: bool, *events: str) -> Phase:
@@ -61,7 +61,7 @@ def _phase(name: str, is_skipped_by_hit: bool, *events: str) -> Phase:
 
 # fmt: off
 PHASES: Final = (
-    # What an attempt does outside of other events puts the graph together, and writes the bytecode that calls it.
+    # The self time of an attempt: it puts the graph together, and writes the bytecode that calls it.
     _phase("Dynamo tracing", False, r"compile_attempt_\d+", r"bytecode_tracing", r"insert_deferred_runtime_asserts", r"bytecode_hooks_\d+",
         r"fullgraph_capture", r"compiled_autograd", r"invoke_subgraph_\w+", r"TranslationValidator\.validate",
         r"debug_insert_nops"),
@@ -70,7 +70,7 @@ PHASES: Final = (
         r"aot_trace_joint_graph", r"min_cut_rematerialization_partition",
         r"compile_fx\.<locals>\.(?:fw_compiler_base|bw_compiler)"),
     _phase("torch's own key", False, r"inductor_codecache_torch_key", r"CacheBase\.get_system\.triton_key"),
-    # Neither making the key of a graph nor looking it up has an event: both are the rest of these.
+    # Making the key of a graph and looking it up have no event of their own: they are the self time of these.
     _phase("keys and lookups", False, BACKEND, INDUCTOR, r"fx_codegen_and_compile", r"compile_fx_inner",
         r"OutputGraph\.call_user_compiler"),
     _phase("loading", False, r"AOTAutogradCache\.inductor_load", r"PyCodeCache\.load_by_key_path",
@@ -88,10 +88,10 @@ PHASES: Final = (
         r"Scheduler\.(?:__init__|codegen|fused_nodes|simple_overlap|create_combo_kernel_nodes)",
         r"(?:PythonWrapperCodegen|CppWrapper[CG]pu|WrapperCodeGen)\.generate", r"generate_kernel_code_from_nodes",
         r"aoti_serialize_constants"),
-    # Once a folder of code, by whichever graph comes first; a hit asks for the instructions, too.
+    # Once a folder of code, by the first graph. A hit asks for the instructions, too.
     _phase(VECTOR_TEST, False),
     _phase(WAITING_FOR_TEST, False),
-    # Once a folder of code, too; what they are made of is put together and hashed in every process.
+    # Once a folder of code, too. But every process puts together and hashes what they are made of.
     _phase(HEADERS, False),
     _phase("C++ compiler", True, r"compile_file", r"run_command_and_check", r"AotCodeCompiler\.compile",
         r"cpp_wrapper_compile", r"aoti_(?:compile_fatbin|precompile_header)"),
@@ -120,7 +120,7 @@ _INFERRED: Final = {phase.name: phase for phase in PHASES if not phase.events}
 
 
 def is_vector_test(event: str, above: str) -> bool:
-    """Whether an event is a compiler run of the test.
+    """Whether an event is a run of the compiler for the vector test.
 
     Kernels and headers are compiled when the generated code is loaded; while the scheduler generates it, torch asks for
     vector instructions and compiles nothing else. So it is in the traces of torch 2.6 to 2.15.
@@ -130,7 +130,7 @@ def is_vector_test(event: str, above: str) -> bool:
 
 @lru_cache(4096)
 def phase_of(event: str, inferred: str = "") -> Phase | None:
-    """The phase of an event by its name, or the one that was inferred; None if torch of no known version writes it."""
+    """The phase of an event by its name, or the inferred one; None if no known version of torch writes it."""
     if inferred:
         return _INFERRED[inferred]
     if len(event) > _LONGEST:

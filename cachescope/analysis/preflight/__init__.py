@@ -1,1 +1,1 @@
-"""How the lookups of a pre-flight would end, going by what is stored: none of them was really made."""
+"""How the lookups of a pre-flight would end, given what is stored. None of them was really made."""

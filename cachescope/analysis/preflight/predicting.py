@@ -45,9 +45,9 @@ def with_predictions(tables: Tables) -> Tables:
         return tables
     rows = tables.lookups.rows
     if any(row.prediction is not None for row in rows):
-        return tables  # it was saved, and what it was checked against may not be here
+        return tables  # a saved scope: what it was checked against may not be here
     made = [row for row in rows if row.run not in runs]
-    # Of an entry its path is the source; of a line without one the dump is.
+    # An entry's path names its source; a line without a path is of the dump.
     with_problems = frozenset(problem.source for problem in tables.problems.rows)
     entries = StoredEntries(tables.entries.rows, tables.cache_roots, tables.listed, with_problems)
     recorded = stored_by_recorded(made, tables.runs.rows) if made and not entries.roots else None
@@ -76,7 +76,7 @@ def commands(preflights: Iterable[RunRow]) -> list[list[RunRow]]:
 def _numbered(
     of_run: Mapping[int, list[LookupRow]], predicted: Mapping[int, list[LookupRow]]
 ) -> list[LookupRow]:
-    """All lookups, run by run, with new numbers."""
+    """All lookups, run by run, renumbered."""
     numbers: dict[int, int] = {}
     out: list[LookupRow] = []
     for run, made in of_run.items():
@@ -96,10 +96,10 @@ def _numbered(
 def _predicted(
     row: LookupRow, found: PredictedOutcome, aot: LookupRow | None = None, key: str | None = None
 ) -> LookupRow:
-    """One lookup that a real run would make, as it would end.
+    """One lookup of a real run, as it would end.
 
-    `row` is the lookup of the pre-flight that it is, or, where it has another `key`, that it is most like; `aot` is the AOTAutograd
-    lookup that it is made under.
+    `row` is the lookup of the pre-flight that it is, or the most similar one if the `key` is another. `aot` is the AOTAutograd lookup
+    above it.
     """
     key = row.cache_key if key is None else key
     entry = None if found.candidate is None else found.candidate.entry
@@ -125,15 +125,15 @@ def _predicted(
 
 
 StoredBeside = tuple[RunRow, LookupNote, Candidate]
-"""A process, the lookup after which it would store something, and that."""
+"""A process, the lookup after which it would store something, and what it would store."""
 
 
 @dataclass(slots=True)
 class World:
-    """What the lookups of a command are checked against."""
+    """What the lookups of a command are checked against: stored entries, recorded runs, and the command's other processes."""
 
     entries: StoredEntries  # what lies in the directories and remote caches that were read
-    recorded: Stored | None  # what recorded runs left behind, where no directory was read that shows it
+    recorded: Stored | None  # what recorded runs left behind, unless a directory that was read shows it
     # By key, what the processes of the command would store.
     beside: dict[Key, list[StoredBeside]] = field(default_factory=lambda: defaultdict(list))
 
@@ -144,9 +144,9 @@ class PredictedRun:
     def __init__(self, run: RunRow, lookups: Sequence[LookupRow], world: World) -> None:
         self._run = run
         self._world = world
-        # By the directory that it used then.
+        # What it stored, by the directory that it used then.
         self._own: dict[str | None, Stored] = defaultdict(lambda: defaultdict(list))
-        # A remote cache has one value under a key, the last one.
+        # A remote cache keeps only the last value of a key.
         self._remote: dict[Key, list[Candidate]] = {}
         self._lookups = lookups
         self._notes = {
@@ -169,14 +169,14 @@ class PredictedRun:
                 if not self._graphs.get(row.lookup):
                     self._store(row, found, ())
             elif row.aot_lookup not in above:
-                # Of a trace that lost its beginning, the one above may be lost too.
+                # If the trace lost its beginning, the lookup above may be lost, too.
                 yield self._graph(row, None)
             else:
                 aot, found = above[row.aot_lookup]
                 if found.outcome == "hit":
                     continue
                 yield self._graph(row, aot, hangs_on=found if found.outcome == "unknown" else None)
-                # Its entry is stored once the last of its graphs is compiled, which may be long after.
+                # Its entry is stored once its last graph is compiled, which may be much later.
                 graphs = self._graphs[aot.lookup]
                 if row is graphs[-1]:
                     self._store(aot, found, graphs)
@@ -213,7 +213,7 @@ class PredictedRun:
             return not_known(WHY_OPEN[note.open])
         root = self._world.entries.root_of(note.cache_dir)
         if root is None and note.cache_dir != self._first_dir:
-            # What it stored itself lies elsewhere, too.
+            # This holds for what the process stored itself, too.
             return not_known(f"by then the program uses another directory: {note.cache_dir}")
 
         of_graphs = self._note_of_graphs(row, note)
@@ -239,7 +239,7 @@ class PredictedRun:
         return next((one for one in noted if one is not None), note)._replace(is_local=True)
 
     def _under(self, key: Key, root: str | None, note: LookupNote) -> Iterator[Candidate]:
-        """What torch would go through under a key, in its order."""
+        """The candidates under a key, in torch's order."""
         if note.is_local:
             yield from self._own[note.cache_dir][key]
             yield from (self._on_this_cpu(one, note) for one in self._world.entries.under(key, root))
@@ -256,7 +256,7 @@ class PredictedRun:
                 yield one
 
     def _on_this_cpu(self, one: Candidate, note: LookupNote) -> Candidate:
-        """A candidate, which may not load if its code was made for another CPU: no key holds that."""
+        """A candidate. It may not load if its code was made for another CPU, which no key contains."""
         if one.entry is None or note.cpu is None:
             return one
         capability, _, architecture = note.cpu.partition(" ")
@@ -307,7 +307,7 @@ class PredictedRun:
                 yield graph.cache_key, None if note is None else note.stored_guards or ""
 
     def tell_others(self) -> None:
-        """Tell the other processes of the command what it would store, whatever lies there before."""
+        """Tell the other processes of the command what it would store, whatever was there before."""
         for row in self._lookups:
             note = self._notes.get(row.lookup)
             if note is not None and note.is_stored and row.cache_key is not None:
@@ -317,7 +317,7 @@ class PredictedRun:
 
 
 def stored_beside(stored: Iterable[StoredBeside], run: RunRow, note: LookupNote) -> Iterator[Candidate]:
-    """What other processes of a command have stored under a key for one of them, or may have by the time it looks."""
+    """What other processes of a command have stored under a key when one of them looks it up, or may have."""
     for other, of_other, candidate in stored:
         if other.run == run.run or run.pid in of_other.ended_before:
             continue

@@ -1,4 +1,4 @@
-"""What a lookup could find under its key, and whether it would: the steps that torch takes, on what is known.
+"""What a lookup could find under its key, and whether it would: torch's own steps, applied to what is known.
 
 Mirrors `GuardedCache.find_guarded_entry` and `FxGraphCacheLoadable.load` (torch/_inductor/codecache.py and
 torch/_functorch/_aot_autograd/aot_autograd_result.py, 2.10 to 2.15).
@@ -31,15 +31,15 @@ _WAYS: Final = {AOTAUTOGRAD: "the AOTAutograd entry", FXGRAPH: "the FX entry"}
 
 
 class Candidate(NamedTuple):
-    """Something that lies under a key, or will when the lookup is made."""
+    """Something that lies under a key, or will by the time of the lookup."""
 
     what: str  # what it is, in a few words
     is_there: Sure = "yes"  # whether torch could load it
     why_not: str = ""  # why it could not, or may not be able to
-    guards: str | None = None  # those that must hold; None if there are none
-    # Whether `guards` says all; a recording says nothing of the guards of what it stored, nor does a lock.
+    guards: str | None = None  # the guards that must hold; None if there are none
+    # Whether the guards are known. Neither a recording nor a lock has the guards of what it stored.
     are_guards_known: bool = True
-    entry: EntryRow | None = None  # the entry that was read, where it is one
+    entry: EntryRow | None = None  # the entry, if it was read
     # The FX entries that an AOTAutograd entry points to; the guards are None where it does not name them.
     graphs: tuple[tuple[str, str | None], ...] = ()
     is_remote: bool = False  # whether it is in a remote cache
@@ -57,7 +57,7 @@ class Candidate(NamedTuple):
             return "maybe"
 
     def perhaps_replaced(self, by: str) -> Candidate:
-        """The same in a remote cache that somebody may have stored another one into."""
+        """The same candidate in a remote cache, where somebody may have replaced it."""
         return self._replace(is_there="maybe", why_not=f"{by} may have replaced it by one with other guards")
 
 
@@ -84,7 +84,7 @@ class StoredEntries:
         given = dict.fromkeys([*roots, *(entry.root for entry in keyed)])
         self.remotes = [root for root in given if is_redis(root) or root in dumps]
         damaged = [root for root in self.remotes if root in with_problems]
-        # What of remote caches was not read, so that a key may be there; empty if all was.
+        # The parts of remote caches that were not read, where a key may be; empty if all were.
         self.unread_remotely = "" if self.remotes else "a remote cache was not asked"
         if damaged:
             self.unread_remotely = f"some lines of {damaged[0]} could not be read"
@@ -98,7 +98,7 @@ class StoredEntries:
         )
 
     def root_of(self, folder: str | None) -> str | None:
-        """The directory that was read for one that a program names; None if it was not."""
+        """The directory as it was read, for one that a program names; None if it was not read."""
         real = None if folder is None else os.path.realpath(folder)
         return real if real in self.roots else None
 
@@ -146,7 +146,7 @@ def _is_there(row: EntryRow) -> tuple[Sure, str]:
 
 
 def stored_by_recorded(lookups: Iterable[LookupRow], runs: Iterable[RunRow]) -> Stored:
-    """What recorded runs found or stored, as far as their logs tell; what became of it since is not known."""
+    """What recorded runs found or stored, by their logs. What became of it since is not known."""
     history = History(lookups, (), runs, HashDetails())
     found: Stored = defaultdict(list)
     for at, row in enumerate(history.lookups):
@@ -169,22 +169,22 @@ def stored_by_recorded(lookups: Iterable[LookupRow], runs: Iterable[RunRow]) -> 
 
 Outcome = Literal["hit", "full_miss", "guard_miss", "bypass", "disabled", "unknown"]
 GRAPH_GONE: Final = "hit"
-"""torch's finer word for an AOTAutograd miss whose entry was found, and whose graph was not."""
+"""torch's finer word for an AOTAutograd miss whose entry was found but not its graph."""
 
 Under = Callable[[str, str], Iterable[Candidate]]
 """The candidates under a key of a cache."""
 
 
 class PredictedOutcome(NamedTuple):
-    """How a lookup would end, and what that rests on."""
+    """How a lookup would end, and the reason."""
 
     outcome: Outcome
     why: str
     status: str | None = None  # torch's finer word
-    # What would be loaded; of an AOTAutograd entry also one whose graph is gone.
+    # What would be loaded; also an AOTAutograd entry whose graph is gone.
     candidate: Candidate | None = None
     guards: str | None = None  # the guards that hold, or the last ones that do not
-    # The FX graphs that would be looked up through the AOTAutograd entry, and whether each would be found.
+    # The FX graphs that would be looked up through the AOTAutograd entry, each with whether it would be found.
     graphs: tuple[tuple[str, bool], ...] = ()
 
 
@@ -235,7 +235,7 @@ def found_under(
 
 
 def _with_graphs(hit: PredictedOutcome, candidate: Candidate, under: Under) -> PredictedOutcome:
-    """The same once the graphs are looked up that an AOTAutograd entry points to."""
+    """The same after the graphs were looked up to which an AOTAutograd entry points."""
     graphs: list[tuple[str, bool]] = []
     for key, guards in candidate.graphs:
         # Its guards are a second key: they are compared, not evaluated.

@@ -1,1 +1,1 @@
-"""vLLM's folders: whether their names follow from their factors, in what they differ, which factors make them many."""
+"""vLLM's folders: whether their names follow from their factors, how they differ, and which factors make so many of them."""

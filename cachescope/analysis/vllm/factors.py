@@ -1,7 +1,7 @@
-"""The factors of vLLM's folders: the variables of the environment, and the hashes of all else.
+"""The factors of vLLM's folders: variables of the environment, and hashes of everything else.
 
-In which of them a folder differs from the nearest that was there before it, and what to do about that: only what is true of vLLM
-0.13.0 and 0.33.0.
+Here is how a folder differs from the nearest earlier one, and what to do about that: only what is true of vLLM 0.13.0 and
+0.33.0.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from cachescope.wording import listed, shortened
 
 ENVIRONMENT, CONFIGURATION, CODE, COMPILER = "env_hash", "config_hash", "code_hash", "compiler_hash"
 HASHES: Final = (CONFIGURATION, CODE, COMPILER)
-"""Factors of which vLLM keeps only the hash."""
+"""Factors of which vLLM keeps only a hash."""
 
 _BUNDLES: Final = "env[VLLM_RAY_BUNDLE_INDICES]"
 _INDICES: Final = re.compile(r'"[\d,]{0,1000}"')
@@ -49,12 +49,12 @@ class Named(NamedTuple):
 
 
 def name_of_variable(factor: str) -> str | None:
-    """The variable that a factor is; None if it is a hash."""
+    """The variable of a factor; None if the factor is a hash."""
     return None if factor in HASHES else factor.removeprefix("env[").removesuffix("]")
 
 
 def process_kinds(factor: str, before: str | None, after: str | None) -> DiffersBy | None:
-    """The values of a process by which two values of a variable differ, None if one is not there; ``VLLM_DP_RANK`` is a rank as ``DP_RANK`` is."""
+    """The values of a process in which two values of a variable (None if unset) differ. ``VLLM_DP_RANK`` is a rank, as ``DP_RANK`` is."""
     if before is None or after is None:
         return None
     if factor == _BUNDLES and _INDICES.fullmatch(before) and _INDICES.fullmatch(after):
@@ -63,7 +63,7 @@ def process_kinds(factor: str, before: str | None, after: str | None) -> Differs
 
 
 def name_kinds(rows: Sequence[FactorsRow]) -> dict[int, NameIs]:
-    """By entry: whether the name of the folder follows from these factors, or from others in it."""
+    """For each entry, whether the name of its folder follows from these factors, or from others in the folder."""
     recomputed = {
         row.entry
         for row in rows
@@ -114,11 +114,11 @@ _LONGEST: Final = 200
 
 
 class Beside(NamedTuple):
-    """A folder, and the nearest that was there before."""
+    """A folder, and the nearest one that existed before."""
 
     folder: Named
     baseline: Named
-    is_order_known: bool  # whether the times of modification show that the baseline was there before
+    is_order_known: bool  # whether modification times show that the baseline existed before
     changed: tuple[str, ...]  # the factors in which they differ
 
 
@@ -144,18 +144,18 @@ def nearest(folders: Sequence[Named]) -> list[Beside]:
 
 
 def between(baseline: Named, folder: Named) -> Beside:
-    """Two folders side by side, whichever was there before."""
+    """Two folders side by side, whichever came first."""
     names = dict.fromkeys((*baseline.values, *folder.values))
     changed = [name for name in names if baseline.values.get(name) != folder.values.get(name)]
     return Beside(folder, baseline, False, tuple(sorted(changed, key=lambda name: (name in HASHES, name))))
 
 
 Codes = tuple[int, ...]
-"""Of a folder, a code for the value of each varying factor."""
+"""For a folder, a code for the value of each varying factor."""
 
 
 def coded(folders: Sequence[Named]) -> tuple[list[str], list[Codes]]:
-    """The factors that take several values, and a code for the value of each in each folder."""
+    """The factors with several values, and a code for each value in each folder."""
     names = dict.fromkeys(name for folder in folders for name in folder.values)
     varying, columns = [], []
     for name in sorted(names, key=lambda name: (name in HASHES, name)):

@@ -1,7 +1,7 @@
-"""The recorded lookups as every replay needs them, and what each cache directory contained over time, as far as they and entries show.
+"""The recorded lookups as every replay needs them, and what each cache directory contained over time, by lookups and entries.
 
-Time is counted in *positions*: the place of a lookup among all lookups in time order. A *cell* is one key in one directory. Its lookups are followed in time order: which entries there were, and what nothing
-explains.
+Time is counted in *positions*: the index of a lookup among all lookups in time order. A *cell* is one key in one directory. A walk
+through its lookups in time order shows which entries it had, and which outcomes nothing explains.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from cachescope.grouping import by_key
 from cachescope.terms import MISSED, VLLM
 
 OTHER: Final = 3
-"""Bypassed, disabled, or of vLLM: no replay changes it."""
+"""A lookup that no replay changes: bypassed, disabled, or vLLM's."""
 
 
 class Key(NamedTuple):
@@ -73,14 +73,14 @@ class RunDirectories:
         names = dict.fromkeys([*known.values(), *filter(None, history.folders)])
         code = {name: at for at, name in enumerate(names)}
         of_torch = [row.cache != VLLM for row in history.lookups]
-        # Whether every run says which directory it had.
+        # Whether the directory of every run is recorded.
         self.are_all_known = all(
             row.run in known for row, is_one in zip(history.lookups, of_torch, strict=True) if is_one
         )
         of_run = {run: code[name] for run, name in known.items()}
         if of_run and not self.are_all_known:
             _find_by_hits(of_run, history)
-        # All runs that nothing is known of share one directory: the only one, or one more.
+        # All runs whose directory is not known share one: the only one, or one more.
         shared = 0 if len(code) == 1 else len(code)
         self.count = shared + 1
         # The number of the directory of each lookup.
@@ -89,7 +89,7 @@ class RunDirectories:
             for row, folder in zip(history.lookups, history.folders, strict=True)
         ]
         used = {one for one, is_one in zip(self.of_lookup, of_torch, strict=True) if is_one}
-        # The numbers of the directories that each directory read may be, by its path; and the paths of which nothing shows that a run used them.
+        # By the path of each directory that was read, the numbers of those that it may be. Then the paths that no run is known to have used.
         self.guessed: set[str] = set()
         self.of_root = self._roots(history, key_of_entry, code, sorted(used) or [0])
 
@@ -117,7 +117,7 @@ class RunDirectories:
 
 
 def _find_by_hits(of_run: dict[int, int], history: History) -> None:
-    """Add the runs that found what only one directory contained."""
+    """Add the runs that found something that only one directory contained."""
     lookups, not_stored = history.lookups, history.timeline.not_stored
     wanted = {
         key
@@ -148,11 +148,11 @@ class Stored:
 
     @property
     def sure(self) -> int:
-        """From which position on it is known to be there."""
+        """The position from which it is known to exist."""
         return max(self.since, self.unsure + 1)
 
     def events(self, key: int) -> Iterator[Event]:
-        """What a directory has of it; where it may or may not be, its guards are of no use."""
+        """Its events for a directory. While it may or may not be there, its guards do not help."""
         for at, guards in {self.since: None, self.sure: self.guards}.items():
             yield Event(at, key, self.source, 1, guards)
             if self.gone < NEVER:
@@ -191,7 +191,7 @@ class Cells:
             OTHER if key is None or row.cache == VLLM else codes.get(row.outcome, OTHER)
             for row, key in zip(history.lookups, history.key, strict=True)
         ]
-        # From which position the result of each lookup exists; `NEVER` if it stored none, as far as is known.
+        # The position from which the result of each lookup exists; `NEVER` if it is not known to have stored one.
         self.stored_since = [
             NEVER if outcome != MISS or at in history.timeline.not_stored else history.timeline.until[at]
             for at, outcome in enumerate(self.outcome)
@@ -209,7 +209,7 @@ class Cells:
             self._walk(cell, entries.get(cell, []))
 
     def _numbered(self) -> Mapping[Cell, list[EntryRow]]:
-        """Make the cells; return the sound entries of those that have any."""
+        """Make the cells, and return the sound entries of those that have any."""
         history, directories = self._history, self.directories
         known: dict[tuple[int, int], Cell] = {}
 
@@ -244,7 +244,7 @@ class Cells:
         walk.walk((at, history.lookups[at], self.stored_since[at]) for at in cell.lookups)
         cell.entries = walk.entries
         self.differences += walk.differences
-        # Guards that no log shows: unless every entry is known to have none.
+        # No log may show the guards, unless every entry is known to have none.
         is_symbolic = detail_set is not None and history.keys.has_symbols(detail_set)
         is_open = is_symbolic and any(entry.guards is None for entry in walk.entries)
         cell.has_guards = walk.has_guards or is_open or any(entry.guards_expr for entry in entries)
@@ -256,13 +256,13 @@ class Cells:
             cell.events += entry.events(cell.key)
 
     def _entries_before(self, cell: Cell, entries: list[EntryRow]) -> tuple[list[Stored], Mapping[int, str]]:
-        """The entries that no recorded miss stored, and the guards of those that one did, by its position."""
+        """The entries that no recorded miss stored; and for those that one stored, their guards by the position of the miss."""
         if not entries:
             return [], {}
         position_of = self._history.timeline.position_of
         timed = sorted((*self._times.interval(one), one.guards_expr or "", one.root) for one in entries)
         if storing := [at for at in cell.lookups if self.stored_since[at] < NEVER]:
-            # The same number, in a known order: each is the result of one miss.
+            # As many entries as misses, in a known order: each is the result of one miss.
             is_each = len(storing) == len({begin for begin, *_ in timed}) == len(timed)
             return [], dict(zip(storing, (shown for _, _, shown, _ in timed), strict=True)) if is_each else {}
         found = []
@@ -274,7 +274,7 @@ class Cells:
 
 
 class CellWalk:
-    """The walk through one cell: its entries, and what nothing explains."""
+    """The walk through one cell: its entries, and the outcomes that nothing explains."""
 
     def __init__(self, entries: Iterable[Stored], guards_of: Mapping[int, str]) -> None:
         self.entries = list(entries)
@@ -282,7 +282,7 @@ class CellWalk:
         self.has_guards = False
         self.differences: list[Difference] = []
         self._guards_of = guards_of
-        # Those that are not known to be there yet, by when they will be.
+        # Entries that are not yet known to exist, by the position from which they are.
         self._coming = [(entry.sure, number, entry) for number, entry in enumerate(self.entries)]
         heapify(self._coming)
         self._perhaps = [entry for entry in self.entries if entry.since < entry.sure]
@@ -317,7 +317,7 @@ class CellWalk:
         next_one = self._coming[0][2] if self._coming else None
         if next_one is not None and (is_first or next_one.source >= 0 or next_one.since <= at):
             heappop(self._coming)
-            # It existed before the recording: a copied directory has the times of the copy. Or it was stored sooner than the records show.
+            # It existed before the recording (a copied directory has the times of the copy), or was stored earlier than the records show.
             next_one.since, next_one.unsure = 0 if is_first and next_one.source < 0 else at, -1
             return next_one
         if is_first:
@@ -337,7 +337,7 @@ class CellWalk:
             self._known.add(entry.guards)
 
     def _lose_all(self, at: int) -> None:
-        """Nothing is there: what was is gone, and what may have been comes later."""
+        """Nothing is there: entries that existed are gone, and those that may have existed come later."""
         for entry in self._perhaps:
             if entry.sure > at:
                 entry.since = max(entry.since, at + 1)

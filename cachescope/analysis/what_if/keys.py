@@ -20,7 +20,7 @@ from cachescope.details import HashDetails
 from cachescope.grouping import by_key
 from cachescope.keys.key_schema import Removed, is_tensor_text, without_parts
 
-# Both lanes of a sum are one integer, far enough apart that the first never carries into the second.
+# Both lanes of a sum are in one integer, so far apart that the first never carries into the second.
 _LANE: Final = 96
 _BITS: Final = (1 << 64) - 1
 
@@ -56,7 +56,7 @@ class KeyTable:
         self._read(distances)
         present = {field for held in self._shared.values() for field in held}
         present |= {field for field, column in self._columns.items() if any(column)}
-        # Every field that some key has; and those in which keys of one cache differ: no other can distinguish two keys.
+        # Every field of any key; and the fields in which keys of one cache differ, since only these can tell two keys apart.
         self.fields = [details.fields[code] for code in sorted(present)]
         self.varying = [details.fields[code] for code in self._columns]
         totals = self._sums()
@@ -72,7 +72,7 @@ class KeyTable:
     def _read(self, distances: KeyDistances) -> None:
         """Fill in what the keys of each cache share, and the columns of the fields that vary."""
         number = self._values.number
-        # The hashes of each key by field, as the few that differ from those of the first key with the same fields.
+        # The hashes of each key by field: only the few that differ from those of the first key with the same fields.
         of_key = [distances.hashes(code) for key in self.keys if (code := key.detail_set) is not None]
         of_cache = by_key((self.keys[key].cache, place) for place, key in enumerate(self.with_details))
         may_vary = {field for _, others in of_key for field in others}
@@ -106,12 +106,12 @@ class KeyTable:
         return self._columns[self._values.code(field)]
 
     def column_without(self, field: str, parts: Iterable[str]) -> list[int]:
-        """The same without some parts of its values: equal numbers mean that they are equal then."""
+        """The same without some parts of the values: equal numbers mean that the rest is equal."""
         changed = self._values.without(field, parts)
         return [changed.get(number, number) for number in self.column(field)]
 
     def joined(self, removed: Removed) -> list[list[int]]:
-        """The keys that become equal without what is removed, several at a time."""
+        """The groups of keys that become equal without what is removed."""
         first: dict[int, int] = {}
         groups: dict[int, list[int]] = {}
         for key, total in zip(self.with_details, self._without(removed), strict=True):
@@ -147,7 +147,7 @@ class KeyTable:
         return totals
 
     def _without(self, removed: Removed) -> list[int]:
-        """The sums, less what is removed of the fields that vary."""
+        """The sums without what is removed from varying fields."""
         totals = self._totals
         for field in removed.fields:
             if (column := self._columns.get(self._values.code(field))) is not None:
@@ -191,12 +191,12 @@ class _Values:
         return self._numbers[pair]
 
     def of_field(self, field: str) -> list[tuple[int, Detail]]:
-        """Every value of a field: its number, and as torch printed it first."""
+        """Every value of a field: its number, and its text as torch first printed it."""
         code = self.code(field)
         return [(self.number(*pair), self._printed(pair)) for pair in self._first if pair[0] == code]
 
     def without(self, field: str, parts: Iterable[str]) -> Mapping[int, int]:
-        """For the number of each value of a field, one that tells values apart by their texts without some parts.
+        """For each number of a value, a number that tells values apart by their texts without some parts.
 
         Values with equal texts but different hashes differ in something that is not printed; they
         stay different.

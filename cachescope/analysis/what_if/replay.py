@@ -26,7 +26,7 @@ Outcomes = list[int]
 
 
 class Replay:
-    """Everything that does not depend on a schema, which keeps a replay quick; lookups are named by their positions."""
+    """Everything that does not depend on a schema, so that a replay is quick. Lookups are named by their positions."""
 
     def __init__(self, history: History) -> None:
         self.history = history
@@ -41,7 +41,7 @@ class Replay:
             and self.cells.outcome[above] == MISS
             and history.lookups[at].cache != AOTAUTOGRAD
         }
-        # The misses that may have hit anything: their key has no details.
+        # Misses that may have hit any entry, since their keys have no details.
         self.unknown = self._that_may_have_hit()
         # The compile time of each lookup. Only FX lookups have one: an AOTAutograd hit contains theirs.
         self.taken = [
@@ -65,7 +65,7 @@ class Replay:
         return cell
 
     def is_aot(self, cell: Cell) -> bool:
-        """Whether a cell is of AOTAutograd."""
+        """Whether a cell is of the AOTAutograd cache."""
         return self.cells.keys[cell.key].cache == AOTAUTOGRAD
 
     def _that_may_have_hit(self) -> list[int]:
@@ -82,7 +82,7 @@ class Replay:
 
 
 class Replayed:
-    """All lookups replayed without what is removed of their keys."""
+    """All lookups, replayed without what is removed from their keys."""
 
     def __init__(self, replay: Replay, removed: Removed) -> None:
         self.replay = replay
@@ -91,7 +91,7 @@ class Replayed:
 
     @cached_property
     def equal(self) -> dict[int, list[int]]:
-        """By each key that becomes equal to others: all of them, itself among them."""
+        """For each key that becomes equal to others: all of these, including itself."""
         return {key: keys for keys in self._joined for key in keys}
 
     @cached_property
@@ -138,7 +138,7 @@ class Replayed:
 
 
 def play(group: Sequence[Cell], after: Outcomes) -> None:
-    """Play some cells into one directory, and decide their misses; those that hit through an AOTAutograd entry do already."""
+    """Play some cells into one directory, and decide their misses, except those that already hit through an AOTAutograd entry."""
     directory = Directory((event for cell in group for event in cell.events), after)
     compiled = {entry.source: entry.guards for cell in group for entry in cell.entries}
     for at, key in sorted((at, cell.key) for cell in group for at in cell.misses):
@@ -148,7 +148,7 @@ def play(group: Sequence[Cell], after: Outcomes) -> None:
 
 
 def first_entry(cells: Iterable[Cell], after: Outcomes) -> int:
-    """Since when some cells are known to have an entry after a replay."""
+    """The position from which some cells are known to have an entry after a replay."""
     first = NEVER
     for cell in cells:
         for entry in cell.entries:
@@ -158,7 +158,7 @@ def first_entry(cells: Iterable[Cell], after: Outcomes) -> int:
 
 
 def still_missed(replayed: Replayed, group: Sequence[Cell]) -> Iterator[tuple[int, Found, bool]]:
-    """Each miss of some cells that stays one, why, and whether another run was compiling its very key."""
+    """Each miss of some cells that remains one, why, and whether another run was compiling the same key."""
     after, stored_since = replayed.after, replayed.replay.cells.stored_since
     misses = {at: cell.key for cell in group for at in cell.misses}
     missed = {at: replayed.replay.history.lookups[at].run for at in sorted(misses) if after[at] == MISS}
@@ -168,7 +168,7 @@ def still_missed(replayed: Replayed, group: Sequence[Cell]) -> Iterator[tuple[in
         events.append(Event(at + 1, misses[at], at, int(is_stored), run=run))
         if is_stored:
             events.append(Event(stored_since[at], misses[at], at, -1, run=run))
-    # What a lookup that may have hit would have stored is left out.
+    # A lookup that may have hit is taken to store nothing.
     directory = Directory(events, {at: MISS if at in missed else HIT for at in misses})
     for at, run in missed.items():
         why = directory.would_find(misses[at], at, run=run)

@@ -26,7 +26,7 @@ _REASONS: Final = {
 
 
 def with_more_hits(rate: RateRow, more: int, won: int) -> RateRow:
-    """The rates if so many misses had hit, which would have spared so much compile time."""
+    """The rates if a number of misses had hit and spared their compile time."""
     saved = None if rate.time_saved_ns is None and not won else (rate.time_saved_ns or 0) + won
     lost = None if rate.time_lost_ns is None else rate.time_lost_ns - won
     known, seen = (saved or 0) + (lost or 0), rate.lookups - rate.unknown
@@ -37,7 +37,7 @@ def with_more_hits(rate: RateRow, more: int, won: int) -> RateRow:
         hit_rate=(rate.hits + more) / seen if seen else None,
         time_saved_ns=saved,
         time_lost_ns=lost,
-        # What was not recorded before is not known after.
+        # What is not recorded before is not known after.
         time_hit_rate=None if rate.time_hit_rate is None else (saved or 0) / known,
     )
 
@@ -57,7 +57,7 @@ def rate_rows(replayed: Replayed, lookups: Sequence[LookupRow] | None = None) ->
 
 
 def changed_lookups(replayed: Replayed) -> dict[int, tuple[str | None, int | None]]:
-    """The lookups that change sides or of which that is not known: the outcome then, and the compile time won."""
+    """The lookups whose outcome changes, or may change: the new outcome, and the compile time gained."""
     lookups, taken = replayed.replay.history.lookups, replayed.replay.taken
     found: dict[int, tuple[str | None, int | None]] = {}
     for at in replayed.turned():
@@ -67,7 +67,7 @@ def changed_lookups(replayed: Replayed) -> dict[int, tuple[str | None, int | Non
 
 
 def lookup_rows(replayed: Replayed, shown: Mapping[int, LookupRow]) -> list[WhatIfRow]:
-    """Every lookup before and after, with the name of its what-if key; `shown` has a predicted outcome in its own word."""
+    """Every lookup before and after, with the name of its what-if key. `shown` has the words for predicted outcomes."""
     replay, changed = replayed.replay, changed_lookups(replayed)
     names = replay.table.names(replayed.removed)
     notes = {one.position: _REASONS[one.kind] for one in replay.cells.differences}
@@ -118,7 +118,7 @@ def run_rows(replayed: Replayed) -> list[WhatIfRun]:
 
 
 def difference_rows(replay: Replay, reasons: Mapping[int, str]) -> list[WhatIfDifference]:
-    """The recorded outcomes that nothing explains; the reasons are those in the explanations of the misses."""
+    """The recorded outcomes that nothing explains, with the reasons that the explanations of the misses give."""
     found = [(replay.history.lookups[at], kind) for at, kind in replay.cells.differences]
     return [
         WhatIfDifference(
@@ -135,11 +135,11 @@ def difference_rows(replay: Replay, reasons: Mapping[int, str]) -> list[WhatIfDi
 def warning_rows(
     replayed: Replayed, code: GeneratedCode, past_misses: Iterable[PastMiss]
 ) -> list[WhatIfWarning]:
-    """One pair for every two keys that would become one and share no code.
+    """One pair for each two keys that would become one and share no code.
 
     Entries under one key of torch may differ in code, each for its own guards. So two keys are reported only if
-    they share no code. Equal source may have been compiled into other kernels, by flags
-    that are in the key alone: past misses are such pairs.
+    they share no code. Equal source may have been compiled into different kernels, by flags
+    that only the key has: such pairs are known from past misses.
     """
     replay, equal = replayed.replay, replayed.equal
     stored: dict[int, EntryRow] = {}

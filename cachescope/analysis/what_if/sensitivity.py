@@ -1,4 +1,4 @@
-"""Which fields would help: for each field and each small set of fields, the misses that only these keep from hitting.
+"""Which fields would help: for each field and each small set of fields, the misses that only they keep from hitting.
 
 Every field that differs between keys is tried alone, then sets of fields: these are not guessed, but are the differences
 between keys of one graph, nearest first. Each gets a whole replay. Misses that only the simultaneous start of their runs keeps from
@@ -25,19 +25,19 @@ from cachescope.grouping import by_key
 from cachescope.keys.key_schema import Removed
 
 SAFETIES: Final = ("safe", "unknown", "unsafe", "program")
-"""Whether fields may be left out, as a ranking has them: what is the program itself comes last."""
+"""Whether fields may be left out, in the order of the ranking: what is part of the program comes last."""
 _ORDER: Final = ("graph", "inputs", "generated code", "unknown", "host")
 
 
 def evidence_rows(past_misses: Iterable[PastMiss]) -> list[EvidenceRow]:
-    """What pairs of entries of one graph show of the fields in which they differ; fields with different code first."""
+    """What pairs of entries of one graph show about the fields in which they differ; fields with different code come first."""
     groups = by_key((tuple(sorted(pair.changed)), pair) for pair in past_misses if pair.changed)
     found = [_evidence(names, pairs) for names, pairs in groups.items()]
     return sorted(found, key=lambda one: (-one.different_code, -one.pairs, one.fields))
 
 
 def _is_different(pair: PastMiss) -> bool:
-    """Whether their code, or what was compiled from it, is known to differ."""
+    """Whether the code of two entries, or what was compiled from it, is known to differ."""
     return pair.same_code is False or pair.same_binaries is False
 
 
@@ -66,7 +66,7 @@ class Safety:
 
 
 class SafetyOfFields:
-    """What entries and torch's sources show about some fields; evidence against leaving them out decides."""
+    """What entries and torch's sources show about some fields. Evidence against leaving them out decides."""
 
     def __init__(self, evidence: Iterable[EvidenceRow]) -> None:
         self._found = [(frozenset(one.fields), one) for one in evidence]
@@ -112,7 +112,7 @@ def _advice(affects: str, same: int, different: int) -> str:
 Fields = frozenset[str]
 # The number of sets to try: the most frequent.
 _SETS: Final = 32
-# How many comparisons of two values the search for sets may take; with few keys, every pair is compared.
+# The most comparisons of two values in the search for sets. With few keys, every pair is compared.
 _COMPARISONS: Final = 10_000_000
 _FEWEST_PARTNERS: Final = 4
 # Up to this many fields, each is put back in turn to see whether all of them are needed.
@@ -125,7 +125,7 @@ def sensitivity_rows(
     largest: int = 2,
     of_causes: Iterable[tuple[str, ...]] = (),
 ) -> list[SensitivityRow]:
-    """By safety, what is compiled last; then the most compile time first."""
+    """The rows by safety, with what is part of the program last; then by compile time, the most first."""
     trial = _Trial(replay, spoken)
     alone = [frozenset([field]) for field in replay.table.varying]
     tried = dict.fromkeys([*alone, *field_sets(replay, largest), *map(frozenset, of_causes)])
@@ -153,7 +153,7 @@ class _Trial:
         self._known: dict[Fields, _Result] = {}
 
     def row(self, fields: Fields) -> SensitivityRow | None:
-        """What some fields keep from hitting; None if it is nothing, or smaller parts keep all of it."""
+        """The misses that some fields keep from hitting; None if there are none, or if smaller sets account for all."""
         result = self._without(fields)
         together, staggered = set(result.turned), set(result.staggered)
         for part in self._known_parts(fields):
@@ -180,7 +180,7 @@ class _Trial:
         )
 
     def _without(self, fields: Fields) -> _Result:
-        """What turns into hits without some fields."""
+        """The misses that turn into hits without some fields."""
         if fields not in self._known:
             replayed, found = Replayed(self._replay, Removed(fields)), _Result([], [], 0)
             if replayed.groups:
@@ -190,7 +190,7 @@ class _Trial:
         return self._known[fields]
 
     def _known_parts(self, fields: Fields) -> Iterator[Fields]:
-        """The proper subsets of a set that can have turned some of its misses."""
+        """The proper subsets of a set that may have turned some of its misses."""
         if len(fields) <= _PUT_BACK:
             yield from (fields - {field} for field in fields)
         else:
@@ -222,7 +222,7 @@ def field_sets(replay: Replay, largest: int) -> list[Fields]:
 def _differing(
     keys: Sequence[tuple[tuple[int, ...], bool]], partners: int, largest: int
 ) -> Iterator[tuple[bool, ...]]:
-    """For pairs of keys of one graph, whether they differ in each field; of each key, its values and whether it was missed.
+    """For pairs of keys of one graph, the fields in which they differ. Each key is given by its values and whether it was missed.
 
     Every key is compared with the first, and with so many before it. Of the larger sets, only that of its nearest counts.
     """
