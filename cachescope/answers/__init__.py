@@ -1,4 +1,4 @@
-"""What is answered, as plain values: each is made of frames and hash details, and knows no Scope and no form.
+"""Answers as plain values, made from frames and hash details. They know neither the Scope nor how they are shown.
 
 `recording.Recording` is what was read; every answer takes one. `cachescope.report` and `cachescope.views` show what is here.
 """

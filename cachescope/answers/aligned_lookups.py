@@ -1,4 +1,4 @@
-"""Lookups of some runs put beside those of others: by key, by graph, or by their place in the program."""
+"""Lookups of some runs aligned with those of others: by key, by graph, or by their place in the program."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ class Aligned:
 
     before: tuple[LookupRow, ...]  # at most one lookup per run; empty on the side that has none
     after: tuple[LookupRow, ...]
-    # What aligns them: ``key``, ``graph``, or ``place``, where a lookup has no key or its details were not
-    # recorded; empty where nothing does.
+    # What aligns them: ``key``, ``graph``, or ``place`` if a lookup has no key or its details were not
+    # recorded; empty if nothing does.
     by: Literal["key", "graph", "place", ""]
-    # The fields of the keys that differ; None where that is not known, or nothing is aligned.
+    # The fields in which the keys differ; None if not known, or if nothing is aligned.
     changes: tuple[FieldChange, ...] | None
 
     @property
     def one(self) -> LookupRow:
-        """The lookup that represents all: of the later side, if it has one."""
+        """The lookup that represents all: one of the later side, if there is one."""
         return (self.after or self.before)[0]
 
     @property
@@ -59,15 +59,15 @@ class Aligned:
 
     @property
     def to_explain(self) -> int:
-        """The lookup whose explanation says most: one that did not hit, of the later side if there is one."""
+        """The lookup whose explanation says most: one that did not hit, on the later side if there is one."""
         rows = (*self.after, *self.before)
         return next((row.lookup for row in rows if row.outcome not in _HITS), rows[0].lookup)
 
     @property
     def change(self) -> Change:
-        """How the lookups went, compared; not known where an outcome that was not seen could turn it."""
+        """How the outcomes compare; not known if an outcome that was not seen could change that."""
         if not self.before or not self.after:
-            # Without a graph and a place nothing says that the other side did not look it up.
+            # Without a graph or a place, nothing shows that the other side did not look it up.
             is_known = self.by or self.one.detail_set is not None or _place(self.one) is not None
             only: Change = "only_before" if self.before else "only_after"
             return only if is_known else "not_known"
@@ -80,9 +80,9 @@ class Aligned:
 
 
 def aligned_lookups(read: Recording, sides: Iterable[tuple[Sequence[int], Sequence[int]]]) -> list[Aligned]:
-    """The lookups of some runs put beside those of others, side by side: those of equal keys once, whichever ranks looked them up.
+    """The lookups of some runs aligned with those of others. Lookups with equal keys are one row, whichever ranks made them.
 
-    In the order of time; what the later side has not comes last.
+    In time order; those that the later side lacks come last.
     """
     changes: _Changes = {}
     found: dict[tuple[_Identity | None, _Identity | None, int], _Beside] = defaultdict(lambda: ([], []))
@@ -105,7 +105,7 @@ def _pairs(
     new: dict[_Identity, _Times],
     changes: _Changes,
 ) -> Iterator[tuple[_Identity | None, _Identity | None]]:
-    """What of one side belongs to what of the other; None where it has nothing there."""
+    """The lookups of one side, each with those of the other that it belongs to; None if there are none."""
     keys, other_keys = side_of_runs(read, before, []), side_of_runs(read, after, [])
     apart = difference(read, keys, other_keys)
     pairs = [(one, one) for one in old.keys() & new.keys()]
@@ -154,7 +154,7 @@ def _slots(read: Recording, runs: Iterable[int]) -> dict[_Identity, _Times]:
 
 
 def _identity(row: LookupRow) -> _Identity:
-    """What identifies a lookup: its key, or for a bypass, which has none, its place in the program."""
+    """What identifies a lookup: its key, or its place in the program for a bypass, which has no key."""
     if row.cache_key is not None:
         return row.cache, row.cache_key
     place = _place(row)
@@ -162,7 +162,7 @@ def _identity(row: LookupRow) -> _Identity:
 
 
 def _place(row: LookupRow) -> Hashable | None:
-    """The compile and its function; None where the function is not known: every program has a compile 0/0."""
+    """The compile and its function; None if the function is not known, since every program has a compile 0/0."""
     if row.compile_id is None or row.function is None or row.file is None:
         return None
     return row.cache, row.compile_id, row.function, row.file
@@ -171,7 +171,7 @@ def _place(row: LookupRow) -> Hashable | None:
 def _more_keys_of_graphs(
     read: Recording, found: Difference, before: Iterable[SeenKey], after: Iterable[SeenKey]
 ) -> Iterator[Pair]:
-    """Keys that one side has more of, beside a key of the same graph: as where ranks have a key each."""
+    """Further keys that one side has for a graph, such as one for each rank."""
     graph = read.history.keys.graph
     for alone, others, is_after in ((found.only_before, after, True), (found.only_after, before, False)):
         graphs = by_key(((other.cache, other.direction, graph(other.detail_set)), other) for other in others)
@@ -189,9 +189,9 @@ def _at_one_place(
     unknown: Iterable[Pair],
     paired: set[_Identity],
 ) -> list[tuple[_Identity, _Identity]]:
-    """Lookups whose graphs cannot be compared, where a place of the program has one of each side alone."""
+    """Lookups whose graphs cannot be compared, paired if each side has just one at a place of the program."""
     found: list[tuple[_Identity, _Identity]] = []
-    # Paired by their compile alone, and every program has a compile 0/0.
+    # Only the compile would pair them, and every program has a compile 0/0.
     for a, b in unknown:
         place = _place(old[a.identity][0][0])
         if place is not None and place == _place(new[b.identity][0][0]):

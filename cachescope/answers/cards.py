@@ -1,4 +1,4 @@
-"""The causes as cards: what changed, where it struck, what it cost and what to do about it; the costliest first."""
+"""The causes as cards: what changed, where, what it cost and what to do about it; the costliest first."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from cachescope.answers.guard_miss import GuardMiss
 
 MOST: Final = 20
-"""The cards of a list that is read as a whole."""
-# A cause is one set of fields; the values in them may differ from miss to miss.
+"""The number of cards in a list that is read as a whole."""
+# A cause is one set of fields. Their values may differ from miss to miss.
 _ROOTS_TRIED: Final = 20
 _OTHER_VALUES: Final = 3
 _FIELDS: Final = 4
@@ -46,36 +46,36 @@ _LONGEST_NAME: Final = 80
 
 
 class Card(NamedTuple):
-    """One cause where it struck."""
+    """One cause, for the chosen lookups."""
 
-    row: CauseRow  # counted there
-    title: str  # what is to be looked at: the changed fields without what their names share, or the reason
+    row: CauseRow  # its row, with its counts among these lookups
+    title: str  # what to look at: the changed fields without the shared part of their names, or the reason
     cost: str  # what its compiles were: avoidable, or one of the others of `cachescope.answers.costs`
-    roots: int  # how many of its misses there follow from no other
+    roots: int  # how many of its misses do not follow from another
     first: MissRow  # the first root miss
-    name: str  # what that one looked for
-    baseline: str | None  # what that one was compared with
-    changes: tuple[FieldChange, ...]  # what changed for that one
-    is_by_guard: bool  # whether a guard that failed says why it was compiled again: what changed in the key follows from that
-    # What gives changed fields the value of the baseline: the lines of a program or a shell, by where they belong.
+    name: str  # the lookup of that miss
+    baseline: str | None  # what that miss is compared with
+    changes: tuple[FieldChange, ...]  # what changed for that miss
+    is_by_guard: bool  # whether a failed guard is why: the changes in the key follow from it
+    # The lines of a program or a shell that give changed fields the value of the baseline, by where they belong.
     settings: dict[str, tuple[str, ...]]
-    # What can be done besides; of guard misses for the first root, where its size is known
+    # What else can be done; for a guard miss, about the first root, if its size is known
     advice: str | None
-    # The same fields changed otherwise, in other runs.
+    # Runs in which the same fields changed to other values.
     other_values: tuple[tuple[int, str], ...]
-    where: str  # the functions, the runs and the ranks it struck
-    places: tuple[str, ...]  # the first root misses, with what missed because of them
-    # Of guard misses, the size and the line of the first root, where traces tell that are quickly read.
+    where: str  # the functions, runs and ranks concerned
+    places: tuple[str, ...]  # the first root misses, each with the misses that follow
+    # For guard misses, the size and the line of the first root, if traces show them and are small.
     guards: GuardMiss | None = None
     is_of_vllm: bool = False  # whether the misses are of vLLM's own lookups
 
     @classmethod
     def of(cls, chosen: Chosen, cause: CauseRow, title: str, places: int) -> Self:
-        """The cause where it struck the chosen lookups, under a title; the first so many places."""
+        """The card of a cause, with a title and up to so many places."""
         read, facts, roots = chosen.read, chosen.read.facts, chosen.roots_of(cause.cause)
         told = roots[0]
         if kind_of(cause).is_told_by_reason:
-            # An AOTAutograd lookup without hash details is told by the graphs below.
+            # The graphs below explain an AOTAutograd lookup without hash details.
             told = next((miss for miss in chosen.misses_of(cause.cause) if miss.baseline), told)
         is_by_guard = kind_of(cause).is_of_function and bool(facts.lookups[told.lookup].recompile_reasons)
         changes = () if is_by_guard else read.changes(told.lookup)
@@ -102,27 +102,27 @@ class Card(NamedTuple):
 
 
 class Cards(NamedTuple):
-    """The causes but for first lookups, in which there is nothing to explain: those that were avoidable first, then the costliest."""
+    """All causes except first lookups, which need no explanation: avoidable ones first, then the costliest."""
 
     cards: tuple[Card, ...]  # the first of them, each under a title of its own
-    # How many further ones there are, and how many misses they made.
+    # The number of further causes, and of their misses.
     more: int
     more_misses: int
-    rest: str  # what is in none of them: first lookups, misses that nothing explains, problems
+    rest: str  # what no card has: first lookups, misses that nothing explains, problems
 
     @property
     def works(self) -> tuple[Card, ...]:
-        """The misses with a cause that can be acted on."""
+        """The cards about misses."""
         return tuple(card for card in self.cards if kind_of(card.row).is_miss)
 
     @property
     def apart(self) -> tuple[Card, ...]:
-        """The lookups that never reached the cache: bypassed, or with caching switched off."""
+        """The cards about lookups that never reached the cache: bypassed, or with caching switched off."""
         return tuple(card for card in self.cards if not kind_of(card.row).is_miss)
 
     @classmethod
     def of(cls, chosen: Chosen, most: int = 10, places: int = 2) -> Self:
-        """The causes that struck some lookups, only where they did: so many are looked into, and so many places of each."""
+        """The cards for some lookups: details for so many causes, and so many places of each."""
         every = _in_order(chosen)
         shown, rest = every[:most], every[most:]
         titles = cause_titles(chosen, shown)
@@ -135,13 +135,13 @@ class Cards(NamedTuple):
 
 
 def ways(read: Recording, cause: int, most: int) -> list[Explanation]:
-    """The explanation of the costliest root of a cause, and of others whose values changed otherwise."""
+    """The explanation of the costliest root of a cause, and of roots whose values changed in another way."""
     facts = read.facts
     roots = [miss.lookup for miss in facts.misses_of(cause) if miss.root]
     roots.sort(key=lambda lookup: -(facts.lookups[lookup].time_taken_ns or 0))
     found: dict[object, int] = {}
     for root in roots[:_ROOTS_TRIED]:
-        # Graphs differ from one another anyway: that they all changed is one way.
+        # Graphs differ anyway: that all of them changed counts as one way.
         way = tuple("" if change.diff else change.summary for change in read.changes(root))
         found.setdefault(way or facts.misses[root].reason, root)
     return [Explanation.of(read, root) for root in list(found.values())[:most]]
@@ -154,7 +154,7 @@ def _other_values(
     pairs = {(change.before, change.after) for change in told}
     runs = 0
     for root in roots[1:_ROOTS_TRIED]:
-        # Graphs differ from one another anyway, and ranks that begin at once are compared with each other.
+        # Graphs differ anyway, and ranks that begin at once are compared with each other.
         others = [
             change
             for change in read.changes(root.lookup)
@@ -181,7 +181,7 @@ def _place(read: Recording, root: MissRow) -> str:
 
 
 def cause_titles(chosen: Chosen, causes: Sequence[CauseRow]) -> dict[int, str]:
-    """The titles of some causes; several alike with where they struck, with their compile, or else with their number."""
+    """The titles of some causes. Equal ones are told apart by their place, their compile, or else by a number."""
     read = chosen.read
     titles = {cause.cause: _title(read, cause, chosen.roots_of(cause.cause)) for cause in causes}
 
@@ -212,13 +212,13 @@ def _title(read: Recording, cause: CauseRow, roots: Sequence[MissRow]) -> str:
 
 
 def _in_order(chosen: Chosen) -> list[CauseRow]:
-    """The causes but for first lookups: those that were avoidable first, then the costliest."""
+    """All causes except first lookups: avoidable ones first, then the costliest."""
     every = [cause for cause in chosen.causes if not kind_of(cause).is_first]
     return sorted(every, key=lambda cause: cost_of(chosen.read, cause) not in ("avoidable", "at once"))
 
 
 def cause_names(read: Recording) -> list[tuple[str, int]]:
-    """The titles cut to one length, each its own: misses that can be acted on, what never reached the cache, then first lookups."""
+    """Distinct titles, cut to one length: of misses, then what never reached the cache, then first lookups."""
     chosen = Chosen(read)
     causes = sorted(_in_order(chosen), key=lambda cause: not kind_of(cause).is_miss)
     causes += [cause for cause in chosen.causes if kind_of(cause).is_first]
@@ -233,7 +233,7 @@ def _cut(name: str, end: str = "") -> str:
 
 
 def _by_place(read: Recording, roots: Sequence[MissRow]) -> Iterable[list[LookupRow]]:
-    """The lookups of a cause, those of one function together: the guards that name a class are not written where a compile does not end."""
+    """The lookups of a cause by function, even if some lack the class: torch names it only where a compile ends."""
     rows = (read.facts.lookups[root.lookup] for root in roots[:_ROOTS_TRIED])
     return by_key((place_of(row), row) for row in rows).values()
 

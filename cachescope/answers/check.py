@@ -1,7 +1,7 @@
-"""What was read, checked against bars: what was wanted, what was found, and whether that is enough.
+"""Checks what was read against bars: what was wanted, what was found, and whether it is enough.
 
-What is unknown does not meet a bar: a log without lookups, or without times, never passes. Against a stored base, everything
-counts on both sides: hit rates are shares of all lookups, and seconds are those of a start, so that runs and ranks may be more or fewer.
+What is unknown does not meet a bar: a log without lookups, or without times, never passes. Against a stored base, all of both
+sides counts. Hit rates are shares of all lookups, and seconds are per start, so the sides may differ in runs and ranks.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from cachescope.verdict_kinds import SameCause, kind_of, same_cause
 from cachescope.wording import duration, listed, percent, plural, rank_names
 
 _CHANGES_NAMED: Final = 4
-# One compile takes longer on one day than on another: how much more of avoidable seconds is as good as the base's.
+# Compiles take longer on some days than on others: avoidable time that exceeds the base's by this share still passes.
 _TOLERANCE: Final = 0.25
 
 
@@ -74,7 +74,7 @@ class Check:
         max_time_lost_ns: int | None,
         base: Recording | None,
     ) -> Self:
-        """Hold what was read against bars; see `Scope.check`."""
+        """Check what was read against bars; see `Scope.check`."""
         _refuse_no_bars(min_hit_rate, max_time_lost_ns, base)
         facts = read.facts
         lines = {cause.cause: _cause_line(read, cause) for cause in read.explained.rows}
@@ -106,7 +106,7 @@ class Check:
 
 
 def unread_sources(read: Recording) -> tuple[str, ...]:
-    """Each source of which nothing could be read, with what is wrong with it."""
+    """Each source that could not be read at all, with the reason."""
     return tuple(
         f"{row.source}: {row.message}" for row in read.tables.problems.rows if row.where == WHOLE_SOURCE
     )
@@ -122,7 +122,7 @@ def _refuse_no_bars(least: float | None, most: int | None, base: Recording | Non
 
 
 def _why_nothing_was_checked(read: Recording) -> str | None:
-    """Why no bar can be met: no lookup, or a process that compiled, and of which none is recorded."""
+    """Why no bar can be met: there is no lookup, or a process compiled and none of its lookups is recorded."""
     facts = read.facts
     if not facts.lookups:
         return f"nothing to check: {counts_text(read)}"
@@ -141,7 +141,7 @@ def _changes_text(changes: Iterable[FieldChange]) -> str:
 
 
 def _cause_line(read: Recording, cause: CauseRow) -> str:
-    """One cause in one line: what changed from what to what, in how many misses and runs, and what it cost."""
+    """One cause in one line: what changed, from what to what, in how many misses and runs, and the cost."""
     roots = read.facts.roots_of(cause.cause)
     changes = read.changes(roots[0].lookup) if roots and is_named_by_fields(cause) else ()
     what = _changes_text(changes) if changes else cause.summary
@@ -178,7 +178,7 @@ def time_lost_bar(most: int, rate: RateRow, causes: Sequence[CauseRow]) -> Bar:
 def new_cause_bar(
     causes: Sequence[CauseRow], known: Collection[SameCause], rate: RateRow, hidden: Iterable[int] = ()
 ) -> Bar:
-    """Whether every cause was there before."""
+    """Whether the base has every cause."""
     hidden = set(hidden)
     new = [cause for cause in causes if same_cause(cause, cause.fields) not in known or cause.cause in hidden]
     reason = f"{len(new)} of {len(causes)} causes are new against the base"
@@ -214,7 +214,7 @@ def _ranks(read: Recording) -> str:
 
 
 def _base_avoidable_bar(read: Recording, base: Recording) -> Bar:
-    """Whether what was avoidable in a start took no longer than in the base, but for the tolerance."""
+    """Whether the avoidable time of a start is no longer than in the base, within the tolerance."""
     costs, before = (Costs.of(Chosen(one), _found_in(base, one)) for one in (read, base))
     found, in_base = _avoidable_ns(read, costs), _avoidable_ns(base, before)
     wanted, reason = None, "a start; not recorded in the base"
@@ -231,7 +231,7 @@ def _base_avoidable_bar(read: Recording, base: Recording) -> Bar:
 
 
 def _found_in(base: Recording, read: Recording) -> set[int]:
-    """The misses of what the base found: under the same key, or under one that a setting has changed since."""
+    """The misses of what the base found under the same key, or under one that a setting has changed since."""
     hits = [row for row in base.lookup_rows if row.outcome == "hit"]
     keys, facts = {(row.cache, row.cache_key) for row in hits}, read.facts
     found = {
@@ -247,7 +247,7 @@ def _found_in(base: Recording, read: Recording) -> set[int]:
 
 
 def _avoidable_ns(read: Recording, costs: Costs) -> int | None:
-    """What was avoidable in a start, the mean of all; None where not all of it is recorded."""
+    """The mean avoidable time of a start; None if not all of it is recorded."""
     starts = sum(not start.members[0].row.is_preflight for start in starts_of(read))
     if not starts or costs.avoidable_untimed:
         return None

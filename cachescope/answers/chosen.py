@@ -1,4 +1,4 @@
-"""Some of the lookups that were read, such as those of a span of time: why they missed was judged among all of them."""
+"""Some of the lookups that were read, such as those of a span of time. Their verdicts come from all lookups."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ Span = tuple[int, int]
 
 
 def is_within(time: int | None, span: Span) -> bool:
-    """Whether a time is of a span; a missing one is not."""
+    """Whether a time is within a span; a missing one is not."""
     return time is not None and span[0] <= time <= span[1]
 
 
 class Chosen:
     """Some of the lookups that were read, or all of them.
 
-    What is counted is counted among these. Nothing is judged again: a miss that has its baseline elsewhere keeps it.
+    Counts are of these lookups. Nothing is judged again: a miss keeps its baseline, even if that is not among them.
     """
 
     def __init__(self, read: Recording, numbers: Collection[int] | None = None) -> None:
@@ -39,7 +39,7 @@ class Chosen:
 
     @classmethod
     def within(cls, read: Recording, span: Span) -> Self:
-        """The lookups of a span of time; one without a time is in none."""
+        """The lookups within a span of time, without those whose time is not recorded."""
         return cls(read, [row.lookup for row in read.facts.lookups.values() if is_within(row.time, span)])
 
     @classmethod
@@ -59,7 +59,7 @@ class Chosen:
         return self.rows_of_each(self.read.shown.frame)
 
     def rows_of_each(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Their rows of a frame that has the number of a lookup in each row."""
+        """Their rows in a frame whose rows have the number of a lookup."""
         return frame if self._numbers is None else frame[frame["lookup"].isin(self._numbers)]
 
     def __len__(self) -> int:
@@ -84,7 +84,7 @@ class Chosen:
 
         rows_of_group = grouped(self.rows, group_of) if by else {(): self.rows}
         frame = Table(RateRow, list(map(rates, rows_of_group.values()))).frame
-        # The values as the frame has them: times are no numbers there.
+        # The values as the frame has them, where times are not numbers.
         for at, name in enumerate(by):
             first = [rows[0].lookup for rows in rows_of_group.values()]
             frame.insert(at, name, lookups[name].take(first).reset_index(drop=True))
@@ -97,7 +97,7 @@ class Chosen:
 
     @cached_property
     def causes(self) -> Sequence[CauseRow]:
-        """The causes, counted where they struck these lookups: the costliest first."""
+        """The causes with their counts among these lookups, the costliest first."""
         causes = self.read.explained.rows
         if self.is_all:
             return causes
@@ -109,12 +109,12 @@ class Chosen:
         return misses if self.is_all else [miss for miss in misses if miss.lookup in self]
 
     def roots_of(self, cause: int) -> Sequence[MissRow]:
-        """Those of them that do not follow from another one; all of them where each does."""
+        """Its misses among these that do not follow from another one; all of them if each does."""
         misses = self.misses_of(cause)
         return [miss for miss in misses if miss.root] or misses
 
     def _counted(self, causes: Sequence[CauseRow]) -> Iterator[CauseRow]:
-        """Each cause that struck, with what is counted of it."""
+        """Each cause among these lookups, with its counts."""
         facts = self.read.facts
         for cause in causes:
             misses = self.misses_of(cause.cause)

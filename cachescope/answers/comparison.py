@@ -1,4 +1,4 @@
-"""Two sides beside each other: graphs and keys, contexts, which entries of one a process would find; and how their runs went."""
+"""Two sides compared: graphs and keys, contexts, which entries of one the other would find, and how their runs went."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from cachescope.terms import BUNDLES, CACHES, MEGA_CACHE
 class ComparedSide:
     """One side: its runs, and how their lookups went."""
 
-    name: str  # what they are called in a line
+    name: str  # their name in a line
     runs: tuple[int, ...]  # the runs
     rate: RateRow  # hit rates of all its lookups
     by_cache: dict[str, RateRow]  # the same for each cache
@@ -49,7 +49,7 @@ class ComparedSide:
 
     @classmethod
     def of(cls, read: Recording, lookups: Iterable[LookupRow], runs: Sequence[int]) -> Self:
-        """Of some runs, from what all looked up."""
+        """The side of some runs, given all lookups."""
         name = runs_name(read.facts, runs)
         mine = [row for row in lookups if row.run in runs]
         by_cache = grouped(mine, lambda row: (row.cache,))
@@ -68,7 +68,7 @@ class ComparedRuns:
 
     before: ComparedSide  # the sides
     after: ComparedSide
-    # Every lookup of both, in the order of the later side; those of the earlier side alone come last.
+    # Every lookup of both sides, in the order of the later one; those that only the earlier side has come last.
     aligned: tuple[Aligned, ...]
     is_ordered: bool  # whether the earlier side is known to have ended before the later one began
     by_rank: bool  # whether each rank was compared with the same rank of the other side
@@ -81,7 +81,7 @@ class ComparedRuns:
 
     @property
     def differences(self) -> tuple[tuple[tuple[FieldChange, ...], tuple[Aligned, ...]], ...]:
-        """What differs between keys: equal differences folded, with those that have it, the most frequent first."""
+        """What differs between keys. Equal differences are one row, with the lookups that have it; the most frequent come first."""
         return folded(
             (one.changes, one) for one in self.aligned if one.changes is not None and one.by == "graph"
         )
@@ -94,7 +94,7 @@ class ComparedRuns:
     frame = copied(lambda found: found.table, "The same as a frame.")
 
     def among(self, chosen: Chosen) -> ComparedRuns:
-        """The aligned lookups of which one at least is chosen, on either side; what else is counted is of these."""
+        """The comparison of only the aligned lookups with a chosen one on either side."""
         if chosen.is_all:
             return self
         kept = tuple(
@@ -108,9 +108,9 @@ class ComparedRuns:
 
     @classmethod
     def of(cls, read: Recording, before: Sequence[int], after: Sequence[int]) -> Self:
-        """Hold runs against others.
+        """Compare runs with others.
 
-        Ranks are compared with the same ranks where both sides have the same; other runs all with all.
+        If both sides have the same ranks, each rank is compared with itself; other runs are compared all with all.
         """
         runs = read.facts.runs
         for run in (*before, *after):
@@ -134,7 +134,7 @@ class ComparedRuns:
 def _ranks(
     read: Recording, before: Sequence[int], after: Sequence[int]
 ) -> list[tuple[Sequence[int], Sequence[int]]]:
-    """The run of each rank on both sides; none unless both sides have the same ranks, each once."""
+    """The run of each rank on both sides; empty unless both sides have the same ranks, each once."""
     one, other = ({read.facts.runs[run].rank: run for run in side} for side in (before, after))
     if None in one or one.keys() != other.keys() or not len(one) == len(before) == len(after) > 1:
         return []
@@ -164,14 +164,14 @@ class SideTime(NamedTuple):
 
     @property
     def total_ns(self) -> int:
-        """What they add up to."""
+        """Their sum."""
         return sum(self.phases.values())
 
 
 def side_times(
     read: Recording, before: Sequence[int], after: Sequence[int]
 ) -> tuple[SideTime, SideTime] | None:
-    """The phases of some runs and of others; None where no run of one side has events."""
+    """The phases of both sides; None if no run of a side has events."""
     sides = []
     for runs in (before, after):
         mine = [row for row in read.phases_read[0].rows if row.run in runs]
@@ -206,7 +206,7 @@ class Comparison:
     built_alike: Table[Built] | None = None
     covered: Table[CoverageRow] | None = None
     runs: ComparedRuns | None = None
-    # Of each side the path, which its runs are named beside; empty of what was asked for by its own name.
+    # The path of each side, to be shown beside its runs; empty for a side that was named within a scope.
     paths: tuple[str, str] = ("", "")
 
     # fmt: off
@@ -223,7 +223,7 @@ class Comparison:
 
     @classmethod
     def of(cls, read: Recording, before: Side, after: Side) -> Self:
-        """What differs between two sides of what was read."""
+        """Compare two sides of what was read."""
         looked_up = {row.run for row in read.facts.lookups.values()}
         one, other = ([run for run in side.runs if run in looked_up] for side in (before, after))
         return cls(
@@ -300,7 +300,7 @@ def predictions(read: Recording, entries: Sequence[EntryRow], process: ProcessFi
     if not files or any(row.cache in CACHES for row in entries):
         return predictions_of(entries, details, process, source_of)
     inside, file_of = _inside(files, details)
-    # A file holds the source of its entries itself.
+    # A mega-cache file contains the source of its entries.
     found = predictions_of(entry_rows(inside), details, process, lambda file: file.source_code)
     return [replace(row, entry=file_of[row.entry]) for row in found]
 
@@ -322,7 +322,7 @@ def predictions_of_run(read: Recording, run: int) -> list[PredictionRow]:
 
 
 def run_fields(read: Recording, run: int | None = None) -> ProcessFields:
-    """What the lookups of a run, by default the last one, and its snapshot say of its process; without runs, the last snapshot."""
+    """The fields of a process, from the lookups of a run (by default the last) and its snapshot; without runs, from the last snapshot."""
     runs, captured = read.facts.runs, read.tables.contexts.rows
     if not runs and captured:
         return context_fields(read, captured[-1].context)
@@ -341,7 +341,7 @@ def run_fields(read: Recording, run: int | None = None) -> ProcessFields:
 
 
 def context_fields(read: Recording, context: int) -> ProcessFields:
-    """What a captured context says of its process."""
+    """The fields of a process, from a captured context."""
     captured = read.all_contexts.rows[context]
     as_json = {name: json.loads(getattr(captured, name) or "{}") for name in ("key_fields", "settings")}
     return ProcessFields.of_snapshot(asdict(captured) | as_json)

@@ -1,4 +1,4 @@
-"""What was compiled after misses, and how much of it was avoidable: the headline of every answer; and start by start."""
+"""What was compiled after misses and how much of it was avoidable, in all and for each start: the headline of every answer."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from cachescope.wording import date, duration, listed, plural
 
 _NAMED: Final = 3
 _FIELDS: Final = 2
-# Inductor's own code is in the key as well.
+# Inductor's own code is part of the key, too.
 _OF_THE_MACHINE: Final = (*OF_THE_INSTALLATION, "code_hash")
 
 
@@ -51,8 +51,8 @@ WORDS: Final = {
     "not cached": ("not cached", "not cached"),
     "unknown": ("not known", "for a reason that is not known"),
 }
-"""What compiles after misses were, beside their seconds: on a card, and in the headline where it is not what was avoidable."""
-# Of these a graph had, or may have been compiled before.
+"""Words for what compiles after misses were, beside their seconds: on a card, and in the headline if they were not avoidable."""
+# In these cases the graph had been compiled before, or may have been.
 _IN_DOUBT: Final = frozenset({"avoidable", "not cached", "factors", "unknown"})
 
 
@@ -68,12 +68,12 @@ class Costs:
     avoidable: tuple[tuple[CauseRow, int], ...]  # the causes of what was avoidable, the costliest first
     avoidable_in: dict[int, int]  # the same by the run that compiled it
     others: dict[str, int]  # the rest, by the keys of the words for it
-    ranks_ns: int | None  # what all ranks of all starts compiled together; None where no start has several
-    at_once_ns: int  # how much of it several compiled at once
-    compiles: dict[str, set[Compile]]  # by the same keys, the compiles
-    not_cached: tuple[str, ...]  # why what was not cached was not, the costliest first
-    untimed: int  # misses without a recorded time, where others have one, that were not avoidable
-    # By its cause, how many avoidable ones have no recorded time, whether or not others have one: one of AOTAutograd above graphs that hit is
+    ranks_ns: int | None  # what all ranks of all starts compiled together; None if no start has several ranks
+    at_once_ns: int  # how much of that several ranks compiled at once
+    compiles: dict[str, set[Compile]]  # the compiles, by the same keys
+    not_cached: tuple[str, ...]  # the reasons why graphs were not cached, the costliest first
+    untimed: int  # misses without a recorded time that were not avoidable, if others have a time
+    # By cause, the number of avoidable misses without a recorded time. An AOTAutograd miss above graphs that hit is
     # traced and partitioned again, and Inductor compiles nothing.
     avoidable_untimed: dict[int, int]
     # Whether any miss, on the path or not, may be of what had been compiled before, or not everything was understood.
@@ -86,7 +86,7 @@ class Costs:
 
     @classmethod
     def of(cls, chosen: Chosen, found_before: Collection[int] = ()) -> Self:
-        """Of some lookups, or of all that were read; the first ones among `found_before` had been found elsewhere, and were avoidable."""
+        """The costs of some lookups, or of all that were read. First lookups among `found_before` were found elsewhere, so they were avoidable."""
         facts, causes = chosen.read.facts, chosen.read.explained.rows
         # A pre-flight compiled nothing.
         real = {run for run, row in facts.runs.items() if not row.is_preflight}
@@ -95,7 +95,7 @@ class Costs:
             for miss in facts.misses.values()
             if miss.lookup in chosen and facts.lookups[miss.lookup].run in real
         ]
-        # An AOTAutograd miss contains those of its graphs.
+        # An AOTAutograd miss contains the misses of its graphs.
         rows = ((miss, facts.lookups[miss.lookup]) for miss in misses)
         timed = [(miss, row.time_taken_ns) for miss, row in rows if row.cache in (FXGRAPH, VLLM)]
         untimed = [miss for miss, ns in timed if ns is None]
@@ -115,7 +115,7 @@ class Costs:
             """What the compile after a miss was."""
             what = costs_of[miss.cause]
             if what == "at once":
-                # One of the ranks has to compile it; processes that are no ranks can start one after another.
+                # One of the ranks has to compile it. Other processes can start one after another.
                 what = "first" if facts.lookups[miss.lookup].run in of_start else "avoidable"
             return "avoidable" if what == "first" and miss.lookup in found_before else what
 
@@ -154,7 +154,7 @@ class Costs:
 
 
 def _jobs(read: Recording) -> dict[int, tuple[int, ...]]:
-    """The runs that are ranks of a job, each with all of its ranks."""
+    """The runs that are ranks of a job, each with all runs of the job."""
     if all(row.rank is None for row in read.facts.runs.values()):
         return {}
     return {run: start.runs for start in starts_of(read) if len(start.runs) > 1 for run in start.runs}
@@ -163,7 +163,7 @@ def _jobs(read: Recording) -> dict[int, tuple[int, ...]]:
 def _path(
     of_run: dict[int, list[tuple[MissRow, int]]], of_start: dict[int, tuple[int, ...]]
 ) -> Iterator[int]:
-    """Of each start the run that compiled the longest."""
+    """For each start, the run that compiled the longest."""
     for run in of_run:
         mates = of_start.get(run, (run,))
         if run == max(mates, key=lambda mate: sum(ns for _, ns in of_run.get(mate, ()))):
@@ -178,7 +178,7 @@ def cost_of(read: Recording, cause: CauseRow) -> str:
     whys = {why_never_stored(root, read.history) for root in read.facts.roots_of(cause.cause)}
     if None in whys or not whys:
         return cost
-    # What had failed before was not compiled before.
+    # A compile that failed does not count as compiled before.
     return "unknown" if whys.intersection(NOT_CERTAIN) else "first"
 
 
@@ -189,9 +189,9 @@ def _cost_of(facts: Facts, cause: CauseRow) -> str:
     if facts.lookups[facts.misses_of(cause.cause)[0].lookup].cache == VLLM:
         return "factors"
     if FREEZING in cause.fields:
-        # The graph follows from it; where its code differs as well, by what it folds or by an edit, nothing tells which.
+        # The graph follows from the option. If its code differs as well, nothing shows whether by folding or by an edit.
         return "unknown" if cause.kind else "avoidable"
-    # Where no backward graph can follow torch makes another graph of the same code.
+    # torch makes another graph of the same code where no backward graph can follow.
     is_unclear = not cause.kind and {"gm", IS_INFERENCE} <= {*cause.fields}
     return "unknown" if is_unclear else cost_of_fields(cause.fields)
 
@@ -213,7 +213,7 @@ def _is_code(field: str) -> bool:
 
 
 def headline(chosen: Chosen) -> str:
-    """What was avoidable and by what, or what it was if nothing was; how it went where nothing missed.
+    """What was avoidable and by what; if nothing was, what was compiled; and if nothing missed, what hits took.
 
     ``4.0 s of the 18.4 s compiled after misses were avoidable: 2.0 s by epilogue_fusion, 2.0 s by cpp_runtime_thread_count``
     """
@@ -241,7 +241,7 @@ def headline(chosen: Chosen) -> str:
 
 
 def _all_hit(chosen: Chosen) -> str:
-    """That every lookup hit, and what the slowest start spent all the same; empty where one did not."""
+    """The sentence that all lookups hit, and what the slowest start still spent; empty if one did not hit."""
     if not len(chosen) or any(row.outcome != "hit" for row in chosen.rows):
         return ""
     text = f"All {plural(len(chosen), 'lookup')} hit" if len(chosen) > 1 else "The lookup hit"
@@ -284,9 +284,9 @@ def _amount(costs: Costs, amount: int) -> str:
 
 
 def _others(costs: Costs, tests: Mapping[str, str]) -> Iterator[str]:
-    """What was compiled without being avoidable, the most first."""
+    """What was compiled and not avoidable, the most first."""
     for what, amount in costs.others.items():
-        # What is not cached is mostly no miss: it never reached the cache.
+        # Most of what is not cached is no miss: it never reached the cache.
         how_many = (
             plural(amount, "lookup")
             if what == "not cached" and not costs.is_timed
@@ -299,7 +299,7 @@ def _others(costs: Costs, tests: Mapping[str, str]) -> Iterator[str]:
 
 
 def _cpu_tests(read: Recording, costs: Costs) -> Iterator[tuple[str, str]]:
-    """How much of each was torch's test of the CPU, or waiting until another process had made it, where it was made there."""
+    """How much of each was torch's test of the CPU, or the wait for another process's test."""
     if not costs.is_timed:
         return
     rows = by_key(
@@ -327,7 +327,7 @@ def _of_ranks(costs: Costs) -> str:
 
 
 def trend_rows(read: Recording, *, by_day: bool = False) -> list[TrendRow]:
-    """Each start in the order of time, or those of each day and commit together; none of a pre-flight, which compiles nothing."""
+    """Each start in time order, or those of one day and commit as one row; without pre-flights, which compile nothing."""
     starts = [start for start in starts_of(read) if not start.members[0].row.is_preflight]
     days = by_key(((day_of(one), one.members[0].row.commit), one) for one in starts)
     costs = Costs.of(Chosen(read))
@@ -340,7 +340,7 @@ def day_of(start: Start | TrendRow) -> str | None:
 
 
 def is_spread(read: Recording) -> bool:
-    """Whether there are several runs, a day or a commit apart."""
+    """Whether there are several runs, of different days or commits."""
     runs = read.facts.runs.values()
     times = [row.start_time for row in runs if row.start_time is not None]
     commits = {row.commit for row in runs if row.commit is not None}

@@ -1,4 +1,4 @@
-"""What a user compares (a path, a key, a lookup or a run), and how the keys of two sides differ: paired, equal differences folded together."""
+"""What a user compares (a path, a key, a lookup or a run), and how the keys of two sides differ. Keys are paired, and equal differences are one."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Difference:
 
 
 def side_of_runs(read: Recording, runs: Iterable[int], roots: Iterable[str]) -> list[SeenKey]:
-    """The distinct keys of some runs and of the entries below some directories, in the order of time."""
+    """The distinct keys of some runs and of the entries below some directories, in time order."""
     chosen, places, details = set(runs), tuple(roots), read.tables.hash_details
     looked_up = (row for row in read.history.lookups if row.run in chosen and row.cache_key is not None)
     found = [like(SeenKey, row) for row in looked_up]
@@ -64,7 +64,7 @@ def difference(read: Recording, before: Sequence[SeenKey], after: Sequence[SeenK
     old_keys, new_keys = ({seen.identity for seen in side} for side in (before, after))
     old = [seen for seen in before if seen.identity not in new_keys]
     new = [seen for seen in after if seen.identity not in old_keys]
-    # Two keys that were asked for by name are compared, whatever their graphs.
+    # Two keys given by name are compared, whatever their graphs.
     by_name = len(before) == len(after) == len(old) == 1
     pairs = [(old[0], new[0])] if by_name else list(_judged_pairs(read, (old, new), (before, after)))
     judged = {seen.identity for pair in pairs for seen in pair}
@@ -93,16 +93,16 @@ def key_changes(read: Recording, before: SeenKey, after: SeenKey) -> tuple[Field
 
 
 def _process(read: Recording, seen: SeenKey) -> RunRow | None:
-    """The process that looked up a key; None of one that is known from an entry alone."""
+    """The process that looked up a key; None for a key that only an entry has."""
     return None if seen.lookup is None else read.facts.runs[read.facts.lookups[seen.lookup].run]
 
 
 def _judged_pairs(
     read: Recording, alone: Sequence[Sequence[SeenKey]], sides: Sequence[Sequence[SeenKey]]
 ) -> Iterator[Pair]:
-    """The missed keys of each side alone whose baseline is of the other one, each once; whichever side is which.
+    """Missed keys that only one side has and whose baseline is on the other, each once. Either side may be the later one.
 
-    A baseline that both sides have may be that of several: one rank has another option than the others, or than it had.
+    A baseline that both sides have may serve several keys: an option may differ in one rank from the others, or from before.
     """
     facts, found = read.facts, dict[int, Pair]()
     for number, side in enumerate(alone):
@@ -139,7 +139,7 @@ def _pairs(
     aligner: GraphAligner[SeenKey] = GraphAligner(read.history.keys)
     for kind, seen_after in _by_kind(new).items():
         free = {seen.cache_key: seen for seen in _by_kind(old)[kind]}
-        # Aligned with all keys of both sides first: the equal ones hold the others in place.
+        # All keys of both sides are aligned first: the equal ones hold the others in place.
         partners = _partners(aligner, _by_kind(before)[kind], _by_kind(after)[kind])
         alone = []
         for seen in seen_after:
@@ -155,7 +155,7 @@ def _pairs(
 def _partners(
     aligner: GraphAligner[SeenKey], before: Sequence[SeenKey], after: Sequence[SeenKey]
 ) -> dict[str, SeenKey]:
-    """By the key of each graph that replaced another one: the other one."""
+    """For the key of each graph that replaced another one, the key that it replaced."""
     return {new.cache_key: old for old, new in aligner.partners(before, after)}
 
 
@@ -174,10 +174,10 @@ def _by_kind(rows: Sequence[SeenKey]) -> dict[tuple[str, str | None], list[SeenK
 
 
 def folded(changed: Iterable[tuple[Changes, One]]) -> tuple[tuple[Changes, tuple[One, ...]], ...]:
-    """What changed in the same way together, the most frequent first."""
+    """Equal changes as one, the most frequent first."""
     groups: dict[Hashable, tuple[Changes, list[One]]] = {}
     for changes, one in changed:
-        # Graphs differ from one another anyway: that they all changed is one difference.
+        # Graphs differ anyway: that all of them changed counts as one difference.
         way = tuple((change.field, "" if change.field == "gm" else change.summary) for change in changes)
         groups.setdefault(way, (changes, []))[1].append(one)
     ordered = sorted(groups.values(), key=lambda group: -len(group[1]))
@@ -192,8 +192,8 @@ class Side:
     keys: list[SeenKey]  # its distinct keys
     runs: list[int]
     snapshots: list[int]  # the numbers of captured contexts
-    entries: list[EntryRow]  # those that lie in it
-    path: str = ""  # where it was read from; empty of what was asked for by its own name
+    entries: list[EntryRow]  # the mega-cache files in it
+    path: str = ""  # where it was read from; empty for a side that was named within a scope
 
 
 def side_below(read: Recording, path: str) -> Side:
@@ -213,7 +213,7 @@ def runs_below(read: Recording, path: str) -> list[int]:
 
 
 def _below(path: str) -> tuple[tuple[str, ...], Callable[[str], bool]]:
-    """The folders that a path or pattern names, and whether a file is one of what it names, or lies in it."""
+    """The folders that a path or pattern names, and a function that says whether a file is among what it names or lies below."""
     given = [path] if is_redis(path) or os.path.lexists(path) else glob.glob(path, recursive=True)
     folders = tuple(os.path.join(name, "") for name in given)
     return folders, lambda source: source in given or source.startswith(folders)

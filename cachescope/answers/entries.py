@@ -23,7 +23,7 @@ SomeRow = TypeVar("SomeRow")
 
 
 def size_of(rows: Iterable[EntryRow] | Iterable[RemovableRow]) -> int:
-    """What files take, as far as it is known."""
+    """The size of files, as far as known."""
     return sum(row.size_bytes or 0 for row in rows)
 
 
@@ -81,8 +81,8 @@ class OneEntry:
         files = self.rows(EntryRow)
         if self.row.cache in CACHES:
             return _source(files[0])
-        # The files of code or of a kernel are one thing: beside a binary, and beside metadata in JSON, lies what it
-        # was made from.
+        # The files of code or of a kernel belong together: the source lies beside a binary, and beside metadata in
+        # JSON.
         read = [_source(file) for file in sorted(files, key=lambda file: file.path.endswith(".json"))]
         return next((source for source in read if source.text is not None), read[0])
 
@@ -103,7 +103,7 @@ class OneEntry:
         files = files_named(list(read.facts.entries.values()), which)
         row, under_key = files[0], {file.entry for file in files}
         here = {file.entry for file in files if file.root == row.root}
-        # The other candidates of a graph have links of their own; the files of a kernel or of code are one thing.
+        # Other candidates of a graph have links of their own. The files of a kernel or of code belong together.
         mine = {row.entry} if row.cache in CACHES else under_key
         links = [
             link

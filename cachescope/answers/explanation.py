@@ -36,11 +36,11 @@ if TYPE_CHECKING:
     from cachescope.answers.guard_miss import GuardMiss
 
 
-# A fleet misses the same by the hundred thousand.
+# A fleet may have a hundred thousand equal misses.
 _SAME_CAUSE: Final = 100
 _FIELDS: Final = 4
 _OF_COMPILE: Final = " (or in mode or options of torch.compile, if set there)"
-# One word or number: a collection, or an object as Python prints it, is more than its text.
+# A single word or number. The text of a collection, or of a printed object, does not say all.
 _PLAIN: Final = re.compile(r"[\w ./-]{1,200}")
 _PREDICTED: Final = "predicted by a pre-flight, from what was read with it"
 
@@ -98,7 +98,7 @@ class Explanation:
 
     @property
     def word(self) -> str:
-        """The verdict, or the outcome of what has none."""
+        """The verdict, or the outcome if there is none."""
         return self.verdict or self.outcome
 
     frame = copied(
@@ -108,7 +108,7 @@ class Explanation:
 
     @classmethod
     def of(cls, read: Recording, which: int | str | None = None) -> Self:
-        """Everything that is known about one lookup, put together from what was read.
+        """Collect everything that is known about one lookup.
 
         Parameters
         ----------
@@ -162,7 +162,7 @@ def costliest_root(chosen: Chosen) -> int:
 
 
 def _not_missed(read: Recording, row: LookupRow) -> tuple[str, Evidence, str] | None:
-    """The reason of what is no miss, or not known to be one, and what it rests on."""
+    """The reason and the evidence for a lookup that did not miss, or is not known to have missed."""
     is_of_vllm = row.cache == VLLM
     match row.outcome:
         case "would_hit":
@@ -183,7 +183,7 @@ def _not_missed(read: Recording, row: LookupRow) -> tuple[str, Evidence, str] | 
 
 
 def guard_miss(read: Recording, miss: MissRow, most_bytes: int | None = None) -> GuardMiss | None:
-    """Which guards did not hold, where traces tell: in a guard miss, or of the graph that a changed one is compared with."""
+    """The guards that did not hold, if traces show them: of a guard miss, or of the graph that a changed one is compared with."""
     kind = kind_of(miss)
     if not kind.is_by_guards and ("gm" not in miss.changed or kind.is_of_function):
         return None
@@ -198,7 +198,7 @@ def guard_miss(read: Recording, miss: MissRow, most_bytes: int | None = None) ->
 def what_to_do(
     read: Recording, miss: MissRow, changes: Sequence[FieldChange], guards: GuardMiss | None
 ) -> tuple[dict[str, tuple[str, ...]], str | None]:
-    """What gives the changed fields of a miss the values of its baseline: lines by where they belong; and what can be done besides."""
+    """The lines that give the changed fields of a miss the values of its baseline, by where they belong; and what else can be done."""
     cause = read.explained.rows[miss.cause]
     advice = cause.advice if guards is None else guards.advice
     if not (changes and is_named_by_fields(cause)) or read.facts.lookups[miss.lookup].cache == VLLM:
@@ -206,9 +206,9 @@ def what_to_do(
     if (never := why_never_stored(miss, read.history)) is not None:
         return {}, f"What it is compared with stored nothing that could be found: {never.why}."
     settings, is_all = _settings(read, miss.lookup, changes)
-    # What gives every field its earlier value says what sets it; a collection may have an order that nothing sets.
+    # Where every field gets its earlier value, the lines say it all. But nothing may set the order of a collection.
     is_told = is_all and all(_PLAIN.fullmatch(change.before or "") for change in changes)
-    # What gives a key its earlier fields finds the entry only where that lies.
+    # A key with its earlier fields finds the entry only in the directory that holds it.
     is_elsewhere = settings and other_directory(miss, read.history)
     told = (None if is_told else advice, ONE_DIRECTORY if is_elsewhere else None)
     return settings, " ".join(filter(None, told)) or None
@@ -217,10 +217,10 @@ def what_to_do(
 def _settings(
     read: Recording, lookup: int, changes: Sequence[FieldChange]
 ) -> tuple[dict[str, tuple[str, ...]], bool]:
-    """The smallest changes that give fields the value of the baseline, by where they belong; and whether they are for all fields."""
+    """The smallest changes that give fields the value of the baseline, by where they belong; and whether they cover all fields."""
     found: list[tuple[str, str]] = []
     of_compile = set[str]()
-    # The value of one process is none for another.
+    # A value of one process does not suit another.
     fields = {change.field for change in changes if change.process_values is None}
     # torch.use_deterministic_algorithms sets Inductor's option, too.
     set_back = (
@@ -232,14 +232,14 @@ def _settings(
     for before, after in read.changed_details(lookup):
         if before is None or after is None or before.field not in fields or len(set_back) == _FIELDS:
             continue
-        # Which variables were set is in no log, and a program may set in Python what they set: what it does last decides.
+        # No log has the variables, and a program may set the same in Python. What comes last decides.
         ways = sorted(ways_to_set(before, after, {}), key=lambda way: way[0].kind == VARIABLE)
         for way in ways[:1]:
             found += ((way[0].where, setting.code) for setting in way)
             if any(other[0].kind == OPTION for other in ways):
                 of_compile.add(way[0].where)
             set_back.add(before.field)
-    # An option that torch.compile was given counts, whatever the module says.
+    # An option given to torch.compile takes precedence over the module's.
     lines = {
         where + (_OF_COMPILE if where in of_compile else ""): tuple(dict.fromkeys(codes))
         for where, codes in by_key(found).items()

@@ -16,7 +16,7 @@ from cachescope.wording import clock_of, short_names
 
 
 class Facts:
-    """What was read and judged, by id; misses by the lookup that missed. Lookups, misses and causes are worked out when asked for."""
+    """What was read and judged, by id; misses by their lookup. Lookups, misses and causes are computed on demand."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class Facts:
 
     @cached_property
     def files(self) -> dict[str, str]:
-        """What each file of the program is called in a line."""
+        """The short name of each file of the program."""
         return short_names(dict.fromkeys(row.file for row in self.lookups.values() if row.file is not None))
 
     def misses_of(self, cause: int) -> Sequence[MissRow]:
@@ -71,7 +71,7 @@ class Facts:
         return [miss for miss in self.misses_of(cause) if miss.root]
 
     def followers_of(self, root: MissRow) -> list[LookupRow]:
-        """The lookups that missed because of a root miss: those of its cause in the same compile."""
+        """The lookups that missed because of a root miss: of its cause and in the same compile."""
         return self._followers[root.cause, compile_of(self.lookups[root.lookup])]
 
     def below(self, lookup: int) -> Sequence[LookupRow]:

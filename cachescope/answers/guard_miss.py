@@ -1,4 +1,4 @@
-"""For which size the guards of stored entries, or of another graph, did not hold, which line of the program they are from, and what to do."""
+"""The sizes for which guards of stored entries, or of another graph, did not hold; their lines in the program; and what to do."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from cachescope.terms import AOTAUTOGRAD, FXGRAPH
 from cachescope.wording import listed, short_names
 
 _EXAMPLE_INPUTS: Final = "example_inputs["
-# Of the compiles that stored under the key, the latest: their traces are read.
+# So many of the latest compiles that stored under the key: their traces are read.
 _STORED: Final = 3
 _LINES: Final = 2
 
@@ -41,14 +41,14 @@ class GuardMiss:
 
     @classmethod
     def of(cls, read: Recording, lookup: int, most_bytes: int | None = None) -> Self | None:
-        """Of a lookup whose verdict is ``guard_failed``; None if the traces do not show it, or there are none.
+        """The guard miss of a lookup with the verdict ``guard_failed``; None if the traces do not show it, or there are none.
 
         Parameters
         ----------
         read : Recording
         lookup : int
         most_bytes : int, optional
-            Traces that were not read for compiles before are read if they have together no more than so many bytes.
+            Traces that were not yet read for compiles are read if they have no more than so many bytes together.
         """
         row = read.facts.lookups[lookup]
         stored = [read.facts.lookups[one.lookup] for one in _that_stored(read, row)[-_STORED:]]
@@ -67,13 +67,13 @@ class GuardMiss:
     def of_changed(
         cls, read: Recording, lookup: int, baseline: int, most_bytes: int | None = None
     ) -> Self | None:
-        """Of a lookup whose graph is another than that of the baseline, where one line of the program decided otherwise about a size."""
+        """The same for a lookup whose graph differs from the baseline's, if one line of the program decided differently about a size."""
         row, other = read.facts.lookups[lookup], read.facts.lookups[baseline]
         if not read.has_symbols_of({row.run, other.run}, most_bytes):
             return None
         symbols = _symbols(read, row)
         failed = failed_in([_symbols(read, other)], symbols)
-        # An edited graph may have other guards as well: at this line both compiles have one, and only one of the two can hold.
+        # An edited graph may have other guards, too. Here both compiles have one at this line, and only one of these can hold.
         decided = {text.rpartition(": ")[0] for one in symbols for text in one.guards}
         if failed is None or decided.isdisjoint(
             where for where, _ in _lines_of(_symbols(read, other), failed)
@@ -86,13 +86,13 @@ class GuardMiss:
 def _failed(read: Recording, row: LookupRow, stored: Sequence[LookupRow]) -> FailedGuards | None:
     symbols, guards = _symbols(read, row), _guards(read, row)
     if row.detail_set is None:
-        # As of AOTAutograd's guard misses in a trace.
+        # As for AOTAutograd's guard misses in a trace.
         of = only_placeholder(guards, symbols)
     else:
         of = placeholders(_inputs(read, row.detail_set), symbols)
     if guards and (of or row.detail_set is not None):
         return failed_guards(guards, of) if of else None
-    # The guards added by the compiles that stored the entries are a part of what these need.
+    # The compiles that stored the entries added these guards: they are part of what the entries need.
     return failed_in([_symbols(read, one) for one in stored], symbols)
 
 
@@ -111,15 +111,15 @@ def _inputs_of_graph(read: Recording, row: LookupRow) -> list[str]:
 
 
 def _guards(read: Recording, row: LookupRow) -> list[str]:
-    """The guards of the entries that were there: the one that torch names, and those that earlier lookups of the key show."""
+    """The guards of the existing entries: the one that torch names, and those that earlier lookups of the key show."""
     before = read.history.guards_before(read.history.index_of[row.lookup])
     return list(dict.fromkeys(text for text in (row.guards_expr, *before) if text))
 
 
 def _how_many_stored(read: Recording, row: LookupRow) -> int:
-    """How many entries lookups had stored under the key, none of them known to be in another directory; 0 if that is not known."""
+    """How many entries lookups had stored under the key, if none is known to be in another directory; else 0."""
     if row.cache == AOTAUTOGRAD and row.guards_expr is None:
-        # Before torch 2.8 a key of AOTAutograd has one entry, that of the latest miss.
+        # Before torch 2.8 an AOTAutograd key has one entry, from the latest miss.
         return 0
     runs = read.facts.runs
     pairs = ({runs[row.run].cache_dir, runs[other.run].cache_dir} for other in _that_stored(read, row))
@@ -127,7 +127,7 @@ def _how_many_stored(read: Recording, row: LookupRow) -> int:
 
 
 def _that_stored(read: Recording, row: LookupRow) -> list[LookupRow]:
-    """The lookups of the key that stored an entry before."""
+    """The earlier lookups of the key that stored an entry."""
     history = read.history
     at = history.index_of[row.lookup]
     key = history.key[at]
@@ -173,7 +173,7 @@ def _text(failed: FailedGuards, needs: str, lines: Sequence[str]) -> str:
 
 
 def _entries(failed: FailedGuards, stored: int) -> str:
-    """``the stored entry needs``; where there were more than those whose guards are known, how many of how many."""
+    """``the stored entry needs``; with a count and the total if the guards of only some entries are known."""
     if failed.entries < stored:
         which = "one" if failed.entries == 1 else f"{failed.entries}"
         return f"{which} of {stored} stored entries need{'s' if failed.entries == 1 else ''}"

@@ -1,4 +1,4 @@
-"""The lock of a cache, made of what was read of it, and of recordings that say what is expected of it."""
+"""The lock of a cache, made from its files, and from recordings that say what is expected of it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from cachescope.terms import CACHES, OTHER
 from cachescope.wording import listed, plural
 
 _LONGEST: Final = 200
-# Their text is compared by its parts.
+# Their texts are compared part by part.
 _WHOLE: Final = "system_info["
 _LONGEST_WHOLE: Final = 100_000
 _NAMED: Final = 3
@@ -41,7 +41,7 @@ def lock_of(read: Recording, directory: str, expected: Recording | None = None) 
     def context_of(row: EntryRow) -> int | None:
         if row.detail_set is not None:
             return contexts.number(read.tables.hash_details, row.detail_set)
-        # Of an AOTAutograd key too, the details of a lookup contain what the process is.
+        # The details of an AOTAutograd lookup contain the fields of the process, too.
         detail_set = looked_up.get((row.cache, row.cache_key))
         if expected is None or detail_set is None:
             return None
@@ -71,7 +71,7 @@ def _refuse(found: Iterable[Found], held: Mapping[str, Content]) -> None:
 
 
 def _rows_by_name(read: Recording, directory: str) -> dict[str, EntryRow]:
-    """The rows of files in the directory; those within a mega-cache have its path, and are no files."""
+    """The rows of files in the directory. Rows within a mega-cache have its path, and are no files."""
     root = os.path.abspath(directory)
     rows = (row for row in read.tables.entries.rows if row.root != row.path)
     return {os.path.relpath(os.path.abspath(row.path), root).replace(os.sep, "/"): row for row in rows}
@@ -116,7 +116,7 @@ def _expected(expected: Recording) -> tuple[Key, ...]:
 
 
 def _variables(versions: Iterable[str]) -> dict[str, Variable]:
-    """What enters keys of some torch, of the newest that is known if nothing says which."""
+    """The variables that enter the keys of a torch; of the newest known one if nothing says which."""
     rules: dict[str, dict[str, Rule]] = {}
     for version in tuple(versions) or (None,):
         for name, fields in variables_of_keys(version).items():
@@ -136,7 +136,7 @@ class OwnFields:
 
     @kept
     def number(self, details: HashDetails, detail_set: int) -> int | None:
-        """The number of the context in the hash details of a key; None if these hold nothing of a process."""
+        """The number of the context in the hash details of a key; None if these have no field of a process."""
         fields, names = details.field_codes, details.fields
         own = (code for code in details.sets[detail_set] if not is_of_the_program(names[fields[code]]))
         return self._number(details, *own)
@@ -156,7 +156,7 @@ class OwnFields:
 
 
 def _text(field: str, text: str) -> str | None:
-    """The beginning of a value's text; None of bytes, such as torch's own key."""
+    """The beginning of a value's text; None for bytes, such as torch's own key."""
     if not text.isprintable() or "\ufffd" in text:
         return None
     if field.startswith(_WHOLE):

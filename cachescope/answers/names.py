@@ -1,4 +1,4 @@
-"""What a run, a lookup, a baseline and a field are called in a line."""
+"""Short names of runs, lookups, baselines and fields."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ Placed = LookupRow | CompileRow | SymbolRow | RecompileRow
 
 _NAMES: Final = {"gm": "graph (gm)"}
 _LABEL: Final = 40
-# What names of options share; the rest of the name tells them apart.
+# The part that names of options share. The rest tells them apart.
 _OPTION: Final = re.compile(r"(?:inductor_config|fx_kwargs)\[(?P<name>[^\[\]]+)\]")
 
 
 def in_compile(facts: Facts, row: LookupRow, *, beside: LookupRow | None = None) -> str:
-    """``, compile 0/0 of forward (model.py:88)`` where the compile id and the function are known; `beside` another, unless it is its own."""
+    """``, compile 0/0 of forward (model.py:88)``, without the function if it is unknown or that of `beside`; empty without a compile id."""
     if row.compile_id is None:
         return ""
     is_same = beside is not None and place_of(beside) == place_of(row)
@@ -38,24 +38,24 @@ def in_compile(facts: Facts, row: LookupRow, *, beside: LookupRow | None = None)
 
 
 def place_name(place: Placed, files: Mapping[str, str], *others: Placed) -> str | None:
-    """``Net.forward (model.py:88)`` of what is at one place; None if neither function nor file is known."""
+    """``Net.forward (model.py:88)``; None if neither function nor file is known."""
     file = None if place.file is None else files.get(place.file, place.file)
     return place_text(function_name(place, *others), file, place.line)
 
 
 def lookup_name(row: LookupRow | SeenKey) -> str:
-    """``fxgraph fuyebj4t…`` with its direction where it is a backward graph."""
+    """``fxgraph fuyebj4t…``, with the direction of a backward graph."""
     key = "(no key)" if row.cache_key is None else short_key(row.cache_key)
     return f"{cache_name(row)} {harmless(key)}"
 
 
 def cache_name(row: LookupRow | SeenKey) -> str:
-    """The cache that was asked, and whether for a backward graph."""
+    """The cache that was used, and whether for a backward graph."""
     return f"{row.cache} backward" if row.direction == "backward" else row.cache
 
 
 def run_name(facts: Facts, run: int) -> str:
-    """``run 1 (--bs 16, rank 0, pid 17905, 13:49:03)``, with what tells its command from others'; the clock is UTC."""
+    """``run 1 (--bs 16, rank 0, pid 17905, 13:49:03)``, with what tells its command from others; times are UTC."""
     row = facts.runs[run]
     told = [] if row.label is None else [harmless(short(row.label, _LABEL))]
     told += ["pre-flight"] if row.is_preflight else []
@@ -66,7 +66,7 @@ def run_name(facts: Facts, run: int) -> str:
 
 
 def runs_name(facts: Facts, runs: Sequence[int]) -> str:
-    """``4 runs (--bs 16, ranks 0-3, 13:49:03)``: how many, what they share, and when the first began; of one its own name."""
+    """``4 runs (--bs 16, ranks 0-3, 13:49:03)``: how many, what they share, and when the first began. A single run has its own name."""
     if len(runs) == 1:
         return run_name(facts, runs[0])
     rows = [facts.runs[run] for run in runs]
@@ -80,7 +80,7 @@ def runs_name(facts: Facts, runs: Sequence[int]) -> str:
 
 
 def baseline_name(facts: Facts, miss: MissRow, history: History) -> str | None:
-    """What a miss was compared with, in words; None where there is nothing."""
+    """What a miss was compared with, in words; None if there is nothing."""
     if miss.baseline_lookup is not None:
         row, own = facts.lookups[miss.baseline_lookup], facts.lookups[miss.lookup]
         there = other_directory(miss, history)
@@ -93,12 +93,12 @@ def baseline_name(facts: Facts, miss: MissRow, history: History) -> str | None:
 
 
 def other_directory(miss: MissRow, history: History) -> str | None:
-    """The directory of the lookup of another key that a miss was compared with; None where it is the same one, or not known."""
+    """The directory of the baseline, if its key and directory differ from those of the miss; None otherwise, or if not known."""
     if miss.baseline_lookup is None:
         return None
     at, before = history.index_of[miss.lookup], history.index_of[miss.baseline_lookup]
     here, there = history.folders[at], history.folders[before]
-    # Of an equal key its own reason says so.
+    # For an equal key, the reason says so.
     is_of_key = history.lookups[before].cache_key == history.lookups[at].cache_key
     if is_of_key or here is None or here == there or _lies_there_too(history, history.lookups[before], at):
         return None
@@ -106,13 +106,13 @@ def other_directory(miss: MissRow, history: History) -> str | None:
 
 
 def _lies_there_too(history: History, before: LookupRow, at: int) -> bool:
-    """Whether the directory of a lookup held what another one had stored elsewhere: a copy of it, or a mega-cache that was loaded."""
+    """Whether the directory of a lookup also held what another one had stored elsewhere: it is a copy, or a mega-cache was loaded."""
     here, time = history.folders[at], history.lookups[at].time
     if time is None:
         return False
     held = (one for one in history.entries_of(before) if history.place_of(one.root) == here)
     own = [one for one in held if one.modified_time is not None and one.modified_time <= time]
-    # What a later run stored there may be what lies there now.
+    # The entry may be one that a later run stored there.
     return bool(own) and not any(
         one > at and history.folders[one] == here and history.has_stored(one)
         for one in history.lookups_of(own[0])
@@ -120,7 +120,7 @@ def _lies_there_too(history: History, before: LookupRow, at: int) -> bool:
 
 
 def why_never_stored(miss: MissRow, history: History) -> NotStored | None:
-    """Why nothing was stored under the other key that a miss was compared with, so that its fields would find nothing; None where something may be."""
+    """Why nothing was stored under the baseline's key, so that its fields would find nothing; None if something may be stored."""
     if miss.baseline_lookup is None or kind_of(miss).cost != "fields":
         return None
     return history.never_stored(history.index_of[miss.baseline_lookup])
