@@ -192,7 +192,7 @@ class Side:
     keys: list[SeenKey]  # its distinct keys
     runs: list[int]
     snapshots: list[int]  # the numbers of captured contexts
-    entries: list[EntryRow]  # the mega-cache files in it
+    entries: list[EntryRow]  # the entries in it
     path: str = ""  # where it was read from; empty for a side that was named within a scope
 
 

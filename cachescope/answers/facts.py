@@ -67,7 +67,7 @@ class Facts:
         return self._by_cause.get(cause, [])
 
     def roots_of(self, cause: int) -> Sequence[MissRow]:
-        """Those of them that do not follow from another one."""
+        """The misses of one cause that do not follow from another one."""
         return [miss for miss in self.misses_of(cause) if miss.root]
 
     def followers_of(self, root: MissRow) -> list[LookupRow]:

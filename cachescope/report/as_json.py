@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from cachescope.answers.time_spent import TimeSpent
     from cachescope.frames.linked_rows import LockRow
 
-# Codes of the scope's own store, which mean nothing outside it.
+# Codes of the scope's own store mean nothing outside it.
 _INTERNAL: Final = frozenset({"detail_set"})
 _OF_A_MISS: Final = (
     "verdict", "baseline", "changed", "root", "cause", "reason", "kind", "evidence", "evidence_text",
@@ -154,12 +154,12 @@ def rows_object(**rows: Iterable[object]) -> JsonObject:
 
 
 def tables_object(*tables: Table[Any] | None) -> JsonObject:
-    """The rows of those tables that there are, by the names of their frames."""
+    """The rows of the tables that exist, by the names of their frames."""
     return rows_object(**{frame_name(one.kind): one.rows for one in tables if one is not None})
 
 
 def plain_rows(rows: Iterable[object]) -> list[JsonObject]:
-    """Rows of one class as plain values: missing is None, a time is ISO 8601, a tuple is a list."""
+    """Rows of one class as plain values: None for what is missing, times in ISO 8601, tuples as lists."""
     listed = list(rows)
     if not listed:
         return []
@@ -170,7 +170,7 @@ def plain_rows(rows: Iterable[object]) -> list[JsonObject]:
 
 
 def _moment(ns: int | None) -> str | None:
-    """A time in the digits that it has: none of a second, six, or nine."""
+    """A time with as many digits after the second as it has: none, six, or nine."""
     if ns is None:
         return None
     seconds, rest = divmod(ns, 10**9)

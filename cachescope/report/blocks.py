@@ -1,6 +1,6 @@
-"""The blocks of which every answer is made: plain data, which terminal, notebook, page, panes and Markdown render.
+"""The blocks that every answer consists of: plain data, rendered by terminal, notebook, page, panes and Markdown.
 
-Of a table the columns make cells that show a text, and are sorted and copied by a value.
+The columns of a table make cells that show a text, and are sorted and copied by a value.
 A line of text is one (`layout.Line`). Texts are whole here, within bounds; they are shortened when shown. What leaves
 something out says so.
 """
@@ -19,10 +19,10 @@ from cachescope.wording import and_more, duration, file_size, file_time, harmles
 T = TypeVar("T")
 Hiding = Callable[[Any, str], Any]
 
-# Words of the page itself, which its style and its links depend on; none of them is hidden.
+# Words of the page itself, on which its style and its links depend. None of them is hidden.
 _OURS: Final = frozenset({"anchor", "kind", "style", "unit"})
 
-# Nobody reads more of a text; a value in a log can be a megabyte.
+# Nobody reads more of a text. A value in a log may be a megabyte.
 LONGEST: Final = 20_000
 MOST_ROWS: Final = 300
 _DIFF_LINES: Final = 120
@@ -30,7 +30,7 @@ _DIFF_LINE: Final = 1000
 
 
 class Sorted(NamedTuple):
-    """A cell that shows a text, and is sorted and copied by a number: a share, or one with a unit."""
+    """A cell that shows a text, but is sorted and copied by a number: a share, or one with a unit."""
 
     text: str
     value: float
@@ -42,7 +42,7 @@ Cell = str | int | float | Sorted | None
 
 
 def cell_text(cell: Cell) -> str:
-    """What a cell shows."""
+    """The text that a cell shows."""
     return "–" if cell is None else cell.text if isinstance(cell, Sorted) else str(cell)
 
 
@@ -55,9 +55,9 @@ Kind = Literal["text", "word", "code", "number", "name", "long", "whole", "key"]
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column with its cells: a field of the rows, or what is made of a row.
+    """A column with its cells, which are a field of the rows or made from a row.
 
-    An optional one is left out of a table in which it has no value.
+    An optional column is left out if it has no value.
     """
 
     title: str
@@ -65,11 +65,11 @@ class Column:
     of: str | Callable[[Any], Cell]
     is_optional: bool = False
     colours: Mapping[str, str] = field(default_factory=dict)
-    """Of texts, the colour of a mark beside them."""
+    """For texts, the colour of a mark beside them."""
 
     @property
     def cell(self) -> Callable[[Any], Cell]:
-        """What makes its cell of a row."""
+        """Makes the cell of a row."""
         return attrgetter(self.of) if isinstance(self.of, str) else self.of
 
     def has_values(self, rows: Iterable[Any]) -> bool:
@@ -110,7 +110,7 @@ class Table(NamedTuple):
     name: str  # the items it lists; its caption
     heads: tuple[Head, ...]
     rows: tuple[tuple[Cell, ...], ...]
-    note: str = ""  # on what was cut; empty if nothing was
+    note: str = ""  # a note on what was cut; empty if nothing was
 
 
 class Numbers(NamedTuple):
@@ -128,9 +128,9 @@ class Diff(NamedTuple):
 
 
 class Drawing(NamedTuple):
-    """A figure that is drawn when the page is written: its data can be redacted before."""
+    """A figure that is drawn when the page is written, so that its data can be redacted before."""
 
-    name: str  # what it shows, as its caption and for those who do not see it
+    name: str  # what it shows: its caption, also for those who do not see it
     draw: Callable[..., Any]  # one of `cachescope.figures`
     rows: tuple[Sequence[Any], ...]  # its arguments
 
@@ -140,17 +140,17 @@ class CardText(NamedTuple):
 
     cause: int
     lookup: int  # the first of its misses
-    title: str  # what is to be looked at, and how it changed where that is one thing
+    title: str  # what to look at, and how it changed if that is one thing
     cost: str  # seconds, what they were spent on, and misses
     where: str
-    changes: tuple[tuple[str, str], ...]  # the fields that changed, and how, where the title does not say it
-    # For forms that cannot fold the evidence behind the card: how its code changed, and the evidence in short.
+    changes: tuple[tuple[str, str], ...]  # the changed fields, if the title does not say how
+    # For forms that cannot fold the evidence behind the card: the change of its code, and the evidence in short.
     code: Diff | None
     told: tuple[str, ...]
-    # What gives them their earlier values: what to do where, and the line to copy.
+    # How to give them their earlier values: what to do where, and the line to copy.
     lines: tuple[tuple[str, str], ...]
     advice: str | None
-    evidence: tuple[Block, ...] | None = None  # what is folded behind it; None where the pane Why has that
+    evidence: tuple[Block, ...] | None = None  # what is folded behind it; None if the pane Why has that
 
 
 class WorkItems(NamedTuple):
@@ -164,14 +164,14 @@ class WorkItems(NamedTuple):
 class Toggle(NamedTuple):
     """A field, or a context form with its fields, that can be left out of the keys."""
 
-    name: str  # what it is left out by; empty for the fields that no form has
+    name: str  # the name by which it is left out; empty for fields of no form
     label: str
     note: str = ""  # what is known about leaving it out
     saves: str = ""  # what leaving it out saves by itself
     varies: bool = False
-    idle: bool = False  # one of those that are behind a line, because they save nothing
-    # Once it is left out: keys that would become one and hold different code, so they would whatever else is left out;
-    # and if it is the only one, which misses would hit, and why the others would not.
+    idle: bool = False  # whether it is folded away, because it saves nothing
+    # If it is left out: the keys that would become one though they hold different code, whatever else is left out. If only it is
+    # left out: the misses that would hit, and why the others would not.
     warnings: tuple[str, ...] = ()
     causes: tuple[str, ...] = ()
     # Of a form:
@@ -180,7 +180,7 @@ class Toggle(NamedTuple):
     fields: tuple[Toggle, ...] = ()
 
     def as_json(self) -> JsonObject:
-        """What the page's script is told of it."""
+        """Its data for the page's script."""
         return self._asdict() | {"fields": [one.as_json() for one in self.fields]}
 
 
@@ -287,7 +287,7 @@ def table(
 
 
 def hidden(page: T, redaction: Hiding) -> T:
-    """The same blocks, or page, with stand-ins; equal texts get equal ones, in figures and tables alike."""
+    """The same blocks, or page, with stand-ins. Equal texts get equal stand-ins, in figures as in tables."""
     if isinstance(page, str):
         return redaction(page, "")  # type: ignore[no-any-return]
     if isinstance(page, Drawing):
@@ -304,7 +304,7 @@ def hidden(page: T, redaction: Hiding) -> T:
 
 
 class _HiddenRow:
-    """A row with stand-ins in what a figure reads of it."""
+    """A row with stand-ins in the fields that a figure reads."""
 
     def __init__(self, row: Any, redaction: Hiding) -> None:
         self._row, self._redaction = row, redaction

@@ -19,7 +19,7 @@ from cachescope.wording import duration, plural, short
 _CHANGES: Final = 4
 _DIFF_LINES: Final = 10
 _REASON: Final = 400
-# Of the cards on a first screen.
+# The number of cards on a first screen.
 _FIRST: Final = 3
 _NEVER_ASKED: Final = "Never reached the cache: bypassed, or with caching switched off"
 
@@ -31,7 +31,7 @@ def first_cards(
     most: int = MOST,
     where: str = "see scope.causes",
 ) -> Iterator[Block]:
-    """What to fix first: the first cards of some lookups, further ones folded away, what is not to be fixed by keys, and `where` all are."""
+    """What to fix first: the first cards, further ones folded away, what keys do not fix, and `where` all of them are."""
     found = Cards.of(chosen, most, places)
 
     def items(name: str, cards: Sequence[Card], start: int = 1) -> WorkItems:
@@ -74,7 +74,7 @@ def card_text(card: Card, evidence: tuple[Block, ...] | None = None) -> CardText
 
 
 def title_of(card: Card) -> str:
-    """What is to be looked at, and how it changed where that is one thing."""
+    """What to look at, and how it changed if that is one thing."""
     if len(card.changes) != 1 or kind_of(card.row).is_told_by_reason:
         return card.title
     return f"{card.title}: {card.changes[0].summary}"
@@ -94,7 +94,7 @@ def _changes_of(card: Card) -> list[tuple[str, str]]:
 
 
 def cost_text(card: Card) -> str:
-    """What a cause cost: seconds, what they were spent on, and misses; misses alone where no time is recorded."""
+    """The cost of a cause: seconds, what they were spent on, and misses; only misses if no time is recorded."""
     count, ns = lookups_of_cause(card.row), card.row.time_lost_ns
     ranks = f" in {len(card.row.ranks)} ranks," if len(card.row.ranks) > 1 else ""
     what = WORDS[card.cost][0]

@@ -84,7 +84,7 @@ def cause_lines(check: answer.Check, bar: Bar) -> Iterator[str]:
 
 
 def _notes(check: answer.Check) -> list[str]:
-    """What first lookups count as, where there are some, and that not everything could be read."""
+    """Notes: how first lookups count, if there are some, and that not everything could be read."""
     return [*([_FIRST_LOOKUPS] if check.is_cold else []), *_problems(check)]
 
 
@@ -107,7 +107,7 @@ def check_lines(check: answer.Check) -> list[Line]:
 
 
 def markdown_lines(check: answer.Check) -> list[Line]:
-    """The check as Markdown, each line of it as it is: a cause is an item of a list."""
+    """The check as lines of Markdown, each cause an item of a list."""
     lines = (line for line in check_lines(check) if line.text)
     marks = ((line, f"{line.label}: " if line.label else "- " if line.indent else "") for line in lines)
     return markdown_of(Line(f"{mark}{line.text}") for line, mark in marks)
@@ -124,7 +124,7 @@ class Check(Reprs, answer.Check):
 def github_lines(check: answer.Check) -> list[str]:
     """The check as workflow commands: an error for each bar that is not met, with its causes below it.
 
-    Nothing else is a command: text from a source is inside one, escaped, or within a line.
+    Nothing else becomes a command: text from a source is escaped inside a command, or within a line.
     """
     lines = [verdict_line(check)]
     lines += [_command("error", "cachescope: source not read", text) for text in check.unread]

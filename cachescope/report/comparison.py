@@ -51,10 +51,10 @@ _CHANGES: Final[dict[Change, str]] = {
     "not_known": "Not known",
 }
 
-# Of runs at the same time neither came first.
+# For runs at the same time, neither came first.
 _BESIDE: Final[dict[Change, str]] = {**_CHANGES, "regressed": "A hits more", "fixed": "B hits more"}
 
-# Within a sentence, where it is not the same with a small letter.
+# Words within a sentence, where a small initial letter is not enough.
 _SAID: Final = {
     "Same": "same outcome",
     "A hits more": "where A hits more",
@@ -63,7 +63,7 @@ _SAID: Final = {
 
 
 def coverage_lines(rows: Sequence[CoverageRow]) -> Iterator[Line]:
-    """How much of a run, and of its cache directory, the bundle holds; then why it does not hold the rest."""
+    """How much of a run and of its cache directory the bundle holds, then why the rest is missing."""
     lookups = [row for row in rows if row.entry is None]
     entries = [row for row in rows if row.entry is not None]
     yield from _covered("covers", lookups, "the run", "lookup")
@@ -71,7 +71,7 @@ def coverage_lines(rows: Sequence[CoverageRow]) -> Iterator[Line]:
 
 
 def _covered(holds: str, rows: Sequence[CoverageRow], whole: str, one: str) -> Iterator[Line]:
-    """How many there are in the bundle, then each reason with the first of its keys."""
+    """How many are in the bundle, then each reason with the first of its keys."""
     if not rows:
         return
     unknown = f"; of {number} it is not known" if (number := _number(rows, "unknown")) else ""
@@ -91,7 +91,7 @@ def _named(row: CoverageRow) -> str:
 
 
 def built_lines(rows: Sequence[Built]) -> Iterator[Line]:
-    """What differs under equal keys first; then in a line what does not."""
+    """What differs under equal keys, then a line about what does not."""
     differing = [row for row in rows if row.result in (CODE, KERNELS, CHOICE)]
     if differing:
         yield Line(f"under equal keys, built differently: {_counted(differing, rows)}", style="bold")
@@ -127,7 +127,7 @@ def _built_differently(row: Built) -> Iterator[Line]:
 
 
 def key_difference_blocks(found: Difference, sides: Iterable[str]) -> Iterator[Block]:
-    """How many keys of two sides differ, and in what, the most frequent difference first."""
+    """How many keys of two sides differ, and in which fields, the most frequent difference first."""
     differing = sum(len(pairs) for _, pairs in found.groups)
     counts = [f"{plural(found.equal, 'key')} equal", f"{differing + len(found.unknown)} differ"]
     counts += [f"{len(found.only_before)} only before", f"{len(found.only_after)} only after"]
@@ -222,7 +222,7 @@ def comparison_object(found: answer.Comparison) -> JsonObject:
 
 
 def change_names(found: ComparedRuns) -> dict[Change, str]:
-    """What each change is called: only what came later can have regressed."""
+    """The name of each change: only what came later can have regressed."""
     return _CHANGES if found.is_ordered else _BESIDE
 
 
@@ -233,7 +233,7 @@ def _said(found: ComparedRuns) -> dict[Change, str]:
 
 
 def went(rows: Sequence[LookupRow]) -> str | None:
-    """How the lookups of one side went: the outcome of one, how many hit of several."""
+    """How the lookups of one side went: the outcome if it is one, else how many hit."""
     if len(rows) < 2:
         return rows[0].outcome if rows else None
     outcomes = Counter(row.outcome for row in rows).most_common()
@@ -263,7 +263,7 @@ def run_blocks(found: ComparedRuns) -> Iterator[Block]:
 
 
 def headline(found: ComparedRuns, times: tuple[SideTime, SideTime] | None = None) -> Numbers:
-    """The numbers of both sides at a glance; with what events show of their times."""
+    """The numbers of both sides at a glance, with their times as far as events show them."""
     one, other = found.before.rate, found.after.rate
     runs = [len(side.runs) for side in (found.before, found.after)]
     together = "" if runs == [1, 1] else f"{plural(runs[0], 'run')} → {plural(runs[1], 'run')}, together"
@@ -282,12 +282,12 @@ def headline(found: ComparedRuns, times: tuple[SideTime, SideTime] | None = None
 
 
 def moved(before: str, after: str) -> str:
-    """Two texts beside each other; one where they are the same."""
+    """Two texts side by side, or one if they are equal."""
     return before if before == after else f"{before} → {after}"
 
 
 def _lost(side: ComparedSide) -> str:
-    """Compile time after misses; none where nothing missed. Times are those of FX lookups."""
+    """Compile time after misses, by FX lookups; None if nothing missed."""
     rate = side.by_cache.get(FXGRAPH, side.rate)
     return _time(side.rate.time_lost_ns, rate.hits < rate.lookups)
 
@@ -303,7 +303,7 @@ def _time(ns: int | None, is_any: bool) -> str:
 
 
 def differences(found: ComparedRuns) -> Group:
-    """The fields that differ between aligned keys, equal differences folded; and what is not known."""
+    """The fields that differ between aligned keys, with equal differences as one; and what is not known."""
     words = _said(found)
 
     def title(members: Sequence[Aligned]) -> str:
@@ -319,7 +319,7 @@ def differences(found: ComparedRuns) -> Group:
 
 
 def _besides(found: ComparedRuns) -> Iterator[str]:
-    """What ended differently without a field that is known to differ."""
+    """What ended differently although no field is known to differ."""
     aligned = [one for one in found.aligned if one.change in ("regressed", "fixed")]
     same_key = sum(one.by == "key" for one in aligned)
     if same_key:

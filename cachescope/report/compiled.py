@@ -1,4 +1,4 @@
-"""What torch compiled and why: how much, what was compiled again, what it looked up, where graphs break, what became a symbol."""
+"""What torch compiled and why: how much, what was compiled again, what was looked up, graph breaks, and symbols."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from cachescope.wording import duration, listed, numbered, plural, short_names
 SomeRow = TypeVar("SomeRow")
 _Placed = CompileRow | SymbolRow | RecompileRow
 Files = Mapping[str, str]
-"""What each file of the program is called in a line: its name, and as much of its path as tells it from the others."""
+"""The short name of each file of the program: its name, and as much of its path as tells it from others."""
 
 _AGAIN: Final = "compiled again"
 _ROWS: Final = 3
@@ -44,7 +44,7 @@ _OUTCOMES: Final = {
 
 
 def rows(read: Recording) -> dict[str, Sequence[object]]:
-    """What was read of compiles, and what follows from it."""
+    """The compiles that were read, and what follows from them."""
     compiles, symbols, problems = read.compiles_read
     return {
         "runs": read.tables.runs.rows,
@@ -56,7 +56,7 @@ def rows(read: Recording) -> dict[str, Sequence[object]]:
 
 
 def blocks(read: Recording, most: int = 10, where: str = "--json") -> list[Line]:
-    """The counts, and below them the first of each list; `where` all are."""
+    """The counts, then the first of each list, and `where` all of them are."""
     compiles, symbols = read.compiles_read[0].rows, read.compiles_read[1].rows
     problems = list(problem_lines([*read.tables.problems.rows, *read.compiles_read[2]]))
     if not compiles:
@@ -143,7 +143,7 @@ def _recompile(row: RecompileRow, files: Files) -> Iterator[Line]:
 
 
 def _looked_up(compiles: Sequence[CompileRow], files: Files) -> Iterator[Line]:
-    """What the compiles of each function looked up, the most misses first; only of those whose lookups are known."""
+    """What the compiles of each function looked up, as far as known, the most misses first."""
     of_function = by_key((place_of(row), row) for row in compiles if row.lookups).values()
     for rows in sorted(of_function, key=lambda rows: -sum(map(_misses, rows))):
         counts = {name: sum(getattr(row, name) or 0 for row in rows) for name in _OUTCOMES}
@@ -176,7 +176,7 @@ def _short_break(text: str, files: Files) -> str:
 
 
 def _symbols(symbols: Sequence[SymbolRow], files: Files) -> Iterator[Iterator[Line]]:
-    """Each size or number that became a symbol, with its guards; first those that torch fixed to one value."""
+    """Each size or number that became a symbol, with its guards. Those that torch fixed to one value come first."""
     # Another branch leaves another range.
     alike = (
         (row, (row.source, place_of(row), row.range_after, _everywhere(row.guards), row.specialized))
@@ -200,13 +200,13 @@ def _symbol(row: SymbolRow, count: int, files: Files) -> Iterator[Line]:
         yield Line(f"torch fixed it to {row.specialized}{where}", 3, rows=_ROWS)
     if row.guards and bounds is not None:
         guards = ", ".join(_guard_text(text, files) for text in dict.fromkeys(row.guards))
-        # A guard may leave fewer values than lie within its bounds: a remainder, another symbol.
+        # Guards may leave fewer values than their bounds show, as a remainder or another symbol does.
         within = "" if row.range_after == row.range else f"within {bounds.in_words}, by "
         yield Line(f"{within}its guards: {guards}", 3, rows=_ROWS)
 
 
 def _guard_text(text: str, files: Files) -> str:
-    """``s0 > 10 (model.py:88)`` of ``/home/me/model.py:88: s0 > 10``."""
+    """``s0 > 10 (model.py:88)`` for ``/home/me/model.py:88: s0 > 10``."""
     where, _, expr = text.rpartition(": ")
     return f"{expr} ({_short(where, files)})"
 
@@ -217,11 +217,11 @@ def _short(where: str, files: Files) -> str:
 
 
 def _everywhere(texts: Iterable[str]) -> tuple[str, ...]:
-    """What is the same of texts in all processes."""
+    """The part of a text that is the same in all processes."""
     return tuple(map(of_any_process, texts))
 
 
 def _counted(rows: Iterable[tuple[SomeRow, object]]) -> list[tuple[SomeRow, int]]:
-    """The first row of each kind, and how many there are of the kind, the most frequent first."""
+    """The first row of each kind with the count of the kind, the most frequent first."""
     groups = sorted(by_key((kind, row) for row, kind in rows).values(), key=len, reverse=True)
     return [(alike[0], len(alike)) for alike in groups]

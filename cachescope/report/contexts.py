@@ -1,4 +1,4 @@
-"""Isolation contexts: each with its key, which ones share it, what differs between the others, and which entries a process would find."""
+"""Isolation contexts: their keys, which ones share a key, what differs between the others, and which entries a process would find."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _ALONE_NAMED: Final = 8
 _NAMED: Final = 4
 _ENTRIES_NAMED: Final = 3
 _BESIDE_EACH_OTHER: Final = 8
-# Letters need little room, values may be long.
+# Letters need little room. Values may be long.
 _SHORT: Final = 12
 _KNOWN_FROM: Final = {
     "torch": "captured",
@@ -57,11 +57,11 @@ _DIFFERENCE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A context form that is not the same in all columns, as far as is known."""
+    """A context form that differs between columns, or is not known in all of them."""
 
     form: str
-    settings: tuple[str, ...]  # the settings in it that differ, where it is made of settings
-    # For each column the value of the one setting that differs, or a letter that is equal for equal values; ? is not known.
+    settings: tuple[str, ...]  # the settings in it that differ, if it consists of settings
+    # For each column, the value of the only setting that differs, or a letter that is equal for equal values. ? means not known.
     cells: tuple[str, ...]
 
 
@@ -69,15 +69,15 @@ class Form:
 class SideBySide:
     """Contexts that were read."""
 
-    # Contexts that are alike in all that a key may hold, and in what is known of it, are one column.
+    # Contexts that are equal in all that a key may hold, and of which the same is known, share a column.
     columns: tuple[tuple[ContextRow, ...], ...]
-    forms: tuple[Form, ...]  # those in which columns differ, or which are known of some alone
-    same: tuple[str, ...]  # the forms that are known and equal everywhere, and those that are known of none
+    forms: tuple[Form, ...]  # the forms in which columns differ, or that are known for only some
+    same: tuple[str, ...]  # the forms that are known and equal everywhere, and those that are known nowhere
     unknown: tuple[str, ...]
 
     @classmethod
     def of(cls, read: Recording, runs: Collection[int] | None = None) -> Self:
-        """Of all contexts that were read; or of those of some runs, beside those that were captured."""
+        """Compare all contexts that were read; or those of some runs, with the captured ones."""
         known = {one.number: one for one in read.known_contexts}
         contexts = read.all_contexts.rows
         columns = folded(
@@ -106,7 +106,7 @@ class SideBySide:
 
 
 def folded(rows: Iterable[ContextRow], known: Mapping[int, KnownContext]) -> list[tuple[ContextRow, ...]]:
-    """Contexts by what they are, whatever process and machine they are of; in the order of the first."""
+    """Equal contexts together, whatever their process and machine, in the order of the first of each."""
 
     def likeness(row: ContextRow) -> Hashable:
         what = tuple(known[row.context].tokens.values()), row.text_only, row.missing_forms, row.hashed_forms
@@ -116,7 +116,7 @@ def folded(rows: Iterable[ContextRow], known: Mapping[int, KnownContext]) -> lis
 
 
 def _settings(form: str, rows: Sequence[ContextRow]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The settings of a form that differ between some contexts of which it is known; and the values, if it is one."""
+    """The settings of a form that differ between contexts where it is known; and the values, if it is a single setting."""
     if form not in RUNTIME_FORMS:
         return (), ()
     of_column = [json.loads(getattr(row, form) or "null") for row in rows]
@@ -134,7 +134,7 @@ def _text(values: Mapping[str, object], name: str) -> str:
 
 
 def context_names(read: Recording) -> dict[int, str]:
-    """What each context is called: its run, or the file of its snapshot."""
+    """The name of each context: its run, or the file of its snapshot."""
     rows = read.all_contexts.rows
     files = short_names(row.source for row in rows if row.run is None)
     return {
@@ -203,7 +203,7 @@ def contexts_blocks(read: Recording, schema: IsolationSchema = EVERY_FORM) -> It
 def side_by_side_blocks(
     read: Recording, schema: IsolationSchema = EVERY_FORM, runs: Collection[int] | None = None
 ) -> Iterator[Block]:
-    """Who is alike, in which forms they differ, and a line on the others; of all, or of some runs and what was captured."""
+    """Which contexts are equal, in which forms others differ, and a line on the remaining forms; of all contexts, or of some runs and captured ones."""
     found, names = SideBySide.of(read, runs), context_names(read)
     keys = {one.number: key_row(one, schema) for one in read.known_contexts}
     if not found.columns:
@@ -253,9 +253,9 @@ def side_by_side_blocks(
 
 
 def sharing_blocks(read: Recording) -> Iterator[Block]:
-    """The picture of who shares a key under which schema; nothing where it would be a grid of question marks."""
+    """The picture of which contexts share a key under which schema; nothing if it would be a grid of question marks."""
     known = read.known_contexts
-    # Logs alone show the key of none.
+    # Logs alone show no keys.
     if len(known) > 1 and any(row.group is not None for row in context_groups(known, EVERY_FORM)):
         yield Drawing(_SHARING, context_sharing, (context_groups(known), read.all_contexts.rows))
 
@@ -283,7 +283,7 @@ def _cell(at: int) -> Callable[[Form], str]:
 
 
 def difference_blocks(rows: Sequence[FormDifference], source: str) -> Iterator[Block]:
-    """What is known to differ between two contexts, field by field, and the forms of which it is not known."""
+    """What is known to differ between two contexts, field by field; and the forms for which that is not known."""
     known = [row for row in rows if row.status != "unknown"]
     undecided = sorted({row.form for row in rows if row.status == "unknown"})
     changed, folded = folded_differences(known)
@@ -305,7 +305,7 @@ def _value(row: FormDifference, text: str | None) -> str:
 
 
 def shared_lines(found: SideBySide) -> list[str]:
-    """What is the same of all contexts, and what is known of none, in a line each."""
+    """A line on the forms that are equal in all contexts, and one on those known in none."""
     count = sum(map(len, found.columns))
     if not count:
         return []
@@ -321,7 +321,7 @@ def shared_lines(found: SideBySide) -> list[str]:
 
 
 def folded_differences(rows: Sequence[FormDifference]) -> tuple[list[FormDifference], list[str]]:
-    """Differences to be listed one by one; and, where many settings are only on one side, as with another torch, a line for them."""
+    """Differences to be listed one by one; and a line for settings on one side only, if there are many, as with another torch."""
     lines = []
     listed_rows = list(rows)
     for status, side in (("removed", "before"), ("added", "after")):
@@ -334,7 +334,7 @@ def folded_differences(rows: Sequence[FormDifference]) -> tuple[list[FormDiffere
 
 
 def unpredicted(read: Recording) -> str:
-    """What has to be read as well to say whether a recorded run would find each entry; empty if nothing."""
+    """What else must be read to say whether a recorded run would find each entry; empty if nothing."""
     if read.asked_torch and read.facts.entries:
         return ""
     lacks = "a cache directory" if read.asked_torch else "the trace or log of a run"
@@ -345,7 +345,7 @@ def unpredicted(read: Recording) -> str:
 
 
 def prediction_lines(rows: Sequence[PredictionRow]) -> Iterator[Line]:
-    """What a process would find: what is unsafe, how many entries, then each reason with the first of its entries."""
+    """What a process would find: what is unsafe, the number of entries, then each reason with the first of its entries."""
     unsafe = [row for row in rows if row.is_unsafe]
     if unsafe:
         what = plural(len(unsafe), "entry")
@@ -364,7 +364,7 @@ def prediction_lines(rows: Sequence[PredictionRow]) -> Iterator[Line]:
 
 
 def reason_lines(answer: str, reason: str, count: str, names: Iterable[str]) -> Iterator[Line]:
-    """A reason with the first of what it is of."""
+    """A reason with the first entries that it applies to."""
     yield Line(f"{answer}: {reason}", 3, right=count)
     yield Line(listed(names, _ENTRIES_NAMED), 6, "dim")
 

@@ -28,7 +28,7 @@ def device_lines(
     measurements: Iterable[MeasurementRow] | None = None,
     notes: Iterable[str] = (),
 ) -> list[Line]:
-    """The answer to "which devices were these made for"."""
+    """The answer to "Which devices were these made for?"."""
     types = Counter(row.type for row in rows)
     title = plural(len(rows), "device") if rows else "no source names a device"
     if len(types) > 1:
@@ -65,13 +65,13 @@ def _device(row: DeviceRow) -> Iterator[Line]:
 
 
 def _kind_of(row: DeviceRow) -> str:
-    """Its type and architecture, but for what its name says already."""
+    """Its type and architecture, without what its name already says."""
     said = row.name.split()
     return ", ".join(part for part in (row.type, row.arch) if part and part not in said)[:60]
 
 
 def _measures(row: DeviceRow) -> Iterator[str]:
-    """What is known of its size."""
+    """Its size, as far as known."""
     if row.memory_bytes is not None:
         yield f"{row.memory_bytes / (1 << 30):.1f} GiB"
     if row.sm_count is not None:
@@ -83,7 +83,7 @@ def _measures(row: DeviceRow) -> Iterator[str]:
 
 
 def _where_seen(row: DeviceRow) -> str:
-    """The runs that name it and its indices there, worded to follow the place."""
+    """The runs that name it and its indices there, as words that follow the place."""
     runs = f"; {numbered('run', row.runs)}" if row.runs else ""
     named = listed((f"{row.type.replace('hip', 'cuda')}:{index}" for index in row.indices), _INDICES)
     return runs + (f"; as {named}" if named else "")

@@ -1,4 +1,4 @@
-"""Entries of cache directories: totals by kind, what was found in them, then the newest; and one of them, as lines and as JSON."""
+"""Entries of cache directories: totals by kind, what was found, then the newest; and a single entry, as lines and as JSON."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _KEY: Final = 16
 
 
 def no_entry(read: Recording) -> str:
-    """That no entry was read, and which directory to give: the one that the recordings name, if any does."""
+    """A sentence that no entry was read, and which directory to give: the one that the recordings name, if any does."""
     named = dict.fromkeys(run.cache_dir for run in read.facts.runs.values() if run.cache_dir)
     where = "the one that TORCHINDUCTOR_CACHE_DIR names, or /tmp/torchinductor_ and the name of the user"
     if named:
@@ -108,7 +108,7 @@ def _unsound(row: EntryRow) -> list[Line]:
 
 
 def _shared(entries: Sequence[EntryRow]) -> list[list[Line]]:
-    """The keys that hold several entries, and what distinguishes the entries."""
+    """The keys that hold several entries, and how these differ."""
     marks, lines = marks_beside(entries), []
     several = (row for row in entries if row.entry in marks)
     keys = by_key(((row.root, row.cache, row.cache_key or ""), row) for row in several)
@@ -124,7 +124,7 @@ def _shared(entries: Sequence[EntryRow]) -> list[list[Line]]:
 
 
 def _duplicates(duplicates: Sequence[DuplicateRow]) -> Iterator[Line]:
-    """How many files could be saved; then those of one kind that are known alike, what saves most first."""
+    """How many files could be saved, then the duplicates by kind, the largest saving first."""
     if not duplicates:
         return
     saved = file_size(sum(group.saved_bytes for group in duplicates))
@@ -156,7 +156,7 @@ def _locks(rows: Sequence[LockRow] | None) -> Iterator[Line]:
 
 
 def entry_numbers(read: Recording, entries: Sequence[EntryRow]) -> Numbers:
-    """How many entries there are, and what is to be said of them; of files that can go, those among them."""
+    """The numbers of entries and what was found in them; of removable files only those among them."""
     statuses, there = Counter(row.status for row in entries), {row.entry for row in entries}
     freed = [row for row in read.removed_unnoticed.rows if row.entry in there]
     alone = sum(row.entry in there for row in read.orphaned.rows)
@@ -174,7 +174,7 @@ def entry_numbers(read: Recording, entries: Sequence[EntryRow]) -> Numbers:
 def entries_blocks(
     read: Recording, most: int = 20, locks: Sequence[LockRow] | None = None
 ) -> Iterator[Block]:
-    """What is in these directories: totals, what was found in them, and the newest compiled graphs."""
+    """What these directories contain: totals, what was found, and the newest compiled graphs."""
     entries, problems = read.tables.entries.rows, read.tables.problems.rows
     if not entries:
         yield from (Line(no_entry(read), style="bold"), *problem_lines(problems))
@@ -183,7 +183,7 @@ def entries_blocks(
     yield Line()
     yield _kinds(entries, _KINDS[:-1])
     yield from section_lines(read, locks=locks)
-    # A copy of an entry is no other entry: the name is the hash of the content.
+    # A copy is not another entry: the name is the hash of the content.
     places = by_key((_content(row), row) for row in newest_first(entries) if row.cache in CACHES)
     newest = [rows[0] for rows in places.values()]
     if newest:
@@ -205,7 +205,7 @@ def entries_blocks(
 
 
 def every_file_blocks(read: Recording) -> Iterator[Block]:
-    """The same with pictures, and with every file: what is to be looked at first, then the newest."""
+    """The same with pictures and with every file: what to look at first, then the newest."""
     entries = read.tables.entries.rows
     if not entries:
         yield Line(no_entry(read))
@@ -282,7 +282,7 @@ FILES: Final = (
     Column("Compile time", "number", lambda row: timed(row.time_taken_ns), is_optional=True),
     Column("Guards", "long", "guards_expr", is_optional=True),
 )
-"""What every table of entries has."""
+"""The columns of every table of entries."""
 
 
 _LABEL: Final = 12
@@ -328,7 +328,7 @@ class OneEntry(Reprs, answer.OneEntry):
 
 
 def _facts(one: answer.OneEntry) -> list[tuple[str, str]]:
-    """What is known of it, each under its label."""
+    """What is known about it, each under a label."""
     row = one.row
     written = "" if row.modified_time is None else f", written {file_time(row.modified_time)} UTC"
     told = (

@@ -17,7 +17,7 @@ from cachescope.wording import listed
 Member = TypeVar("Member")
 
 _GROUPS: Final = 40
-# A lookup that is asked for by name is shown in full, within what anyone reads.
+# A lookup that is asked for by name is shown in full, up to what anyone would read.
 _ALL_FIELDS: Final = 200
 _ALL_DIFF_LINES: Final = 400
 _SAME_CAUSE_SHOWN: Final = 4
@@ -43,7 +43,7 @@ def setting_lines(settings: Mapping[str, Sequence[str]]) -> tuple[tuple[str, str
 
 
 def to_do_lines(explained: answer.Explanation) -> Iterator[Line]:
-    """What gives the fields the values of the baseline, and what can be done besides."""
+    """How to give the fields the values of the baseline, and what else can be done."""
     for told in setting_lines(explained.settings):
         yield Line(" ".join(told))
     if explained.advice:
@@ -62,7 +62,7 @@ class Explanation(Reprs, answer.Explanation):
 
 
 def told_lines(explained: answer.Explanation) -> Iterator[Line]:
-    """Why one lookup missed, where its fields and the others of its cause have tables."""
+    """Why one lookup missed, without its fields and the other misses of its cause, which have tables."""
     yield Line(explained.title, style="dim")
     yield Line(f"{explained.word}: {explained.reason}", style="bold")
     if explained.sizes is not None:
@@ -82,7 +82,7 @@ def change_blocks(
     diffs: int = 3,
     most_lines: int = _ALL_DIFF_LINES,
 ) -> Iterator[Block]:
-    """The fields, how each changed, and both values where that does not say them; then the differences of changed code. Nothing where no field differs."""
+    """The fields, how each changed, and both values if that does not show them; then the diffs of changed code. Nothing if no field differs."""
     columns = [
         Column("Field", "code", lambda alike: listed((one.field for one in alike), _FIELDS_NAMED)),
         Column("Change", "text", lambda alike: alike[0].summary),
@@ -102,7 +102,7 @@ def folded_blocks(
     source: str,
     sides: tuple[str, str],
 ) -> Iterator[Block]:
-    """Differences that several have alike, the most frequent first."""
+    """Differences that several lookups share, the most frequent first."""
     for changes, members in groups[:_GROUPS]:
         title = title_of(members)
         yield from change_blocks(changes, source, title, sides)
@@ -112,7 +112,7 @@ def folded_blocks(
 
 
 def _alike_changes(changes: Sequence[FieldChange]) -> list[list[FieldChange]]:
-    """Changes that look the same, as the type of all inputs, in one row; those with code or a value of a process each in its own."""
+    """Changes that look the same, such as the type of all inputs, in one row; each with code or a value of a process in its own row."""
 
     def likeness(change: FieldChange) -> Hashable:
         is_alone = change.kind == "opaque" or change.diff or change.process_values is not None
@@ -122,7 +122,7 @@ def _alike_changes(changes: Sequence[FieldChange]) -> list[list[FieldChange]]:
 
 
 def _sides(change: FieldChange) -> tuple[str | None, str | None]:
-    """Before and after: the parts that differ, or the whole; of opaque bytes what stands for them."""
+    """Before and after: the parts that differ, or the whole; stand-ins for opaque bytes."""
     if change.kind == "opaque":
         return None, bounded(change.after)
     if change.parts:

@@ -39,7 +39,7 @@ _WARNING: Final = "; border-left: 4px solid #d55e00; padding-left: .6em"
 _WRAPPED: Final = "white-space: pre-wrap; overflow-wrap: anywhere"
 # Text that would end a script, or begin a comment in it.
 _ESCAPED: Final = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
-# Neither sign of an arrow begins a line.
+# An arrow never begins a line.
 _ARROW: Final = ("-&gt;", "<span class='cs-keep'>-&gt;</span>")
 # Places where a long name or path may wrap; no character of an escape.
 _BREAKABLE: Final = re.compile(r"[\[/_](?=\w)|\.(?=[a-zA-Z_])")
@@ -50,7 +50,7 @@ _LONG_CELL: Final = 120
 
 
 def safe(text: object) -> str:
-    """Text from a log as HTML text; of a line that is too long, the beginning and the size."""
+    """Text from a log as HTML. A line that is too long is cut, with its size."""
     return escape("\n".join(map(harmless_cut, str(text).split("\n"))), quote=True)
 
 
@@ -76,7 +76,7 @@ def heading_html(level: int, title: str, anchor: str) -> str:
 
 
 def blocks_html(blocks: Iterable[Block], longest: int = LONGEST, other: Callable[[Block], str] = repr) -> str:
-    """Blocks below each other, of values so many characters; what only a page has is made by `other`."""
+    """Blocks below each other, with so many characters of each value. `other` makes what only a page has."""
     made = []
     for kind, group in groupby(blocks, type):
         if kind is Line:
@@ -121,7 +121,7 @@ def _fold(title: str, inner: str, anchor: str = "") -> str:
 
 
 def _card(card: CardText, evidence: str) -> str:
-    """A card, of which a link leads to its evidence: by what it says, not by its number, which another recording would change."""
+    """A card with a link to its evidence. The link is named by what the card says, since another recording would change its number."""
     title, below = f"<b>{prose_html(card.title)}</b>", ""
     if card.evidence is None:
         title = _opens("cs-link", f"Why {card.lookup}", f"Why: {card.title}", card.title)
@@ -161,7 +161,7 @@ def _numbers_html(numbers: Numbers) -> str:
 
 
 def _diff_html(diff: Diff) -> str:
-    """The lines of a unified diff; their signs are in the text: no colour is needed to read it."""
+    """The lines of a unified diff. The signs are in the text, so no colour is needed to read it."""
     name = safe(shortened(diff.name, _CELL))
     body = "".join(map(_diff_line, diff.lines))
     return f"<p>{name}</p><pre class='cs-diff' tabindex='0' role='region' aria-label='{name}'>{body}</pre>{_note(diff.note)}"
@@ -212,7 +212,7 @@ def _cell(head: Head, cell: Cell, longest: int) -> str:
 
 
 def _value_html(text: str, most: int) -> str:
-    """A value; if it is long, its beginning and size, which open to as much as is kept.
+    """A value. A long one shows its beginning and size, and opens to as much as is kept.
 
     Examples
     --------
@@ -232,7 +232,7 @@ def _value_html(text: str, most: int) -> str:
 
 
 class Reprs:
-    """The text and the HTML repr of an answer: its blocks as a terminal has them."""
+    """The text and the HTML repr of an answer: its blocks, as on a terminal."""
 
     __slots__ = ()
 
@@ -247,7 +247,7 @@ class Reprs:
 
 
 def answer_html(blocks: Iterable[Block], below: str = "") -> str:
-    """The lines of an answer for a notebook, and what is folded away below them."""
+    """The lines of an answer for a notebook, with what is folded away below."""
     return f"<div style='{STYLE}'>{lines_html(terminal_lines(blocks))}{below}</div>"
 
 
@@ -268,7 +268,7 @@ def _code_html(lines: list[Line]) -> str:
 
 
 def _line_html(line: Line) -> str:
-    """A line of an answer: weight and shade say what colours say in a terminal."""
+    """A line of an answer. Weight and shade replace the colours of a terminal."""
     text = safe(line.text) or "&nbsp;"
     if "underline" in line.style and line.text.startswith("https://"):
         text = f"<a href='{text}' target='_blank' rel='noopener noreferrer'>{text}</a>"
