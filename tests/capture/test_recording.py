@@ -96,12 +96,17 @@ def test_a_process_left_behind_does_not_hold_the_end(tmp_path: Path) -> None:
     process.stdin.close()
 
 
-def test_only_what_torch_logs_of_its_caches_stays_off_standard_error(tmp_path: Path) -> None:
+# torch/_logging/_internal.py, `_init_logs`: up to 2.13 a handler of the standard library, from 2.14 on one that inherits only its base.
+_OF_2_14 = "type('_StderrHandler', (logging.Handler,), {'emit': lambda self, record: print(record.msg, file=sys.stderr)})"
+
+
+@pytest.mark.parametrize("handler", ["logging.StreamHandler", _OF_2_14])
+def test_only_what_torch_logs_of_its_caches_stays_off_standard_error(tmp_path: Path, handler: str) -> None:
     (tmp_path / "torch").mkdir()
     (tmp_path / "torch" / "__init__.py").touch()
     program = (
         "import logging, sys, torch\n"
-        "for handler in (logging.StreamHandler(), logging.FileHandler('log')): logging.getLogger('torch').addHandler(handler)\n"
+        f"for handler in ({handler}(), logging.FileHandler('log')): logging.getLogger('torch').addHandler(handler)\n"
         "for name in sys.argv[1:]:\n"
         "    logger = logging.getLogger(name); logger.setLevel(logging.DEBUG)\n"
         "    for level in (logging.DEBUG, logging.INFO, logging.WARNING): logger.log(level, f'{name} {level}')\n"

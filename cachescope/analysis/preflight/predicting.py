@@ -59,12 +59,9 @@ def with_predictions(tables: Tables) -> Tables:
         for one in walked.values():
             one.tell_others()
         predicted |= {number: list(one.lookups()) for number, one in walked.items()}
+        runs |= {run.run: replace(run, cache_dir=walked[run.run].cache_dir) for run in command}
     lookups = _numbered(of_run, predicted)
-    all_runs = tables.runs.rows
-    if len(entries.roots) == 1:
-        # Pre-flights are in the single directory that they are checked against.
-        (root,) = entries.roots.values()
-        all_runs = [replace(run, cache_dir=root) if run.is_preflight else run for run in all_runs]
+    all_runs = [runs.get(run.run, run) for run in tables.runs.rows]
     return replace(tables, lookups=Table(LookupRow, lookups), runs=Table(RunRow, all_runs))
 
 
@@ -148,14 +145,20 @@ class PredictedRun:
         self._own: dict[str | None, Stored] = defaultdict(lambda: defaultdict(list))
         # A remote cache keeps only the last value of a key.
         self._remote: dict[Key, list[Candidate]] = {}
-        self._lookups = lookups
         self._notes = {
             row.lookup: LookupNote.of_json(row.preflight_note)
             for row in lookups
             if row.preflight_note is not None
         }
         self._first_dir = next((note.cache_dir for note in self._notes.values()), None)
-        self._graphs = by_key((row.aot_lookup, row) for row in lookups if row.aot_lookup is not None)
+        roots = world.entries.roots
+        # It is in the single directory that it is checked against, or in that which it used first.
+        only = next(iter(roots.values())) if len(roots) == 1 else None
+        first = world.entries.root_of(self._first_dir)
+        self.cache_dir = only or (run.cache_dir if first is None else roots[first])
+        elsewhere = {at: one.cache_dir for at, one in self._notes.items() if one.cache_dir != self._first_dir}
+        self._lookups = [replace(row, cache_dir=elsewhere.get(row.lookup)) for row in lookups]
+        self._graphs = by_key((row.aot_lookup, row) for row in self._lookups if row.aot_lookup is not None)
 
     def lookups(self) -> Iterator[LookupRow]:
         """The lookups of a real run, in the order in which it would make them."""

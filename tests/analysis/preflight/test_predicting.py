@@ -117,7 +117,21 @@ def test_a_pre_flight_is_of_the_one_directory_that_it_is_checked_against() -> No
     entries = [entry("fxgraph", "f11"), entry("fxgraph", "f11", root="/other")]
     runs = [run(asked("f11"), is_preflight=True), run(fx("f22", at=9), cache_dir="/own")]
     assert scope_of(*runs, entries=entries[:1]).runs["cache_dir"].tolist() == ["/cache", "/own"]
-    assert scope_of(*runs, entries=entries).runs["cache_dir"].isna().tolist() == [True, False]
+    # Of several it is in the one that it used first.
+    assert scope_of(*runs, entries=entries).runs["cache_dir"].tolist() == ["/cache", "/own"]
+    unread = [entry("fxgraph", "f11", root=root) for root in ("/other", "/third")]
+    assert scope_of(*runs, entries=unread).runs["cache_dir"].isna().tolist() == [True, False]
+
+
+def test_what_is_missed_in_another_directory_of_the_program_is_not_said_to_be_deleted() -> None:
+    lookups = [remotely("f11", remote=False, cache_dir=folder) for folder in ("/cache", "/other", "/cache")]
+    entries = [entry("fxgraph", "f11"), entry("fxgraph", "f22", root="/other")]
+    told = scope_of(run(*lookups, is_preflight=True), entries=entries)
+    assert told.lookups["outcome"].tolist() == ["would_hit", "would_miss", "would_hit"]
+    assert [plain(folder) for folder in told.lookups["cache_dir"]] == [None, "/other", None]
+    (missed,) = told.misses.to_dict("records")
+    assert (missed["verdict"], missed["kind"]) == ("entry_unavailable", "another directory")
+    assert "/cache, not /other" in missed["reason"]
 
 
 def test_a_process_may_find_what_another_one_of_the_command_would_store() -> None:

@@ -57,15 +57,16 @@ def _keep_off_the_terminal() -> None:
             return
         import logging
 
-        print_record = logging.StreamHandler.emit
+        handled = logging.Handler.handle
 
-        def emit(handler: Any, record: logging.LogRecord) -> None:
-            # That of a file is of a class below. Without the log, torch would print warnings and errors, too.
-            is_of_a_file = type(handler) is not logging.StreamHandler
-            if is_of_a_file or record.levelno > logging.INFO or record.name not in _LOGGERS:
-                print_record(handler, record)
+        def handle(handler: Any, record: logging.LogRecord) -> Any:
+            # That of torch/_logging/_internal.py, up to 2.13 and from 2.14 on. Without the log, torch would print warnings and errors, too.
+            is_of_torch = type(handler).__name__ in ("StreamHandler", "_StderrHandler")
+            if not is_of_torch or record.levelno > logging.INFO or record.name not in _LOGGERS:
+                return handled(handler, record)
+            return False
 
-        logging.StreamHandler.emit = emit  # type: ignore[assignment, method-assign]
+        logging.Handler.handle = handle  # type: ignore[assignment, method-assign]
 
     finder: Any = SimpleNamespace(find_spec=find_spec)
     sys.meta_path.insert(0, finder)
