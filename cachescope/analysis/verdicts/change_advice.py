@@ -77,10 +77,7 @@ def _own_sentences(change: FieldChange, were_graphs_found: bool, is_by_inputs: b
 
 
 def _of_field(change: FieldChange) -> str | None:
-    before, after = change.before or "", change.after or ""
-    if _NAMED_AT_RANDOM.search(before) and _NAMED_AT_RANDOM.sub("", before) == _NAMED_AT_RANDOM.sub(
-        "", after
-    ):
+    if is_named_at_random(change.before or "", change.after or ""):
         return _AHEAD_OF_TIME
     left_out = document(_FILE)["left_out"] if change.kind in ("new", "gone") else {}
     return left_out.get(change.field) or field_advice(change.field)
@@ -400,11 +397,18 @@ def _sizes(shape: str) -> list[str]:
 # Advice by field, whatever changed in it.
 
 # torch 2.13, torch/_dynamo/output_graph.py: the name of a compiled function has a number, which differs in every process.
-_NAMED_AT_RANDOM: Final = re.compile(r"__compiled_fn_\d+_[0-9a-f]{8}(?:_[0-9a-f]{4}){3}_[0-9a-f]{12}")
+_RANDOM_NAME: Final = re.compile(r"'__compiled_fn_\d+_[0-9a-f]{8}(?:_[0-9a-f]{4}){3}_[0-9a-f]{12}'")
 _AHEAD_OF_TIME: Final = (
     "Compiling ahead of time (aot_compile, caching_precompile) puts a random name into the key, and finds nothing whatever is set: save "
     "what it made, by save_compiled_function, or torch.compiler.save_cache_artifacts() after a backward pass, and load that."
 )
+
+
+def is_named_at_random(before: str, after: str) -> bool:
+    """Whether nothing but such a name differs, or that one side has none."""
+    sides = [_RANDOM_NAME.sub("None", text) for text in (before, after)]
+    return sides[0] == sides[1] and sides != [before, after]
+
 
 # What sets a field, by a pattern of its name; and when a key lacks a field: no other value was set (`FxGraphHashDetails.__init__` in
 # torch/_inductor/codecache.py, 2.13).

@@ -18,7 +18,7 @@ from cachescope.analysis.graphs import graph_diff
 from cachescope.analysis.history.history import History
 from cachescope.analysis.key_distance import Change
 from cachescope.analysis.verdicts.baselines import Baseline, Baselines
-from cachescope.analysis.verdicts.change_advice import sizes_became, type_became
+from cachescope.analysis.verdicts.change_advice import is_named_at_random, sizes_became, type_became
 from cachescope.analysis.verdicts.misses import Candidate, Why
 from cachescope.analysis.verdicts.recompiles import is_recompiled, place_of, recompile_of
 from cachescope.details import ChangedField, HashDetails
@@ -27,7 +27,7 @@ from cachescope.keys.detail_hash import default_hashes
 from cachescope.keys.key_fields import IS_INFERENCE, is_input
 from cachescope.keys.paths import is_in_remote_cache
 from cachescope.terms import Evidence
-from cachescope.verdict_kinds import ANOTHER_TYPE, OTHER_INPUTS, OTHERWISE, SIZES, UPGRADE
+from cachescope.verdict_kinds import ANOTHER_TYPE, NAMED_AT_RANDOM, OTHER_INPUTS, OTHERWISE, SIZES, UPGRADE
 from cachescope.wording import listed, plural
 
 _PARTS: Final = ("dtype", "shape")
@@ -90,12 +90,14 @@ class ChangedKeys:
             if besides := changed_besides(details, change.components, _torch_of(before), _torch_of(after)):
                 reason += f"; also changed: {_listed(besides)}"
         else:
-            inputs = [
-                (details.value_text(before) or "", details.value_text(after) or "")
+            texts = [
+                (field, details.value_text(before) or "", details.value_text(after) or "")
                 for field, before, after in change.components
-                if is_input(field)
             ]
-            if became := sizes_became(inputs):
+            inputs = [(before, after) for field, before, after in texts if is_input(field)]
+            if changed == ("aot_config",) and is_named_at_random(*texts[0][1:]):
+                kind = NAMED_AT_RANDOM
+            elif became := sizes_became(inputs):
                 kind = f"{SIZES}{became}: {place_of(row)}"
             elif became := next(filter(None, starmap(type_became, inputs)), ""):
                 kind = f"{ANOTHER_TYPE}{became}: {place_of(row)}"

@@ -191,7 +191,7 @@ def test_how_code_changed(before: str, after: str, said: str) -> None:
 @pytest.mark.parametrize(("after", "is_random"), [
     ("id='__compiled_fn_1_0c1e8a7b_1111_4222_8333_0123456789ab'", True),
     ("id='__compiled_fn_1_0c1e8a7b_1111_4222_8333_0123456789ab', dynamic=True", False),
-    ("id='another'", False),
+    ("id='another'", False), ("id=None", True), ("id=None, dynamic=True", False),
 ])  # fmt: skip
 def test_a_random_name_in_the_key_is_told_if_nothing_else_differs(after: str, is_random: bool) -> None:
     before = "id='__compiled_fn_1_9a9a9a9a_1111_4222_8333_0123456789ab'"

@@ -534,3 +534,23 @@ def test_that_a_backward_graph_may_follow_is_no_edit(
     (_, row) = miss_rows(scope_of(*runs))
     assert row["verdict"] == "key_changed"
     assert row["kind"].startswith(kind) and bool(row["kind"]) == bool(kind)
+
+
+@pytest.mark.parametrize(("name", "kind", "cost"), [
+    ("'__compiled_fn_1_9afe2f25_56cc_440b_b986_939a88c4a426'", "a random name", "not cached (a random name in the key)"),
+    ("None", "a random name", "not cached (a random name in the key)"),
+    ("'mine'", "", "for other inputs"),
+])  # fmt: skip
+def test_a_key_that_each_process_makes_another_one_is_not_of_other_inputs(
+    name: str, kind: str, cost: str
+) -> None:
+    """As torch 2.15 does with caching_precompile; two runs of one program, without a package."""
+    names = "'__compiled_fn_1_3557b149_1608_4eaa_b6fe_ff14ed32f2fb'", name
+    runs = [
+        run(aot(f"a1{at}", details={**G, "aot_config": f"(0, True, {names[at]})"}, at=10 * at), **HERE)
+        for at in (0, 1)
+    ]
+    scope = scope_of(*runs)
+    (_, row) = miss_rows(scope)
+    assert (row["verdict"], row["kind"]) == ("key_changed", kind)
+    assert cost in " ".join(str(scope).split())
