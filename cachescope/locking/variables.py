@@ -44,6 +44,7 @@ OFF: Final = {
     "TORCH_COMPILE_FORCE_DISABLE_CACHES": Off("1"),
     "TORCHINDUCTOR_FX_GRAPH_CACHE": Off("0"),
     "TORCHINDUCTOR_AUTOGRAD_CACHE": Off("0", "it switches AOTAutograd's cache off", (AOTAUTOGRAD,)),
+    "TORCH_CACHING_PRECOMPILE": Off("1", "with it AOTAutograd makes other keys", (AOTAUTOGRAD,)),
     "TORCH_COMPILE_DISABLE": Off("1", _COMPILING_OFF),
     "TORCHDYNAMO_DISABLE": Off("1", _COMPILING_OFF),
 }

@@ -80,6 +80,7 @@ def test_what_is_left_stays_as_locked(made: tuple[Path, CacheLock], monkeypatch:
     ("TORCHINDUCTOR_FX_GRAPH_CACHE", "0"),
     ("TORCHINDUCTOR_AUTOGRAD_CACHE", "0"),
     ("TORCHINDUCTOR_AUTOGRAD_CACHE", "1"),
+    ("TORCH_CACHING_PRECOMPILE", "1"),
     ("TORCH_COMPILE_DISABLE", "1"),
     ("TORCHINDUCTOR_COMPILE_THREADS", "1"),
 ])  # fmt: skip
