@@ -30,7 +30,7 @@ CANNOT_WRITE: Final = re.compile(
 class NotStored(NamedTuple):
     """Why nothing was stored after a miss."""
 
-    # ``failed compile``, ``interrupted``, ``process ended``, ``not saved``, ``never stored``, ``restarted compile``, ``compiled autograd`` or ``not known``
+    # ``failed compile``, ``interrupted``, ``process ended``, ``not saved``, ``never stored``, ``restarted compile``, ``compiled autograd``, ``graph bypassed`` or ``not known``
     kind: str
     why: str  # A clause that states the reason
     # Whether torch or the operating system reported it; otherwise it follows from what the log lacks.
@@ -211,6 +211,13 @@ class Timeline:
         if not graphs and self._was_restarted(at):
             why = "torch restarted its compile, and the new attempt has its own key"
             return NotStored("restarted compile", why, True)
+        if any(graph.outcome == "bypass" for graph in graphs):
+            # torch/_functorch/_aot_autograd/graph_compile.py, `_should_save_cache`: its graphs need a key (2.8 to 2.15).
+            return NotStored(
+                "graph bypassed",
+                "torch stores no entry of AOTAutograd's above a graph that it bypasses",
+                True,
+            )
         # Whether all of its graphs were compiled.
         is_compiled = row.compile_ended
         if is_compiled is None:

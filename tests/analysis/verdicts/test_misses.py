@@ -554,3 +554,20 @@ def test_a_key_that_each_process_makes_another_one_is_not_of_other_inputs(
     (_, row) = miss_rows(scope)
     assert (row["verdict"], row["kind"]) == ("key_changed", kind)
     assert cost in " ".join(str(scope).split())
+
+
+def test_above_a_graph_that_is_bypassed_nothing_is_stored() -> None:
+    """Torch 2.15 misses in both runs and leaves no entry, as for a graph with linalg.inv: with_effects."""
+    reason = "Can't cache HigherOrderOperator: with_effects"
+    runs = [
+        run(
+            aot("a11", details=G, at=10 * at, took=1),
+            fx(None, "bypass", at=10 * at + 0.5, took=0.5, bypass_reason=reason),
+            **HERE,
+        )
+        for at in (0, 1)
+    ]
+    scope = scope_of(*runs)
+    (_, row) = scope.misses.query("verdict != 'bypassed'").to_dict("records")
+    assert (row["verdict"], row["kind"]) == ("entry_unavailable", "graph bypassed")
+    assert "No compile is known to have been avoidable: " in str(scope) and "not cached (bypassed)" in str(scope)
