@@ -196,8 +196,8 @@ def _judge_known_keys(
         is_first = (key := keys[at]) is not None and of_key[key][0] == at
         if is_first and (gone := unavailable.of_first(at)) is not None:
             found.record(at, *gone)
-    for at in unexplained:
-        why = found.why[at]
+    # Those that a pre-flight predicts are judged before.
+    for at, why in enumerate(found.why):
         if why is not None and why.what.is_graph_gone:
             for graph in unavailable.pointed_to(at):
                 if found.why[graph] is None:

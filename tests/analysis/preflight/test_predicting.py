@@ -134,6 +134,16 @@ def test_what_is_missed_in_another_directory_of_the_program_is_not_said_to_be_de
     assert "/cache, not /other" in missed["reason"]
 
 
+def test_a_graph_whose_entry_is_gone_is_no_first_lookup() -> None:
+    note = json.dumps({"lookup": {"cache": "aotautograd", "key": "a11", "cache_dir": "/cache"}})
+    lookups = [aot("a11", at=0, took=1, preflight_note=note), asked("f11")]
+    entries = [entry("aotautograd", "a11", fx_keys=("f11",)), entry("fxgraph", "f22")]
+    told = scope_of(run(*lookups, is_preflight=True), entries=entries)
+    assert told.lookups["cache_key"].tolist() == ["a11", "f11", "f11"]
+    assert told.misses["verdict"].tolist() == ["entry_unavailable"] * 3
+    assert told.misses["kind"].tolist() == ["graph entry", "not known", "not known"]
+
+
 def test_a_process_may_find_what_another_one_of_the_command_would_store() -> None:
     note = {"lookup": {"cache": "fxgraph", "key": "f11", "cache_dir": "/cache"}}
     stores = note | {"stored": {"cache": "fxgraph", "key": "f11", "guards": ""}}
@@ -342,15 +352,17 @@ def test_an_aotautograd_entry_points_to_the_graphs_that_were_looked_up_for_it() 
         looked_up(lookup=1, cache_key="f11", aot_lookup=0),
         looked_up(lookup=2, cache_key="f22", aot_lookup=0, outcome="hit"),
         looked_up(lookup=3, cache_key="f11", aot_lookup=0),
-        # Bypassed, so it has no key; for another entry; for none.
-        looked_up(lookup=4, cache_key=None, aot_lookup=0, outcome="bypass"),
+        # Bypassed, so it has no key, and the entry above it is not stored; for another entry; for none.
+        looked_up(lookup=9, cache="aotautograd", cache_key="a22"),
+        looked_up(lookup=4, cache_key=None, aot_lookup=9, outcome="bypass"),
         looked_up(lookup=6, cache_key="f33", aot_lookup=5),
         looked_up(lookup=7, cache_key="f44"),
         # Another of the same key, of which no graphs are recorded.
         looked_up(lookup=8, cache="aotautograd", cache_key="a11"),
     ]
-    made = stored_by_recorded(rows, [])["aotautograd", "a11"]
-    assert [one.graphs for one in made] == [(("f11", None), ("f22", None)), ()]
+    made = stored_by_recorded(rows, [])
+    assert [one.graphs for one in made["aotautograd", "a11"]] == [(("f11", None), ("f22", None)), ()]
+    assert ("aotautograd", "a22") not in made
 
 
 def test_what_a_miss_would_store() -> None:

@@ -570,4 +570,6 @@ def test_above_a_graph_that_is_bypassed_nothing_is_stored() -> None:
     scope = scope_of(*runs)
     (_, row) = scope.misses.query("verdict != 'bypassed'").to_dict("records")
     assert (row["verdict"], row["kind"]) == ("entry_unavailable", "graph bypassed")
-    assert "No compile is known to have been avoidable: " in str(scope) and "not cached (bypassed)" in str(scope)
+    assert "No compile is known to have been avoidable: " in str(scope) and "not cached (bypassed)" in str(
+        scope
+    )
