@@ -46,7 +46,6 @@ NOT_KNOWN = {
     "forked_after": "they run at the same time",
     "forkserver": "they run at the same time",
     "isolated": "compiled for real",
-    "precompiled": "with caching_precompile",
 }
 """The programs of which some lookups cannot be predicted, with words of the reason."""
 REFUSED = {
@@ -138,7 +137,10 @@ def held(name: str, world: World, went: Went, kept: Path) -> None:
     assert scope is not None
     if name not in NOT_KNOWN:
         assert foretold - Counter({"fxgraph disabled": 9}) == went.counted and not open_of(told)
-        assert would_store(scope) == went.stored
+        # With `caching_precompile` AOTAutograd's keys hold a random name.
+        known = {CACHES[0]} if name == "precompiled" else {*CACHES}
+        stores = {one for one in would_store(scope) if one[0] in known}
+        assert stores == {one for one in went.stored if one[0] in known}
         return
     open_ = scope.lookups.loc[scope.lookups["outcome"] == "not_known", "prediction"]
     assert any(NOT_KNOWN[name] in why for why in open_), list(open_)

@@ -30,7 +30,7 @@ from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.grouping import by_key
 from cachescope.readers.assemble import Tables
 from cachescope.readers.directory.file_contents import source_of
-from cachescope.readers.logs.notes import WHY_OPEN, LookupNote
+from cachescope.readers.logs.notes import PRECOMPILED, WHY_OPEN, LookupNote
 from cachescope.table import Table
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH, MISSED, PREDICTED
 
@@ -212,9 +212,12 @@ class PredictedRun:
         note = self._notes.get(row.lookup)
         if note is None or row.cache_key is None:
             return not_known(_NOT_ENDED if self._notes else _NO_NOTE)
-        if note.open is not None:
-            return not_known(WHY_OPEN[note.open])
         root = self._world.entries.root_of(note.cache_dir)
+        # What is precompiled could be loaded instead.
+        if note.open is not None and (
+            note.open != PRECOMPILED or not self._world.entries.has_no_package(root)
+        ):
+            return not_known(WHY_OPEN[note.open])
         if root is None and note.cache_dir != self._first_dir:
             # This holds for what the process stored itself, too.
             return not_known(f"by then the program uses another directory: {note.cache_dir}")
@@ -232,6 +235,10 @@ class PredictedRun:
         entries = self._world.entries
         if not entries.roots and not entries.remotes and self._world.recorded is None:
             return not_known("no cache directory and no recording was read to check it against")
+        if note.open == PRECOMPILED and row.cache == AOTAUTOGRAD:
+            return found._replace(
+                why="with caching_precompile each process makes another key, and finds nothing"
+            )
         if entries.unread_remotely and (note.is_remote or of_graphs.is_remote):
             return not_known(f"nothing fits {where}, and {entries.unread_remotely}")
         return found

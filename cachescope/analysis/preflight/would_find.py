@@ -23,7 +23,7 @@ from cachescope.keys.paths import is_in_remote_cache
 from cachescope.readers.logs.notes import LookupNote
 from cachescope.readers.reading import ListedEntry
 from cachescope.readers.remote_cache.address import is_redis
-from cachescope.terms import AOTAUTOGRAD, CACHES, FXGRAPH
+from cachescope.terms import AOTAUTOGRAD, CACHES, FXGRAPH, PRECOMPILE
 from cachescope.wording import plural
 
 Sure = Literal["yes", "no", "maybe"]
@@ -88,6 +88,7 @@ class StoredEntries:
         self.unread_remotely = "" if self.remotes else "a remote cache was not asked"
         if damaged:
             self.unread_remotely = f"some lines of {damaged[0]} could not be read"
+        self._with_packages = {os.path.realpath(entry.root) for entry in entries if entry.cache == PRECOMPILE}
         # Directories and locks as they were given, by their real paths.
         self.roots = {os.path.realpath(root): root for root in given if root not in self.remotes}
         read = ((row.cache, row.cache_key or "", row.root, _candidate(row)) for row in keyed)
@@ -101,6 +102,10 @@ class StoredEntries:
         """The directory as it was read, for one that a program names; None if it was not read."""
         real = None if folder is None else os.path.realpath(folder)
         return real if real in self.roots else None
+
+    def has_no_package(self, root: str | None) -> bool:
+        """Whether no function is precompiled in a directory that was read."""
+        return root is not None and root not in self._with_packages
 
     def under(self, key: Key, root: str | None) -> Iterator[Candidate]:
         """What lies under a key in one directory, or in any of them."""

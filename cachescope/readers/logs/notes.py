@@ -126,12 +126,13 @@ def _moment(note: Record, name: str) -> int | None:
     return found
 
 
+PRECOMPILED: Final = "precompiled"
 WHY_OPEN: Final = {
     "without_values": "the graph holds a constant whose values are part of the key, and the program ran without weights: "
     "a real run makes another key",
-    "precompiled": "with caching_precompile each process makes other keys, and may load what was precompiled instead",
     "brought": "the program itself puts an entry under this key, from a mega-cache for example",
     "counts_read": "the program has read torch's counts of hits and misses, which a real run counts otherwise",
+    PRECOMPILED: "with caching_precompile each process makes other keys, and may load what was precompiled instead",
 }
 """What a process notes of a lookup that cannot be predicted, and what that means."""
 

@@ -134,6 +134,27 @@ def test_what_is_missed_in_another_directory_of_the_program_is_not_said_to_be_de
     assert "/cache, not /other" in missed["reason"]
 
 
+@pytest.mark.parametrize(("beside", "ways"), [
+    (entry("fxgraph", "f22"), ["would_miss", "would_hit"]),
+    # It may be loaded, and nothing looked up then.
+    (entry("precompile", "0c6f"), ["not_known", "not_known"]),
+    (entry("precompile", "0c6f", root="/other"), ["would_miss", "would_hit"]),
+])  # fmt: skip
+def test_what_is_precompiled_finds_graphs_unless_it_is_loaded_itself(
+    beside: EntryRow, ways: list[str]
+) -> None:
+    """As torch 2.13 and 2.15 do: of each AOTAutograd key a random name is part, and the graphs below are looked up."""
+    above, below = (
+        json.dumps({"lookup": {"cache": cache, "key": key, "cache_dir": "/cache", "precompiled": True}})
+        for cache, key in (("aotautograd", "a11"), ("fxgraph", "f11"))
+    )
+    made = aot("a11", at=0, took=1, preflight_note=above), fx("f11", at=0, took=0.5, preflight_note=below)
+    entries = [entry("fxgraph", "f11"), beside]
+    told = scope_of(run(*made, is_preflight=True), entries=entries).lookups
+    assert told["outcome"].tolist() == ways
+    assert all(told["prediction"].str.startswith("with caching_precompile")[:1])
+
+
 def test_a_graph_whose_entry_is_gone_is_no_first_lookup() -> None:
     note = json.dumps({"lookup": {"cache": "aotautograd", "key": "a11", "cache_dir": "/cache"}})
     lookups = [aot("a11", at=0, took=1, preflight_note=note), asked("f11")]

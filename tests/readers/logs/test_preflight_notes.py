@@ -96,7 +96,7 @@ STORED = {"cache": "fxgraph", "key": "f11"}
     ({"guards_skipped": True}, {"skips_guards": True}),
     ({"brought": True}, {"open": "brought"}),
     ({"without_values": True}, {"open": "without_values"}),
-    ({"precompiled": True, "counts_read": True}, {"open": "precompiled"}),
+    ({"precompiled": True, "counts_read": True}, {"open": "counts_read"}),
     ({"counts_read": False}, {}),
     ({"stored": {}}, {}),
     ({"stored": STORED}, {"is_stored": True}),
