@@ -54,6 +54,8 @@ OTHERWISE: Final = "the same code, compiled otherwise: "
 """The prefix of the kind of a key whose graph alone differs, and not what Dynamo traced."""
 NAMED_AT_RANDOM: Final = "a random name"
 """The kind of a changed AOTAutograd key that holds a name which each process draws."""
+NAMED_AND_MORE: Final = f"{NAMED_AT_RANDOM}, and more"
+"""The same where fields of its graphs' keys changed, too: the graphs may be found without that."""
 EXPLAINED_BY_GRAPHS: Final = "as the graphs below it"
 """The kind of a changed AOTAutograd key that follows from the misses of its graphs, where others explain them."""
 AOT_INDUCTOR: Final = "AOTInductor"
@@ -245,6 +247,7 @@ KINDS: Final[dict[tuple[str, str], Kind]] = {
         explains_fields=False,
     ),
     ("key_changed", NAMED_AT_RANDOM): replace(_CHANGED, cost="not cached", by="a random name in the key"),
+    ("key_changed", NAMED_AND_MORE): replace(_CHANGED, cost="unknown"),
     ("key_changed", EXPLAINED_BY_GRAPHS): replace(
         _CHANGED, cost="unknown", is_shown_by_graphs=True, explains=frozenset(), explains_fields=False
     ),

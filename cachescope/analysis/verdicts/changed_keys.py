@@ -27,7 +27,15 @@ from cachescope.keys.detail_hash import default_hashes
 from cachescope.keys.key_fields import IS_INFERENCE, is_input
 from cachescope.keys.paths import is_in_remote_cache
 from cachescope.terms import Evidence
-from cachescope.verdict_kinds import ANOTHER_TYPE, NAMED_AT_RANDOM, OTHER_INPUTS, OTHERWISE, SIZES, UPGRADE
+from cachescope.verdict_kinds import (
+    ANOTHER_TYPE,
+    NAMED_AND_MORE,
+    NAMED_AT_RANDOM,
+    OTHER_INPUTS,
+    OTHERWISE,
+    SIZES,
+    UPGRADE,
+)
 from cachescope.wording import listed, plural
 
 _PARTS: Final = ("dtype", "shape")
@@ -95,8 +103,10 @@ class ChangedKeys:
                 for field, before, after in change.components
             ]
             inputs = [(before, after) for field, before, after in texts if is_input(field)]
-            if changed == ("aot_config",) and is_named_at_random(*texts[0][1:]):
-                kind = NAMED_AT_RANDOM
+            is_random = any(one[0] == "aot_config" and is_named_at_random(*one[1:]) for one in texts)
+            # The graph holds it too, and does not print it.
+            if is_random and not inputs and not self._edit(change):
+                kind = NAMED_AT_RANDOM if {*changed} <= {"aot_config", "gm"} else NAMED_AND_MORE
             elif became := sizes_became(inputs):
                 kind = f"{SIZES}{became}: {place_of(row)}"
             elif became := next(filter(None, starmap(type_became, inputs)), ""):
@@ -111,14 +121,15 @@ class ChangedKeys:
                 # torch makes another graph of the same code where no backward graph can follow: nothing tells whether the code was edited.
                 kind = ""
             else:
-                # Empty if the fields describe the edit completely.
-                kind = next(
-                    (self._edit_of(*sides) for field, *sides in change.components if field == "gm"), ""
-                )
+                kind = self._edit(change)
             reason = self._what_changed(row, found, change)
         if len(changed) < apart:
             reason += f" (compared with the run before it, {apart} fields differ)"
         return Why("key_changed", reason, *known, changed, kind)
+
+    def _edit(self, change: Change) -> str:
+        """How the code of the graph was edited; empty if the fields describe it completely."""
+        return next((self._edit_of(*sides) for field, *sides in change.components if field == "gm"), "")
 
     def _what_changed(self, row: LookupRow, found: Candidate, change: Change) -> str:
         changed = change.names

@@ -536,20 +536,24 @@ def test_that_a_backward_graph_may_follow_is_no_edit(
     assert row["kind"].startswith(kind) and bool(row["kind"]) == bool(kind)
 
 
-@pytest.mark.parametrize(("name", "kind", "cost"), [
-    ("'__compiled_fn_1_9afe2f25_56cc_440b_b986_939a88c4a426'", "a random name", "not cached (a random name in the key)"),
-    ("None", "a random name", "not cached (a random name in the key)"),
-    ("'mine'", "", "for other inputs"),
+RANDOM = "a random name"
+NOT_CACHED = "not cached (a random name in the key)"
+
+
+@pytest.mark.parametrize(("name", "more", "kind", "cost"), [
+    ("'__compiled_fn_1_9afe2f25_56cc_440b_b986_939a88c4a426'", {}, RANDOM, NOT_CACHED),
+    ("None", {}, RANDOM, NOT_CACHED),
+    # The graphs below may be found with the same tag.
+    ("None", {"cache_key_tag": "x"}, f"{RANDOM}, and more", "for a reason that is not known"),
+    ("'mine'", {}, "", "for other inputs"),
 ])  # fmt: skip
 def test_a_key_that_each_process_makes_another_one_is_not_of_other_inputs(
-    name: str, kind: str, cost: str
+    name: str, more: Details, kind: str, cost: str
 ) -> None:
     """As torch 2.15 does with caching_precompile; two runs of one program, without a package."""
     names = "'__compiled_fn_1_3557b149_1608_4eaa_b6fe_ff14ed32f2fb'", name
-    runs = [
-        run(aot(f"a1{at}", details={**G, "aot_config": f"(0, True, {names[at]})"}, at=10 * at), **HERE)
-        for at in (0, 1)
-    ]
+    made = [{**G, "aot_config": f"(0, True, {names[at]})", **(more if at else {})} for at in (0, 1)]
+    runs = [run(aot(f"a1{at}", details=made[at], at=10 * at), **HERE) for at in (0, 1)]
     scope = scope_of(*runs)
     (_, row) = miss_rows(scope)
     assert (row["verdict"], row["kind"]) == ("key_changed", kind)
