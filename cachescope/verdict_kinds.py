@@ -344,10 +344,7 @@ KINDS: Final[dict[tuple[str, str], Kind]] = {
         cost="not cached",
     ),
     ("entry_unavailable", "graph bypassed"): replace(
-        _UNAVAILABLE,
-        by="bypassed",
-        cost="not cached",
-        advice="What lifts the bypass of its graph lets torch store this, too.",
+        _UNAVAILABLE, by="bypassed", cost="not cached", advice="Lift the bypass of its graph."
     ),
     ("entry_unavailable", "partly stored"): replace(_UNAVAILABLE, by="an entry that was stored in part"),
     ("entry_unavailable", NOT_KNOWN): replace(

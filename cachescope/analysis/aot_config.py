@@ -32,6 +32,8 @@ OF_A_MODULE: Final = ("._modules", "._parameters", "._buffers")
 # These have the name of what they were made from: a module, an optimizer, an array that became a tensor.
 _OF_ITS_BASE: Final = ("NNModuleSource", "OptimizerSource", "NumpyTensorSource", "FloatTensorSource")
 _SHOWN: Final = 2
+# torch 2.13, torch/_dynamo/output_graph.py: the name of a compiled function has a number, which differs in every process.
+_RANDOM_NAME: Final = re.compile(r"'__compiled_fn_\d+_[0-9a-f]{8}(?:_[0-9a-f]{4}){3}_[0-9a-f]{12}'")
 
 
 def aot_config_parts(before: str, after: str) -> tuple[tuple[str, str, str], ...]:
@@ -53,6 +55,12 @@ def aot_config_parts(before: str, after: str) -> tuple[tuple[str, str, str], ...
         # Indexes of inputs, which move with the inputs.
         parts = [part for part in parts if part[0] != "static_input_indices"]
     return tuple(part for part in parts if part[1] != part[2])
+
+
+def is_named_at_random(before: str, after: str) -> bool:
+    """Whether nothing but such a name differs, or that one side has none."""
+    sides = [_RANDOM_NAME.sub("None", text) for text in (before, after)]
+    return sides[0] == sides[1] and sides != [before, after]
 
 
 @lru_cache(maxsize=64)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
+from cachescope.analysis.aot_config import is_named_at_random
 from cachescope.analysis.differences import FieldChange, is_reordered
 from cachescope.analysis.graphs import group_sizes, inner_graphs, tokens
 from cachescope.analysis.process_values import Kind
@@ -396,19 +397,10 @@ def _sizes(shape: str) -> list[str]:
 
 # Advice by field, whatever changed in it.
 
-# torch 2.13, torch/_dynamo/output_graph.py: the name of a compiled function has a number, which differs in every process.
-_RANDOM_NAME: Final = re.compile(r"'__compiled_fn_\d+_[0-9a-f]{8}(?:_[0-9a-f]{4}){3}_[0-9a-f]{12}'")
 _AHEAD_OF_TIME: Final = (
     "Compiling ahead of time (aot_compile, caching_precompile) puts a random name into the key, and finds nothing whatever is set: save "
     "what it made, by save_compiled_function, or torch.compiler.save_cache_artifacts() after a backward pass, and load that."
 )
-
-
-def is_named_at_random(before: str, after: str) -> bool:
-    """Whether nothing but such a name differs, or that one side has none."""
-    sides = [_RANDOM_NAME.sub("None", text) for text in (before, after)]
-    return sides[0] == sides[1] and sides != [before, after]
-
 
 # What sets a field, by a pattern of its name; and when a key lacks a field: no other value was set (`FxGraphHashDetails.__init__` in
 # torch/_inductor/codecache.py, 2.13).

@@ -13,12 +13,13 @@ from functools import cache, partial
 from itertools import starmap
 from typing import Final
 
+from cachescope.analysis.aot_config import is_named_at_random
 from cachescope.analysis.differences import component_change
 from cachescope.analysis.graphs import graph_diff
 from cachescope.analysis.history.history import History
 from cachescope.analysis.key_distance import Change
 from cachescope.analysis.verdicts.baselines import Baseline, Baselines
-from cachescope.analysis.verdicts.change_advice import is_named_at_random, sizes_became, type_became
+from cachescope.analysis.verdicts.change_advice import sizes_became, type_became
 from cachescope.analysis.verdicts.misses import Candidate, Why
 from cachescope.analysis.verdicts.recompiles import is_recompiled, place_of, recompile_of
 from cachescope.details import ChangedField, HashDetails
