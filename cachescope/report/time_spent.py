@@ -29,7 +29,7 @@ _LEAST_SHARE: Final = 0.05
 _APART: Final = 3
 _COLLECTIVES: Final = 6
 
-# What no event shows: the phase, what another process did meanwhile, and why that is taken for a wait.
+# Waits, which no event shows: the phase, what another process did meanwhile, and why it is taken for a wait.
 _INFERRED_WAITS: Final = (
     (WAITING_FOR_TEST, "tested the CPU's vector instructions, once a folder", "they generated code without any event until that test"),
     (WAITING_FOR_BUILD, "compiled C++ code into the same folder", "they loaded code that they had generated, without any event, until that compiler"),
@@ -70,7 +70,7 @@ def contrast_text(contrast: Contrast) -> str:
 
 
 def path_texts(members: Sequence[RunTime]) -> Iterator[str]:
-    """Which process each path is, or which one represents it."""
+    """The process of each path, or the one that represents it."""
     for member in members:
         if member.path is not None:
             what = (
@@ -125,7 +125,7 @@ def _short(name: str) -> str:
 
 
 def machine_lines(one: Collection[str], other: Collection[str]) -> Iterator[Line]:
-    """That processes had other cores or limits than others; nothing where that is not recorded of both."""
+    """A note that processes differ in cores or limits; nothing if these are not recorded for both."""
     if all(one) and all(other) and one and other and {*one} != {*other}:
         sides = [listed(sorted({*machines}), _SIDE_BY_SIDE, "; ") for machines in (one, other)]
         yield Line(f"on other machines: {sides[0]}, and {sides[1]}", 3, hang=3)
@@ -206,7 +206,7 @@ def phases_table(name: str, sides: Mapping[str, Mapping[str, int]], apart: str =
     if apart:
         heads.append(Head(apart, "number"))
         in_all.append(Sorted(signed(sum(longer.values())), sum(longer.values()), "ns"))
-    # None that is shorter than a millisecond everywhere.
+    # Phases shorter than a millisecond everywhere are left out.
     seen = [phase for phase, ns in longest.items() if duration(ns) != duration(0)]
     rows = (tuple(row(phase)) for phase in sorted(seen, key=lambda phase: -longest[phase]))
     return Table(name, tuple(heads), (*rows, tuple(in_all)))
@@ -241,7 +241,7 @@ def _reading_lines(one: RunTime) -> Iterator[Line]:
 
 
 def besides_text(besides: Besides, total_ns: int) -> str:
-    """What passed besides compiling, as far as it is recorded; empty if that is next to nothing."""
+    """The time outside of compiles, as far as recorded; empty if that is next to nothing."""
     parts = []
     if besides.before_ns is not None:
         before = duration(besides.before_ns)

@@ -139,7 +139,7 @@ def _amount(entries: int, time_ns: int | None) -> str:
 
 
 def _listed(rows: Sequence[tuple[str, str]], title: str, style: str = "bold") -> list[Line]:
-    """The first of some texts, each with what it says at the right, below a title."""
+    """The first of some texts below a title, each with a note at the right."""
     if not rows:
         return []
     lines = (Line(text, 2, right=right) for text, right in rows)
@@ -196,7 +196,7 @@ def locked_lines(lock: CacheLock, directory: str, output: str) -> list[Line]:
 
 
 def notes(lock: CacheLock) -> list[str]:
-    """What should be known of a lock before it is trusted."""
+    """What to know about a lock before trusting it."""
     found = []
     there = {(file.kind, file.key) for file in lock.entries()}
     if missing := [key for key in lock.expected or () if key not in there]:

@@ -38,7 +38,7 @@ _NOT_BY_DESIGN: Final = (
 
 
 def vllm_lines(read: Recording) -> list[Line]:
-    """The folders of vLLM: why there are several, and which factors make them many; then its starts; no line if none was read."""
+    """The folders of vLLM: why there are several, and which factors make so many; then its starts. No line if none was read."""
     rows = read.folders_of_vllm
     sglang = [row for row in rows if row.name_is == "of_torch"]
     own = _folder_lines(read, [row for row in rows if row.name_is != "of_torch"])
@@ -77,13 +77,13 @@ def _how(row: StartRow) -> Iterator[str]:
 
 
 def _folder_lines(read: Recording, rows: Sequence[FolderRow]) -> Iterator[Line]:
-    """Of folders whose names follow from their factors, and of those of which it is not known what their names were made of."""
+    """The folders whose names follow from their factors, then those whose names cannot be explained."""
     if not rows:
         return
     named = _by_folder([row for row in rows if row.name_is == "recomputed"])
     others = [row for folder, row in _by_folder(rows).items() if folder not in named]
     unknown = [row for row in others if row.prefix is not None]
-    # Those that another had been there before, by what differs; the reason of most folders comes first.
+    # The folders with an earlier one, by what differs; the most frequent reason comes first.
     later = (row for row in rows if named.get(row.folder) is row and row.baseline is not None)
     again = sorted(by_key((row.changed, row) for row in later).items(), key=lambda one: -len(one[1]))
     title = f"vLLM: {plural(len(named), 'folder')} whose names follow from their factors"
@@ -128,7 +128,7 @@ def _again_lines(number: int, changed: tuple[str, ...], folders: Sequence[Folder
 
 
 def _fragment_lines(read: Recording) -> Iterator[Line]:
-    """Factors without which there would be fewer folders; what leaves the fewest comes first."""
+    """Factors without which there would be fewer folders; the one that would leave the fewest comes first."""
     rows = [row for row in fragments(read.named_of_vllm) if row.folders_without < row.folders]
     for row in rows[:_FRAGMENTS_SHOWN]:
         kinds = f" (apparently {listed(row.differs_by, 3)})" if row.differs_by else ""
@@ -141,7 +141,7 @@ def _fragment_lines(read: Recording) -> Iterator[Line]:
 
 
 def _apart_lines(read: Recording) -> Iterator[Line]:
-    """Ranks that have a folder of their own, by the factors that differ; what no rank has of its own comes first."""
+    """Ranks with folders of their own, by the factors that differ. Factors that are not specific to ranks come first."""
     rows = ranks_apart(read.tables.vllm_factors.rows, read.named_of_vllm)
     alike = by_key((_how_apart(found), found) for found in by_key((row.folder, row) for row in rows).values())
     for (is_of_a_rank, factors), folders in sorted(alike.items(), key=lambda one: one[0][0])[:_SHOWN]:
@@ -157,7 +157,7 @@ def _apart_lines(read: Recording) -> Iterator[Line]:
 
 
 def _how_apart(rows: Sequence[RankRow]) -> tuple[bool, tuple[str, ...]]:
-    """Whether a folder differs in nothing but what each rank has of its own, and in which factors."""
+    """Whether a folder differs only in what is specific to each rank, and in which factors."""
     return all(row.is_of_a_rank for row in rows), tuple(row.factor for row in rows)
 
 
@@ -166,13 +166,13 @@ def _names(factors: tuple[str, ...]) -> str:
 
 
 def _ranks(names: Sequence[str]) -> str:
-    """Where ranks share a folder, what theirs in it are called."""
+    """The names of the ranks' own folders within a shared one."""
     several = dict.fromkeys(names)
     return f" ({listed(several, _SHOWN)})" if len(several) > 1 else ""
 
 
 def _left(rows: Sequence[FolderRow], unknown: Sequence[FolderRow]) -> Iterator[Line]:
-    # Of each folder those in it of the ranks: ``rank_0_0``, also with a device in a fork.
+    # The ranks' folders in each folder: ``rank_0_0``, in a fork also with a device.
     ranks = by_key((row.folder, row.path.rpartition(f"{row.folder}/")[2].partition("/")[0]) for row in rows)
     alike = by_key((row.name_text, row.folder + _ranks(ranks[row.folder])) for row in unknown)
     texts = (f"{listed(folders, _FEW)}: {text}" for text, folders in alike.items())
@@ -181,7 +181,7 @@ def _left(rows: Sequence[FolderRow], unknown: Sequence[FolderRow]) -> Iterator[L
 
 
 def prospect_lines(found: VllmStart) -> Iterator[Line]:
-    """Whether a start would use a folder, and what keeps it from each."""
+    """Whether a start would use a folder, and what keeps it from using each."""
     count = plural(len(found.prospects), "folder")
     if not found.prospects:
         yield Line(

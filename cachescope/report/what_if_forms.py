@@ -43,7 +43,7 @@ def what_if_lines(found: answer.WhatIf) -> list[Line]:
     """Warnings, the answer, and its origin."""
     if not found.read.facts.lookups:
         return [Line("no lookups were read, so none can be replayed", style="bold")]
-    # What is known about leaving out each field that was left out and that varies.
+    # What is known about leaving out each varying field that was left out.
     safety = (Line(f"{name}: {advice}", 2) for name, advice in found.safety[:_SHOWN])
     causes = cause_lines(found, cause_titles(Chosen(found.read), found.read.explained.rows))
     parts = (warning_lines(found), _answer_lines(found), safety, causes, _run_lines(found))
@@ -78,7 +78,7 @@ def _headline(found: answer.WhatIf) -> str:
 
 
 def time_won(before: WhatIfRate, after: WhatIfRate) -> str:
-    """The compile time that the new hits would save; a time that is not recorded is not zero."""
+    """The compile time that the new hits would save. A time that is not recorded is not zero."""
     if after.hits == before.hits:
         return "nothing saved"
     won = (after.time_saved_ns or 0) - (before.time_saved_ns or 0)
@@ -86,7 +86,7 @@ def time_won(before: WhatIfRate, after: WhatIfRate) -> str:
 
 
 def warning_lines(found: answer.WhatIf) -> Iterator[Line]:
-    """That keys would become one which hold different code."""
+    """Warnings about keys that would become one but hold different code."""
     pairs = found.warning_table.rows
     if not pairs:
         return
@@ -101,7 +101,7 @@ def warning_lines(found: answer.WhatIf) -> Iterator[Line]:
 
 
 def cause_lines(found: answer.WhatIf, titles: Mapping[int, str]) -> Iterator[Line]:
-    """Cause by cause, under their titles: how many of its misses would hit, and why the others would not."""
+    """How many misses of each cause would hit, and why the others would not, under the causes' titles."""
     causes = [row for row in found.cause_table.rows if row.hits_after or row.unknown or row.why]
     for row in causes[:_SHOWN]:
         yield Line(f"{titles[row.cause]}: {_turned(row)}", 2)
@@ -149,7 +149,7 @@ def _caveats(found: answer.WhatIf) -> Iterator[str]:
 
 
 def sensitivity_lines(rows: Sequence[SensitivityRow], most: int = 12) -> list[Line]:
-    """The fields that would help, those that may be left out first; in each group the most compile time first."""
+    """The fields that would help. Those that may be left out come first; within a group, by compile time."""
     lines = [Line("What would have hit if these fields were not in the key", style="bold")]
     lines.append(Line(f"{_WHAT_KEYS_ARE} Each line is a replay of all lookups.", style="dim"))
     if not rows:
@@ -166,7 +166,7 @@ def sensitivity_lines(rows: Sequence[SensitivityRow], most: int = 12) -> list[Li
 
 
 def saves(row: SensitivityRow) -> str:
-    """How many misses would hit without the fields of a row, and the time that saves."""
+    """How many misses would hit without the fields of a row, and the time saved."""
     time = row.time_alone_ns if row.misses_alone else row.staggered_time_ns
     count = row.misses_alone or row.staggered
     text = f"{count:,} would hit" if time is None else f"{count:,} would hit, {duration(time)}"
@@ -174,7 +174,7 @@ def saves(row: SensitivityRow) -> str:
 
 
 def field_note(row: SensitivityRow) -> str:
-    """What else is to be said of a row of the ranking."""
+    """A further note on a row of the ranking."""
     notes = []
     if row.staggered:
         time = "" if row.staggered_time_ns is None else f" ({duration(row.staggered_time_ns)})"
@@ -193,12 +193,12 @@ def field_note(row: SensitivityRow) -> str:
 
 
 def titled_savings(read: Recording) -> list[tuple[str, CauseSaving]]:
-    """What leaving out the changed fields of each cause would do, as the worklist names them."""
+    """What leaving out the changed fields of each cause would save, under the titles of the cards."""
     titles = cause_titles(Chosen(read), read.explained.rows)
     return [(titles[row.cause], row) for row in read.saving_rows()]
 
 
-# Of causes with their titles.
+# Only causes with titles.
 CAUSE_SAVINGS: Final = (
     Column("Cause", "text", lambda row: row[0]),
     Column("Time lost", "number", lambda row: timed(row[1].time_lost_ns)),
@@ -212,7 +212,7 @@ CAUSE_SAVINGS: Final = (
 
 
 def saving_blocks(read: Recording) -> Iterator[Block]:
-    """Cause by cause: what leaving out its own fields would save, and why the rest would stay."""
+    """For each cause, what leaving out its fields would save, and why the rest would still miss."""
     if rows := titled_savings(read):
         yield table(BY_CAUSE, CAUSE_SAVINGS, rows, "causes by time lost", "scope.cause_savings()")
 

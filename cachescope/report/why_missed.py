@@ -1,4 +1,4 @@
-"""Why it missed, in short: the answer first, then causes by time lost. For the terminal, for a Scope's repr, for a recorded block."""
+"""Why lookups missed, in short: the answer, then causes by time lost; for the terminal, a Scope's repr, and a recorded block."""
 
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ _CAUSES_IN_HTML: Final = 5
 
 
 def past_lines(read: Recording) -> list[Line]:
-    """The misses that directories show without a log: each reason, the costliest first; no line if there is none."""
+    """The misses that directories show without a log, by reason, the costliest first; no line if there are none."""
     past, entries = read.missed_before.rows, read.facts.entries
 
     def reason_of(row: PastMiss) -> tuple[bool, str, tuple[str, ...]]:
-        # What had been stored before may lie in another directory, which torch may never have looked in.
+        # The earlier entry may lie in another directory, where torch may never have looked.
         is_elsewhere = entries[row.entry].root != entries[row.baseline_entry].root
         return is_elsewhere, row.verdict, tuple(sorted(row.changed))
 
@@ -124,7 +124,7 @@ def _same_code(rows: Sequence[PastMiss]) -> Iterator[Line]:
 
 
 def answer_blocks(read: Recording, runs: Collection[int] | None = None, most: int = 10) -> list[Block]:
-    """The answer to "why did it miss": rates, the causes by time lost, the rest; of all, or of some runs where causes struck in these."""
+    """The answer to "Why did it miss?": rates, causes by time lost, and the rest; for all runs or some."""
     chosen = Chosen(read) if runs is None else Chosen.of_runs(read, runs)
     if runs is None or len(chosen):
         said = headline(chosen)
@@ -148,7 +148,7 @@ def answer_blocks(read: Recording, runs: Collection[int] | None = None, most: in
 
 
 def counts_beside(chosen: Chosen, said: str) -> str:
-    """Lookups, hits and misses in one line; nothing where there are none, or that was said already."""
+    """Lookups, hits and misses in one line; nothing if there are none, or if the headline said it."""
     counts = counts_text(chosen.read, chosen.rows) if len(chosen) else ""
     return "" if counts == said else counts
 
@@ -176,14 +176,14 @@ def failed_lines(read: Recording, runs: Collection[int] | None) -> list[Line]:
     lines += rest(len(of_error) - _FAILED_SHOWN, "error", "in scope.runs", 3)
     numbers = {row.run for row in of_runs}
     compiles = [row for row in read.compiles_read[0].rows if row.run in numbers]
-    # What was collected has the errors alone, each once.
+    # Collected logs have only the errors, each once.
     count = max(sum(row.error is not None for row in compiles), len(failed))
     of = f"{count:,} of {plural(max(len(compiles), count), 'compile')}"
     return titled(f"{of} failed (torch ran these functions without compiling them, or raised):", lines)
 
 
 def _in_short(error: str) -> str:
-    """An error of a compiler without its command (triton/runtime/build.py, `_build`): a call in a temporary folder of its own."""
+    """A compiler's error without its command (triton/runtime/build.py, `_build`), which names a temporary folder."""
     before, is_command, command = error.partition("Command '['")
     compiler, _, arguments = command.partition("'")
     _, has_output, rest = arguments.partition("'-o', '")
@@ -200,7 +200,7 @@ def rank_lines(rows: Sequence[RankDifference]) -> Iterator[Line]:
         return
     yield Line("ranks that differ from the others", style="bold")
     names = short_fields(row.field for row in rows)
-    # Ranks with batches of their own differ in many inputs.
+    # Ranks with different batches differ in many inputs.
     told = by_key(
         ((is_input(row.field) or row.field, row.ranks, row.has_majority, row.values), row) for row in rows
     )
@@ -217,7 +217,7 @@ def _difference(row: RankDifference) -> str:
         of = f"{plural(len(ranks), 'rank')} of {compared} ({rank_names(ranks)})"
         one, most = map(_value, _where_they_differ(row.other_value, row.majority_value))
         return f"{of}: {one}, the others {most}"
-    # The first line of a graph is that of the others.
+    # The first line of a graph is the same everywhere.
     value = "" if "\n" in (row.other_value or "") else f": {_value(row.other_value)}"
     if row.values == compared:
         return f"each of {compared} ranks has its own{value and f'{value} in rank {ranks[0]}'}"
@@ -225,7 +225,7 @@ def _difference(row: RankDifference) -> str:
 
 
 def _where_they_differ(one: str | None, other: str | None) -> tuple[str | None, str | None]:
-    """The first lines in which two texts differ, as the code of two graphs; the texts where one of them has no such line."""
+    """The first lines in which two texts differ, such as the code of two graphs; the whole texts if one has no such line."""
     if one is None or other is None:
         return one, other
     lines = zip(one.split("\n"), other.split("\n"), strict=False)
@@ -251,7 +251,7 @@ def false_hit_lines(found: Sequence[FalseHit]) -> Iterator[Line]:
 
 
 def recorded_blocks(read: Recording, run: int) -> list[Block]:
-    """The answer of a block of code that was recorded as one run, and with how many earlier ones it was compared."""
+    """The answer for a recorded block of code, and the number of earlier blocks that it is compared with."""
     blocks, earlier = answer_blocks(read, {run}), len(read.facts.runs) - 1
     if all(row.run != run for row in read.facts.lookups.values()):
         return [*blocks[:1], Line(_NOTHING, style="dim")]
@@ -262,7 +262,7 @@ def recorded_blocks(read: Recording, run: int) -> list[Block]:
 
 
 def block_html(read: Recording, run: int) -> str:
-    """The HTML repr: the same lines, and the costliest miss that has a reason with everything that changed."""
+    """The HTML repr: the same lines, and the costliest explained miss with everything that changed."""
     below, facts = "", read.facts
     causes = (cause for cause in read.explained.rows if not kind_of(cause).is_first)
     roots = ((cause, miss.lookup) for cause in causes for miss in facts.roots_of(cause.cause))
@@ -275,7 +275,7 @@ def block_html(read: Recording, run: int) -> str:
 
 
 def summary_text(read: Recording) -> str:
-    """The text repr: what was avoidable, and the costliest causes. Where they struck is not looked into: it may take long."""
+    """The text repr: what was avoidable, and the costliest causes. Their places are left out, which may take long to find."""
     facts, chosen = read.facts, Chosen(read)
     said = headline(chosen)
     lines = [f"cachescope.Scope: {said}", *(f"  {text}" for text in (counts_beside(chosen, said),) if text)]

@@ -1,4 +1,4 @@
-"""The pane Compare: two sides picked from the runs, their lookups beside each other, and what differs."""
+"""The pane Compare: two sides picked from the runs, their lookups side by side, and what differs."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ _OF_RUNS: Final = ("Run", "Program", "Rank", "Started", "Folder", "Hit rate", "C
 class RunPicker(Control):
     """A list of runs, the newest first, each with a cell for A and one for B.
 
-    A click picks this run alone; with Ctrl or ⌘ it is added or taken away, with Shift all up to it are added. The row of
+    A click picks only this run. With Ctrl or ⌘ it is added or removed, and with Shift all up to it are added. The row of
     a job represents all its ranks.
     """
 
@@ -76,7 +76,7 @@ class RunPicker(Control):
     rows: Any = traitlets.List().tag(sync=True)
     sides: Any = traitlets.List([[], []]).tag(sync=True)
     picked: Any = traitlets.List().tag(sync=True)
-    """A side, runs, whether they are added, and a time that makes picking the same again a change."""
+    """A side, runs, whether they are added, and a time, so that picking the same again is a change."""
 
     def __init__(self, starts: Sequence[Start], on_pick: Callable[[Sides], None]) -> None:
         self._runs = {run for start in starts for run in start.runs}
@@ -85,7 +85,7 @@ class RunPicker(Control):
         self.observe(lambda change: self._pick(change["new"], on_pick), "picked")
 
     def _pick(self, picked: list[Any], on_pick: Callable[[Sides], None]) -> None:
-        # The page could send anything.
+        # The page may send anything.
         if (
             len(picked) == 4
             and picked[0] in SIDES
@@ -128,7 +128,7 @@ def after_picking(sides: Sides, at: int, runs: Sequence[int], is_added: bool) ->
 
 
 def _listed(starts: Sequence[Start]) -> tuple[list[str], list[JsonObject]]:
-    """The columns that say something, and a row for each start; of a job with ranks one for all of them, which opens one for each."""
+    """The columns with values, and a row for each start. The row of a job stands for all ranks, and opens to one for each."""
     runs = [one for start in starts for one in start.members]
     folders = short_names(dict.fromkeys(one.folder for one in runs))
     programs = short_names(one.program for one in runs if one.program is not None)
@@ -182,7 +182,7 @@ class Compare(Shows):
         super().__init__(scope, state)
 
     def words(self) -> Iterable[Block]:
-        """Why there are no two sides."""
+        """Why there are not two sides."""
         self._state.compared = tuple(self._state.compared or first_sides(self._scope, self._starts) or ())
         return () if self._state.compared else (Line(_ONE if self._starts else NOTHING),)
 
@@ -245,7 +245,7 @@ class Compare(Shows):
         self.show_chosen()
 
     def show_chosen(self) -> None:
-        """Show the rows of the chosen lookups alone."""
+        """Show only the rows of the chosen lookups."""
         assert self.whole is not None
         self.found = found = self.whole.among(self._chosen)
         times = self._times
@@ -254,7 +254,7 @@ class Compare(Shows):
         is_any = found.aligned or not self.whole.aligned
         self.differences.show(differences(found) if is_any else Line(_NONE))
         self.side_by_side.show(*side_by_side(found, times))
-        # The change that was chosen stays if it is among them.
+        # The chosen change stays if it is among them.
         counts = {change: count for change, count in found.counts.items() if count}
         names = change_names(found)
         wanted = self._state.change
@@ -291,7 +291,7 @@ class Compare(Shows):
         )
 
     def _ranks(self, one: Aligned) -> str | None:
-        """The ranks of both sides, once where they are the same."""
+        """The ranks of both sides, given once if they are the same."""
         runs = self._scope.facts.runs
         sides = []
         for rows in (one.before, one.after):

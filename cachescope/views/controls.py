@@ -1,4 +1,4 @@
-"""What the widgets share: scripts of ours, one style sheet, and the few controls of panes, each with a label that screen readers read."""
+"""What the widgets share: scripts, one style sheet, and the few controls of panes, each with a label for screen readers."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from cachescope.report.scripts import shared_script
 from cachescope.views.state import State
 from cachescope.wording import harmless
 
-# Without a tooltip, the page says null.
+# Without a tooltip, the page would show "null".
 _LABELLED: Final[dict[str, Any]] = {"tooltip": "", "style": {"description_width": "initial"}}
 _HERE: Final = Path(__file__).parent
-# Those that the page of a report has too.
+# A report's page has these, too.
 _SHARED: Final = frozenset({"make.js", "tree.js"})
 
 InPython = tuple[str, Callable[[], pd.DataFrame]]
-"""A line of Python, which needs `scope` and ``cachescope``, and what makes the frame that it returns."""
+"""A line of Python, which needs `scope` and ``cachescope``, and a function for the frame that it returns."""
 
 NOTHING: Final = (
     "No lookups were read, so there is none to list. A trace (TORCH_TRACE) or a text log of the cache loggers holds"
@@ -39,15 +39,15 @@ STYLE: Final = shared_script("tree.css") + (_HERE / "style.css").read_text(encod
 """The style sheet of all panes."""
 
 
-# To ipywidgets each layout and style is another widget: a message of the kernel, and a model and a view of the page. With
-# those of every text and box, an explorer would be three times as many, and its first numbers would wait for them.
+# In ipywidgets each layout and style is another widget: a message from the kernel, a model and a view. With those of every
+# text and box, an explorer would have three times as many, and its first numbers would wait for them.
 def bare(kind: type[ipywidgets.Widget]) -> Any:
-    """The trait of a layout or style that is there only if it was given."""
+    """The trait of a layout or style, which exists only if it was given."""
     return traitlets.Instance(kind, allow_none=True).tag(sync=True, **ipywidgets.widget_serialization)
 
 
 class Control(anywidget.AnyWidget):
-    """A widget with JavaScript of ours."""
+    """A widget with its own JavaScript."""
 
     layout = bare(ipywidgets.Layout)
 
@@ -56,7 +56,7 @@ class Control(anywidget.AnyWidget):
 
 
 def script(*names: str) -> str:
-    """The files one after the other; the last one exports the widget."""
+    """The files concatenated; the last one exports the widget."""
     return "\n".join(
         shared_script(name) if name in _SHARED else (_HERE / name).read_text(encoding="utf-8")
         for name in names
@@ -64,7 +64,7 @@ def script(*names: str) -> str:
 
 
 class Style(Control):
-    """Shows nothing: it brings the style sheet, which a page without a table or figure would not have."""
+    """Shows nothing. It brings the style sheet to a page without a table or figure."""
 
     _esm = "export default { render() {} };"
     _css = STYLE
@@ -74,7 +74,7 @@ class Style(Control):
 
 
 class Pane(ipywidgets.VBox):
-    """Widgets below each other; `layout` is for what the style sheet does not say, `classes` are its names besides ``cs``."""
+    """Widgets below each other. `layout` is for what the style sheet lacks, and `classes` are class names besides ``cs``."""
 
     layout = bare(ipywidgets.Layout)
 
@@ -91,10 +91,10 @@ class Pane(ipywidgets.VBox):
 
 
 class Shows(Pane):
-    """What a tab of the explorer holds: a frame, by the line of Python that returns it, of all lookups or of some."""
+    """The content of a tab of the explorer: a frame of all lookups or some, and the line of Python that returns it."""
 
     beyond = ""
-    """What of it is not of the chosen span."""
+    """What it shows that is not restricted to the chosen span."""
 
     def __init__(self, scope: Read, state: State | None = None) -> None:
         self._scope, self._state, self._chosen = scope, state or State(), Chosen(scope)
@@ -103,11 +103,11 @@ class Shows(Pane):
         super().__init__(*([markup(*words)] if words else self.parts()))
 
     def words(self) -> Iterable[Block]:
-        """The blocks of a pane that is nothing but words: an answer, or that there is nothing to show."""
+        """The blocks of a pane of words only: an answer, or a note that there is nothing to show."""
         return () if self._scope.facts.lookups else (Line(NOTHING),)
 
     def parts(self) -> Iterable[ipywidgets.Widget]:
-        """What it consists of."""
+        """Its widgets."""
         return ()
 
     def in_python(self) -> InPython:
@@ -120,17 +120,17 @@ class Shows(Pane):
         return self.in_python()[0]
 
     def frame(self) -> pd.DataFrame:
-        """The frame that it shows; empty where there is none."""
+        """The frame that it shows; empty if there is none."""
         return self.in_python()[1]()
 
     def narrow(self, chosen: Chosen) -> None:
-        """Show some of the lookups alone, where it can."""
+        """Show only some of the lookups, if it can."""
         self._chosen = chosen
         if self.has_parts:
             self.show_chosen()
 
     def show_chosen(self) -> None:
-        """Show what is chosen now."""
+        """Show what is now chosen."""
 
 
 def close_all(widget: ipywidgets.Widget) -> None:
@@ -152,12 +152,12 @@ class Markup(ipywidgets.HTML):
 
 
 def markup(*blocks: Block, layout: ipywidgets.Layout | None = None) -> Markup:
-    """Blocks, and a place for others."""
+    """A place with these blocks."""
     return Markup(blocks_html(blocks), layout=layout, _dom_classes=("cs",))
 
 
 class SideBySide(ipywidgets.HBox):
-    """Widgets beside each other, wrapped if there is no room."""
+    """Widgets side by side, wrapped if there is no room."""
 
     layout = bare(ipywidgets.Layout)
 
@@ -168,7 +168,7 @@ def row(*widgets: ipywidgets.Widget, classes: Iterable[str] = ()) -> SideBySide:
 
 
 def columns(*widgets: ipywidgets.Widget, widths: tuple[int, ...] = (420, 420)) -> SideBySide:
-    """Widgets side by side, in pixels and in these proportions; below each other if the page is narrow."""
+    """Widgets side by side with these widths in pixels, which also set their proportions; below each other if the page is narrow."""
     for widget, width in zip(widgets, widths, strict=False):
         widget.layout = ipywidgets.Layout(flex=f"{width} 1 {width}px", min_width="0px", width="auto")
     return SideBySide(widgets, _dom_classes=("cs-columns",))
@@ -199,7 +199,7 @@ def text_box(label: str, hint: str, width: int, **settings: Any) -> ipywidgets.T
 
 
 def toggle_buttons(label: str, **settings: Any) -> ipywidgets.ToggleButtons:
-    """Buttons of which one is down."""
+    """Buttons, one of which is pressed."""
     look = {**_LABELLED, "style": {"button_width": "auto", **_LABELLED["style"]}}
     return ipywidgets.ToggleButtons(description=label, layout={"width": "auto"}, **look, **settings)
 
@@ -221,7 +221,7 @@ def choice(state: State, name: str, label: str, options: Iterable[tuple[str, Any
     def place(value: Any) -> int:
         return values.index(value) if value in values else 0
 
-    # By place: to a Dropdown the value None means that nothing is chosen.
+    # By position, since the value None means for a Dropdown that nothing is chosen.
     shown = [(harmless(text)[:80], at) for at, (text, _) in enumerate(listed)]
     made = dropdown(label, shown, 330, value=place(getattr(state, name)))
 

@@ -28,7 +28,7 @@ from cachescope.views.state import State
 from cachescope.views.table import ListedRows, Table
 from cachescope.wording import harmless, plural
 
-# Highlighting makes every token an element; longer sources are shown plain.
+# Highlighting makes an element of every token. Longer sources are shown plain.
 _MOST_HIGHLIGHTED: Final = 100_000
 _MOST_SHOWN: Final = 400_000
 
@@ -115,7 +115,7 @@ class Entries(Shows):
         return f"scope.entry({entry}).frame", lambda: OneEntry.of(self._scope, entry).frame
 
     def show_chosen(self) -> None:
-        """Show the entries of the chosen lookups alone."""
+        """Show only the entries of the chosen lookups."""
         self._rows = _entries_of(self._chosen, self._state.span)
         self.summary.show(self._numbers())
         self.sizes_plot.redraw()
@@ -148,14 +148,14 @@ class Entries(Shows):
 
 
 def _first_to_show(entries: Sequence[EntryRow]) -> int:
-    """A damaged file, which is what people come for; else one that was compiled, not a lock or a list of sizes."""
+    """A damaged file, for which people come here; else a compiled one, not a lock or a list of sizes."""
     damaged = (one.entry for one in entries if one.status == "damaged")
     compiled = (one.entry for one in entries if one.time_taken_ns is not None)
     return next(damaged, next(compiled, entries[0].entry))
 
 
 def _entries_of(chosen: Chosen, span: Span | None) -> list[EntryRow]:
-    """The entries whose keys were looked up, in whatever directory they are, and those written in the span."""
+    """The entries whose keys were looked up, in any directory, and those written within the span."""
     entries = chosen.read.tables.entries.rows
     if chosen.is_all or span is None:
         return entries

@@ -1,4 +1,4 @@
-"""The explorer: all panes over one scope, with one selection and one span of time; each is made when it is first seen.
+"""The explorer: all panes over one scope, with one selection and one span of time. A pane is made when it is first seen.
 
 It may follow the sources of the scope while a job writes them.
 """
@@ -33,11 +33,11 @@ from cachescope.wording import clock_of, plural
 
 # Below so many nanoseconds, seconds would not tell the ends apart.
 _SHORT: Final = 10 * 10**9
-# Of each list of an answer.
+# The number of rows in each list of an answer.
 _LISTED: Final = 100
 SHORTEST_PAUSE_S: Final = 2.0
 PAUSES_PER_WORK: Final = 5
-"""A pause is this many times as long as the last look: following takes a sixth of one core at most."""
+"""Each pause is this many times as long as the last look, so that following takes at most a sixth of one core."""
 
 
 class Following:
@@ -59,7 +59,7 @@ class Following:
             if now == self._stamps:
                 return False
             scope = self.scope.read_again()
-            # Computed here, where nobody waits for it.
+            # Computed here, while nobody waits.
             _ = scope.facts
             self.scope, self._stamps = scope, now
             return True
@@ -108,7 +108,7 @@ class Watching(Pane):
     def _look(self) -> bool | Exception:
         try:
             return self.following.look()
-        except Exception as error:  # half written, gone, whatever it is: shown in place, and tried again
+        except Exception as error:  # half written, gone, or anything else: shown in place, and tried again
             return error
 
     def _show(self, found: bool | Exception) -> None:
@@ -148,14 +148,14 @@ class Watching(Pane):
 
 
 class SpanChip(Pane):
-    """The span with how many lookups it has, and a button that clears it; nothing if none is chosen."""
+    """The span with its number of lookups, and a button that clears it; nothing if none is chosen."""
 
     def __init__(self, state: State) -> None:
         self._state = state
         super().__init__(layout=Layout(display="none"))
 
     def show(self, chosen: Chosen, beyond: str) -> None:
-        """Say what is chosen, and what the pane below shows besides."""
+        """Show what is chosen, and what the pane below shows regardless."""
         span = self._state.span
         if span is None or chosen.is_all:
             self.layout.display = "none"
@@ -184,7 +184,7 @@ def _text(chosen: Chosen, span: Span) -> str:
 
 
 class Failed(Shows):
-    """Why it could not be made."""
+    """A pane that could not be made, with the reason."""
 
     def __init__(self, scope: Read, state: State, error: Exception) -> None:
         self._reason = f"{type(error).__name__}: {error}"
@@ -196,7 +196,7 @@ class Failed(Shows):
 
 
 class Told(Shows):
-    """An answer, by the name of its pane."""
+    """A pane that shows an answer, by the name of the pane."""
 
     beyond = "This is of all that was read."
 
@@ -210,11 +210,11 @@ class Told(Shows):
         return (Group("", SUBJECTS[self._name].question, tuple(blocks)),)
 
     def in_python(self) -> InPython:
-        """The rows that it is of."""
+        """The rows behind the answer."""
         return f"scope.{self._name}", lambda: getattr(self._scope, self._name)
 
 
-# By name, as the first pane would wait for the imports of all.
+# By name, so that the first pane does not wait for the imports of all.
 _MAKES: Final = {
     "Overview": ("cachescope.views.overview", "Overview"),
     LOOKUPS: ("cachescope.views.lookups", "Lookups"),
@@ -256,7 +256,7 @@ class Explorer(Pane):
         self.span = SpanChip(self.state)
         self._error = markup(layout=ipywidgets.Layout(display="none"))
         self._line = markup()
-        # The tabs stay: if their children changed, the page might go back to the first.
+        # The tabs stay. If their children changed, the page might go back to the first.
         self._waiting = sentence("One moment …", "dim")
         self._places = {name: Pane(self._waiting) for name in PANES}
         self.tabs = ipywidgets.Tab(
@@ -271,7 +271,7 @@ class Explorer(Pane):
         self._observe()
         self._follow()
         if self.watching is not None:
-            # Counts the places where it is seen: if a cell is run again, the previous explorer stops reading.
+            # Counts the places where it is shown: if a cell is run again, the previous explorer stops reading.
             self._view_count = 0
             self.watching.start()
 
@@ -294,7 +294,7 @@ class Explorer(Pane):
         chosen = carried(self.state, self._scope, scope)
         gone = [name for name in self.state.without if name not in chosen["without"]]
         before = list(self._made.values())
-        # The panes observe the state: they are closed.
+        # The panes observe the state, so they are closed.
         self.state.unobserve_all()
         self._made, self._narrowed, self._scope = {}, {}, scope
         self._all = Chosen(scope)
@@ -324,7 +324,7 @@ class Explorer(Pane):
         super().close()
 
     def pane(self, name: str) -> Any:
-        """One of the panes, made now if it was not seen yet."""
+        """One of the panes, which is made now if it was not yet seen."""
         if name not in self._made:
             try:
                 module, pane, *more = _MAKES[name]
@@ -375,7 +375,7 @@ class Explorer(Pane):
 
     def _say(self) -> None:
         if self.state.pane not in self._made:
-            # It is being made, and chooses what it opens with.
+            # The pane is being made, and chooses what it opens with.
             return
         self.span.show(self._chosen, self._shown.beyond)
         self._line.value = (
@@ -384,7 +384,7 @@ class Explorer(Pane):
         )
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
-        """The widget, and the answer in short for pages without a kernel, which would show one line of text."""
+        """The widget, and a short answer for pages without a kernel, which would else show one line of text."""
         still = f"<div>{summary_html(self._scope)}<p>The explorer itself is here when the notebook runs.</p></div>"
         return {**(super()._repr_mimebundle_(**kwargs) or {}), "text/html": still}
 

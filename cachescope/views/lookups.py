@@ -1,4 +1,4 @@
-"""The pane Lookups: every lookup, filtered, sorted and folded, and what columns hold in short; only the page that is seen becomes text."""
+"""The pane Lookups: every lookup, filtered, sorted and folded, with a summary of each column. Only the page that is seen becomes text."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _COLUMNS: Final = {
     "reason": Column("Why", "key", "reason"),
 }
 
-# Of more values than these, how they spread says more than which they are.
+# With more values than these, their spread says more than the values.
 _MOST_SHARES: Final = 8
 
 _PARTS: Final = 5
@@ -108,7 +108,7 @@ class Lookups(Shows):
         return line, lambda: lookups_frame(self._scope, self.rows.passing() if self.has_parts else ())
 
     def show_chosen(self) -> None:
-        """List what passes the filters; the span is one of them."""
+        """List what passes the filters, of which the span is one."""
         self.rows.filter(self._state.filters)
         with self.table.hold_sync():
             self.table.page = 0
@@ -124,7 +124,7 @@ class Lookups(Shows):
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """One lookup, with the rank of its run and why it missed."""
+    """One lookup, with the rank of its run and the reason of a miss."""
 
     lookup: int
     run: int
@@ -191,7 +191,7 @@ class LookupRows(ListedRows):
         self._arrange()
 
     def fold(self, row: int) -> None:
-        """Open or close what is below a lookup."""
+        """Open or close the rows below a lookup."""
         self._open ^= {row}
         self._arrange()
 
@@ -221,13 +221,13 @@ class LookupRows(ListedRows):
         ]
 
     def summaries(self) -> list[JsonObject | None]:
-        """What each column holds in the rows that pass the filters."""
+        """A summary of each column, for the rows that pass the filters."""
         if self._summaries is None:
             self._summaries = [*map(self._summary, self.columns)]
         return self._summaries
 
     def whole(self, first: int = 0, count: int | None = None) -> Whole:
-        """The columns and values of some rows as they are seen; without `count` of all that pass the filters."""
+        """The columns and values of some rows as shown; without `count`, of all rows that pass the filters."""
         names = [*self.columns]
         seen = (row for _, row in self._rows[first : None if count is None else first + count])
         return names, map(attrgetter(*names), self.passing() if count is None else seen)
@@ -242,7 +242,7 @@ class LookupRows(ListedRows):
         if column in ("run", "rank") and len(self.values(column)) > _MOST_SHARES:
             return spread(values, str, log=False)
         if column in ("cache_key", "reason"):
-            # How many there are: too many to draw.
+            # Too many to draw: only their number.
             return _summary(plural(len({*values} - {None}), "value"), "")
         return shares(values, OUTCOME_COLOURS if column == "outcome" else {})
 
@@ -252,7 +252,7 @@ class LookupRows(ListedRows):
     def _arrange(self) -> None:
         column, ascending = self._sort
         value = attrgetter(column)
-        # A lookup of AOTAutograd has no compile time of its own: it is sorted by that of its graphs.
+        # An AOTAutograd lookup has no compile time of its own, and is sorted by that of its graphs.
         top_value = self._time if column == _TIME else value
         top = [row for row in self._passing if not self._is_below(row)]
         seen: list[Listed] = []
@@ -263,7 +263,7 @@ class LookupRows(ListedRows):
         self._rows = [(row.lookup, row) for row in seen]
 
     def _time(self, row: Listed) -> int | None:
-        """The compile time of a row, or of what is folded below it; not known where that of a miss is not."""
+        """The compile time of a row, or of what is folded below it; not known if that of a miss is not."""
         below = self._below.get(row.lookup, ())
         times = [one.time_taken_ns for one in below if one.outcome != "hit" or one.time_taken_ns is not None]
         if row.time_taken_ns is not None or not times or None in times:
@@ -296,7 +296,7 @@ def _test(name: str, value: object) -> Callable[[Listed], bool]:
 
 
 def shares(values: Iterable[Any], colours: Mapping[str, str]) -> JsonObject:
-    """The commonest values, the others as one part. The part of missing values is left blank."""
+    """The most common values, and the others as one part. The part of missing values is blank."""
     counts = Counter(values)
     every, missing = counts.total(), counts.pop(None, 0)
     ordered = counts.most_common()
@@ -310,7 +310,7 @@ def shares(values: Iterable[Any], colours: Mapping[str, str]) -> JsonObject:
     said = ", ".join([*named, *([f"none: {missing:,}"] if missing else [])])
     text = plural(len(ordered), "value")
     if parts and len(ordered) <= _FEW and isinstance(ordered[0][0], str):
-        # The share first: what is cut is the end.
+        # The share comes first, since the end may be cut.
         text = f"{percent(parts[0][1] / every)} {parts[0][0]}"
     elif parts and isinstance(ordered[0][0], int):
         # Shorter than how many there are, in columns that are narrow.
@@ -319,7 +319,7 @@ def shares(values: Iterable[Any], colours: Mapping[str, str]) -> JsonObject:
 
 
 def spread(numbers: Iterable[int | None], text: Callable[[int], str], *, log: bool) -> JsonObject:
-    """How known numbers spread from the smallest to the largest; with `log`, each bar is so many times the last."""
+    """The distribution of known numbers; with `log`, the bounds of the bars grow by a constant factor."""
     every = list(numbers)
     known = [number for number in every if number is not None]
     if not known:
@@ -360,6 +360,6 @@ def query(filters: Mapping[str, object], sort: tuple[str, bool]) -> str:
 
 
 def between(frame: str, span: Span) -> str:
-    """The expression for the rows of a frame, by its name, that are of a span of time."""
+    """The expression for the rows of a frame, given by name, within a span of time."""
     first, last = (pd.Timestamp(moment, tz="UTC").isoformat() for moment in span)
     return f"{frame}['time'].between({first!r}, {last!r})"

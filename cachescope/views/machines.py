@@ -51,7 +51,7 @@ class WillHit(Pane):
 
 
 class Machines(Shows):
-    """Which processes and machines are equal in what torch puts into its keys."""
+    """Compares processes and machines in what torch puts into its keys."""
 
     beyond = "Contexts are those of the runs that looked something up in it, and captured ones. What differs between two, and devices, are of all."
 
@@ -76,7 +76,7 @@ class Machines(Shows):
         return "scope.context_difference({}, {})".format(*pair), lambda: self._scope.context_difference(*pair)
 
     def show_chosen(self) -> None:
-        """Show the contexts of the runs of the chosen lookups alone."""
+        """Show only the contexts of runs with chosen lookups."""
         if self.contexts:
             self.side_by_side.show(*self._side_by_side())
 

@@ -53,7 +53,7 @@ _HINT: Final = (
     "A mark opens Why. Dragging zooms, as do Shift with arrow keys and then Enter;"
     " with the time of day, every pane then shows that span alone."
 )
-# The clock of the day is the first to be seen if it is no longer than so many of the longest run.
+# Time of day is shown first if it spans no more than so many times the longest run.
 _FILLED: Final = 3
 _COLUMNS: Final = [
     "lookup", "run", "time", "end_time", "cache", "compile_id", "function", "outcome", "time_taken_ns",
@@ -61,7 +61,7 @@ _COLUMNS: Final = [
 
 
 class Opens(Control):
-    """What was clicked on in the blocks beside it: a pane, a number, and a time that makes opening the same one again a change."""
+    """What was clicked in the blocks beside it: a pane, a number, and a time, so that opening the same one again is a change."""
 
     _esm = script("focus.js", "opens.js")
 
@@ -101,18 +101,18 @@ class OverTime(Pane):
         if len(change["new"]) != 2 or self.clock.value != "wall":
             self._state.span = None
         else:
-            # An axis of dates counts in milliseconds.
+            # Axes of dates count in milliseconds.
             first, last = (round(at * 1e6) for at in sorted(change["new"]))
             times = self._scope.lookups["time"]
             if first <= times.max().value and times.min().value <= last:
                 self._state.span = first, last
             else:
-                # The figure of the other clock was still there.
+                # The figure still had the other clock.
                 self.plot.zoomed = []
         self._say()
 
     def narrow(self, chosen: Chosen) -> None:
-        """List some lookups alone; the figure is zoomed already, and keeps the others."""
+        """List only some lookups. The figure is already zoomed, and keeps the others."""
         self._chosen = chosen
         self._tabled.list_again()
 
@@ -126,7 +126,7 @@ class OverTime(Pane):
 
 
 def _first_clock(lookups: pd.DataFrame) -> str:
-    """The time of day where runs fill it: ranks that started together. Runs of a whole day would be dots on it."""
+    """The time of day if runs fill it, such as ranks that started together. Over a whole day, runs would be dots."""
     times = lookups.groupby("run")["time"].agg(["min", "max"]).dropna()
     if times.empty:
         return "run"
@@ -190,7 +190,7 @@ class Overview(Shows):
         return line, lambda: self._chosen.rows_of_each(self._scope.misses).reset_index(drop=True)
 
     def show_chosen(self) -> None:
-        """Count the chosen lookups alone."""
+        """Count only the chosen lookups."""
         self._count()
         self.cards.show(*first_cards(self._chosen))
         self.over_time.narrow(self._chosen)

@@ -38,7 +38,7 @@ class Plot(Control):
     seen = traitlets.Bool(False).tag(sync=True)
     clicked = traitlets.Dict().tag(sync=True)
     zoomed = traitlets.List(traitlets.Float()).tag(sync=True)
-    """The range of the first axis that is shown; empty where all of it is."""
+    """The visible range of the first axis; empty if all of it is visible."""
 
     def __init__(
         self, make: Callable[[], Picture], label: str, on_click: Callable[[Any], None] | None = None
@@ -70,7 +70,7 @@ def first_number(data: object) -> int | None:
 
 
 class Tabled(Pane):
-    """A figure, as `Plot` has it, and, once it is asked for, its table."""
+    """A figure as in `Plot`, with its table once somebody asks for it."""
 
     def __init__(
         self,
@@ -111,7 +111,7 @@ class Tabled(Pane):
 
 
 def pictured(blocks: Iterable[Block]) -> Iterator[ipywidgets.Widget]:
-    """Blocks below each other, the figures among them with their rows as tables."""
+    """Blocks below each other, in which figures have their rows as tables."""
     for kind, group in groupby(blocks, type):
         if kind not in (Drawing, Group):
             yield markup(*group)

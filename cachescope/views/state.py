@@ -26,7 +26,7 @@ FILTERS: Final = ("run", "rank", "cache", "outcome", "cause", "text")
 
 
 class State(traitlets.HasTraits):
-    """What is chosen. Panes write to it and observe it; none knows another."""
+    """What is chosen. Panes write to it and observe it, and do not know each other."""
 
     pane = traitlets.Enum(PANES, PANES[0])
 
@@ -85,7 +85,7 @@ class State(traitlets.HasTraits):
             self.pane = WHY
 
     def go_back(self) -> None:
-        """Open the pane again that opened Why."""
+        """Open the pane from which Why was opened."""
         if self.origin:
             self.pane = self.origin
 

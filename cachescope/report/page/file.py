@@ -48,7 +48,7 @@ _USES: Final = ("page.js", "toggles.js")
 
 
 _Told = tuple[str, str, Callable[[Read], Iterable[Block]], str]
-# The sections in their order, with those of the subjects after the first: anchor, heading, blocks, and what they are.
+# The sections in order, those of the subjects after the first: anchor, heading, blocks, and a description.
 _OF_LOOKUPS: Final[tuple[_Told, ...]] = (
     ("causes", "What should be fixed first?", causes_blocks,
      ""),
@@ -85,9 +85,9 @@ _FURTHER: Final[tuple[_Told, ...]] = (
     ("words", "Words", lambda scope: (WORDS,),
      "In torch's own spelling, so that its sources and logs can be searched for them."),
 )  # fmt: skip
-# Of each list of a subject.
+# The number of rows in each list of a subject.
 _LISTED: Final = 100
-# Of a value, what a page keeps: it may have hundreds of them.
+# The characters of a value that a page keeps: there may be hundreds of values.
 _LONGEST: Final = 2000
 
 
@@ -130,7 +130,7 @@ def document(page: Page) -> str:
         )
     )
     drawings: list[Drawing] = []
-    # Markup is escaped when a text is inserted; what remains are characters that no browser shows.
+    # Markup is escaped when a text is inserted. Here are characters that no browser shows.
     body = harmless("".join(_section(section, page, drawings) for section in page.sections))
     return (
         "<!DOCTYPE html>\n<html lang='en'><head><meta charset='utf-8'>\n"
@@ -148,7 +148,7 @@ def document(page: Page) -> str:
 
 
 def _section(section: Section, page: Page, drawings: list[Drawing]) -> str:
-    """A section with its heading, which can be linked to; its figures are added to those that are written together, in order."""
+    """A section with a heading that links can lead to. Its figures are added to those that are written together, in order."""
 
     def only_here(block: Block) -> str:
         match block:

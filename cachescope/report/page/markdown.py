@@ -30,7 +30,7 @@ _SENTENCE: Final = 600
 _CELL: Final = 80
 _ROWS: Final = 6
 _ITEMS: Final = 5
-# What Markdown, HTML and GitHub's references to people, issues and addresses begin with.
+# First characters of Markdown, HTML, and GitHub's references to people, issues and addresses.
 _COMMANDS: Final = re.compile(r"[\\`*_{}\[\]<>|#!~$&]|@|(?<=:)//")
 
 
@@ -53,7 +53,7 @@ def markdown(scope: Read, *, redact: bool) -> str:
 
 
 def markdown_of(blocks: Iterable[Block], hiding: Hiding | None = None) -> list[Line]:
-    """Blocks as Markdown, each line of it as it is."""
+    """Blocks as lines of Markdown."""
     shown = tuple(blocks) if hiding is None else hidden(tuple(blocks), hiding)
     return [Line(line, whole=True) for line in _blocks(shown)]
 
@@ -80,7 +80,7 @@ def _card(number: int, card: CardText) -> Iterator[str]:
     for name, change in card.changes:
         yield f"   - {f'{_safe(name, _CELL)} ' if name else ''}{_safe(change, _SENTENCE)}"
     for do, line in card.lines:
-        # A fence that nothing in it ends.
+        # A fence that none of its lines can end.
         fence = "`" * max(3, 1 + max(map(len, re.findall("`+", line)), default=0))
         yield from (f"   {_safe(do, _SENTENCE)}", f"   {fence}", f"   {harmless_line(line)}", f"   {fence}")
     if card.advice:
@@ -108,7 +108,7 @@ def _row(cells: Iterable[str]) -> str:
 
 
 def _safe(text: str, most: int) -> str:
-    r"""A text on one line that commands nothing.
+    r"""A text on one line in which nothing is markup.
 
     Examples
     --------
@@ -119,5 +119,5 @@ def _safe(text: str, most: int) -> str:
         lambda found: {"@": "&#64;", "//": "&#47;/"}.get(found[0], f"\\{found[0]}"),
         shortened(text, most, keeps_blanks=True),
     )
-    # How many blanks a value has may be all that changed in it.
+    # The number of blanks may be all that changed in a value.
     return re.sub("(?<= ) ", "&nbsp;", shown)

@@ -1,4 +1,4 @@
-"""What counts in a key, as toggles, with what leaving each out saves; and the lookups as codes, which a page replays in the browser."""
+"""Toggles for what counts in a key, with what leaving each out saves; and the lookups as codes, which the page replays in the browser."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def toggle_groups(
     known = {name: safety.on([name]) for name in varying}
     varies, short = set(known), short_fields(fields)
     alone = [name for name in known if savings.get(name, NOTHING_ALONE) == NOTHING_ALONE]
-    # Two versions of torch differ in two hundred fields: those that save nothing by themselves are then behind a line.
+    # Two versions of torch differ in two hundred fields. Those that save nothing by themselves are folded away.
     idle = {name for name in alone if len(alone) > _MOST_IDLE or known[name].safety == "program"}
 
     def order(name: str) -> tuple[object, ...]:
@@ -86,7 +86,7 @@ def _form_note(fields: Sequence[str], varies: set[str], is_part: bool) -> str:
 
 
 def savings_of(scope: Read, varying: Sequence[str]) -> dict[str, str]:
-    """What leaving out each form with varying fields, and each varying field, saves by itself."""
+    """What it saves to leave out each varying field, and each form with varying fields, by itself."""
     texts = dict.fromkeys(varying, NOTHING_ALONE)
     texts |= {row.fields[0]: saves(row) for row in scope.sensitivity_rows() if len(row.fields) == 1}
     fields_of = by_key((form, name) for name, form in _forms_of(varying).items())
@@ -96,19 +96,19 @@ def savings_of(scope: Read, varying: Sequence[str]) -> dict[str, str]:
         if more:
             texts[form] = f"{more:,} would hit, {time_won(before, after)}"
         else:
-            # A form with one field that varies does what that field does, after a staggered start too.
+            # A form with a single varying field saves what that field does, also after a staggered start.
             texts[form] = texts[fields[0]] if len(fields) == 1 else NOTHING_ALONE
     return texts
 
 
 def _forms_of(fields: Sequence[str]) -> dict[str, str]:
-    """The context form that holds each field, of those that are in one."""
+    """The context form of each field that is in one."""
     forms = chain.from_iterable(CONTEXT_FORMS.values())
     return {name: form for form in forms for name in form_fields([form], fields).fields}
 
 
 def _told_alone(scope: Read, toggle: Toggle, name: str, titles: Mapping[int, str]) -> Toggle:
-    """Under another name, with what a replay without this one alone says besides its numbers."""
+    """The toggle under another name, with what a replay without it alone says besides the numbers."""
     found = WhatIf.of(scope, KeySchema(without=(toggle.name,)))
     warnings, causes = (
         tuple(shortened(line.text, _TEXT) for line in lines)
@@ -138,7 +138,7 @@ def replay_parts(scope: Read, most: int = MOST_BYTES) -> tuple[Block, ...]:
 
 
 def _groups(scope: Read, codes: ReplayCodes) -> Iterator[Toggle]:
-    """What can be left out, each by its place among the codes."""
+    """What can be left out, each by its position among the codes."""
     fields, forms = codes.fields, [form.name for form in codes.forms]
     savings, titles = savings_of(scope, fields), cause_titles(Chosen(scope), scope.explained.rows)
     for group in toggle_groups(fields, fields, scope.field_safety, savings):
@@ -167,7 +167,7 @@ def codes_object(codes: ReplayCodes, before: RateRow) -> JsonObject:
 
 
 def packed(numbers: Iterable[int]) -> Packed:
-    """Each number; of two or more equal ones in a row, the number and how many there are.
+    """The numbers, with a run of equal ones as the number and its count.
 
     Examples
     --------
@@ -179,7 +179,7 @@ def packed(numbers: Iterable[int]) -> Packed:
 
 
 def _misses(misses: MissCodes) -> JsonObject:
-    """Positions and places mostly follow one another: what is written is by how much they grow."""
+    """The misses. Positions and places mostly increase by one, so their differences are written."""
     return {
         "at": packed(_growth(misses.at)),
         "cell": packed(_growth(misses.cell)),
@@ -194,7 +194,7 @@ def _growth(numbers: list[int]) -> list[int]:
 
 
 def replay_html(part: Replayable) -> str:
-    """A place for the toggles and for the numbers, and what they are made of."""
+    """Places for the toggles and the numbers, with their data."""
     return (
         "<noscript><p class='cs-faint'>This needs JavaScript.</p></noscript>"
         f"<div class='replay cs' hidden><p>{_WHAT}</p><div role='status'><dl class='cs-numbers'></dl><p class='cs-faint'></p></div>"

@@ -46,12 +46,12 @@ from cachescope.verdict_kinds import VERDICTS, kind_of
 from cachescope.wording import short_key
 
 _WAYS: Final = 3
-# Each is a picture, a table and a diff of code.
+# The number of explanations: each has a picture, a table and a diff of code.
 _EXPLAINED: Final = 10
 _PLACES: Final = 8
 _LOOKUPS: Final = 2000
 _STRIP: Final = "All fields of the key, the changed ones numbered"
-# Sets of fields that would help.
+# The number of rows about sets of fields that would help.
 _RANKED: Final = 100
 
 
@@ -72,7 +72,7 @@ _FALSE_HITS: Final = (
 
 _WORDS: Final = (Head("Word", "code"), Head("Meaning"))
 
-# These meanings are the page's own; verdicts come with theirs.
+# The page's own words. Verdicts come with their meanings.
 _MEANINGS: Final = (
     ("run", "one process that was recorded"),
     ("cache key", "what torch looks up: a hash of everything that the compiled code may depend on"),
@@ -96,15 +96,15 @@ WORDS: Final = Table("Words and verdicts", _WORDS, (*_MEANINGS, *VERDICTS.items(
 
 
 def _evidence(scope: Read, card: Card) -> Iterator[Block]:
-    """The explanation of one cause, in each way in which it changed, and where it struck."""
+    """The explanation of one cause, for each way in which it changed, and its places."""
     yield Line(f"{card.row.verdict}: {VERDICTS[card.row.verdict]}.", style="dim")
     for place, explained in enumerate(ways(scope, card.row.cause, _WAYS)):
         yield from [Line("In another way:")] if place else []
         yield from told_lines(explained)
-        # A key of vLLM is no list of hash details.
+        # vLLM's keys have no hash details.
         details = scope.facts.lookups[explained.lookup].detail_set
         if place == 0 and explained.changes and details is not None:
-            # The hover text of a cell is a line: the values are in the table.
+            # The hover text of a cell is one line. The values are in the table.
             fields = [
                 replace(one, value_text=one.value_text[:200])
                 for one in scope.tables.hash_details.details(details)
@@ -118,7 +118,7 @@ def _evidence(scope: Read, card: Card) -> Iterator[Block]:
 
 
 def why_blocks(scope: Read) -> Iterator[Block]:
-    """Question 2: why, lookup by lookup, with what the directory says of earlier misses, and warnings."""
+    """Question 2: why, lookup by lookup, with earlier misses that the directory shows, and warnings."""
     if scope.facts.lookups:
         yield Group("misses", "Every lookup", (_lookups(scope),))
     if past := past_lines(scope):
@@ -138,7 +138,7 @@ def what_if_blocks(scope: Read) -> Iterator[Block]:
 
 
 def _lookups(scope: Read) -> Table:
-    """Every lookup, those that missed first, by time lost."""
+    """Every lookup: misses come first, by time lost."""
     facts = scope.facts
     rows = [(row, facts.misses.get(row.lookup)) for row in facts.lookups.values()]
     rows.sort(key=lambda row: (row[1] is None, -(row[0].time_taken_ns or 0)))
@@ -199,7 +199,7 @@ def when_blocks(scope: Read) -> Iterator[Block]:
 
 def spent_blocks(scope: Read) -> Iterator[Block]:
     """Where the time of compiling went."""
-    # What vLLM says of its starts, and what could not be read, stands in sections of their own.
+    # vLLM's starts, and what could not be read, have sections of their own.
     yield from time_blocks(replace(TimeSpent.of(scope), starts=(), problems=()))
     if made := scope.compiles_read[0].rows:
         yield Drawing("Compiles over time", compiles, (made, scope.tables.runs.rows))
