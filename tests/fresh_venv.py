@@ -8,6 +8,8 @@ import venv
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.programs import ran
+
 ROOT = Path(__file__).parent.parent
 _SHIPPED = ("cachescope", "notebooks", "binder", "pyproject.toml", "README.md", "LICENSE")
 # What would make a process look into this checkout or this environment instead of its own.
@@ -24,10 +26,7 @@ class FreshVenv:
     def run(self, command: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
         """Run a command of the environment, found as a shell would find it."""
         found = shutil.which(command, path=str(self.folder / "bin")) or command
-        return subprocess.run(
-            [found, *arguments], cwd=self.where, env=self.environment(), capture_output=True, text=True,
-            check=False,
-        )  # fmt: skip
+        return ran([found, *arguments], self.environment(), status=None, cwd=self.where)
 
     def environment(self) -> dict[str, str]:
         """The variables of its commands."""
@@ -42,11 +41,7 @@ class FreshVenv:
         python = str(self.folder / "bin" / "python")
         # Bytecode of all that JupyterLab brings is slower to make than what is needed of it.
         pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-compile"]
-        done = subprocess.run(
-            [*pip, "--disable-pip-version-check", *arguments],
-            cwd=self.where, env=self.environment(), capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
+        ran([*pip, "--disable-pip-version-check", *arguments], self.environment(), cwd=self.where)
 
 
 def fresh_venv(folder: Path, where: Path, *, with_pip: bool = False) -> FreshVenv:

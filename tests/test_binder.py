@@ -2,7 +2,6 @@
 
 import json
 import re
-import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -11,6 +10,8 @@ import pytest
 from fresh_venv import ROOT, FreshVenv, checkout, fresh_venv
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+
+from tests.programs import ran
 
 BINDER = ROOT / "binder"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -89,11 +90,7 @@ def test_all_notebooks_but_the_live_one_pass_strictly_there(built: FreshVenv) ->
         "no:cacheprovider",
     ]  # fmt: skip
     environment = built.environment() | {"JUPYTER_PATH": str(kernel.parents[1])}
-    done = subprocess.run(
-        [*pytest_, "--rootdir", built.where, *quiet],
-        cwd=built.where, env=environment, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]
+    done = ran([*pytest_, "--rootdir", built.where, *quiet], environment, cwd=built.where)
     code = sum(one["cell_type"] == "code" for path in quiet for one in json.loads(path.read_text())["cells"])
     assert f"{code} passed" in done.stdout
 

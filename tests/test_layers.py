@@ -5,8 +5,6 @@ Every import counts: in a function, under ``TYPE_CHECKING``, in a string.
 
 import ast
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -16,6 +14,7 @@ import structure
 from structure import MOST_LINES_OF_A_MODULE, MOST_MODULES, circles, edges, edges_of, imports_of, module_of
 
 from cachescope.cli import COMMANDS
+from tests.programs import python
 
 PACKAGE = Path(__file__).parent.parent / "cachescope"
 LAYERS = (
@@ -235,7 +234,7 @@ def test_every_layer_is_in_the_list() -> None:
 
 def test_import_loads_nothing_heavy() -> None:
     code = "import cachescope, sys; print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = python(code)
     loaded = {name.split(".")[0] for name in done.stdout.split()}
     heavy = {"torch", "plotly", "ipywidgets", "IPython", "anywidget", "rich", "numpy", "pandas", "pyarrow"}
     assert loaded & heavy == set()
@@ -254,10 +253,7 @@ def test_bytes_become_rows_without_numpy_pandas_and_pyarrow(
         "print(len(reading.processes), len(reading.entries), len(reading.details.sets), *sys.modules)"
     )
     paths = (folder / "trace", folder / "text", folder / "cache")
-    done = subprocess.run(
-        [sys.executable, "-c", code, *paths], capture_output=True, text=True, check=True, cwd=tmp_path
-    )
-    processes, entries, sets, *loaded = done.stdout.split()
+    processes, entries, sets, *loaded = python(code, *paths, cwd=tmp_path).stdout.split()
     assert 0 not in map(int, (processes, entries, sets))
     assert {"numpy", "pandas", "pyarrow"} & set(loaded) == set()
 
@@ -274,9 +270,7 @@ def test_bytes_become_an_answer_without_numpy_pandas_and_pyarrow(
         "main(sys.argv[1:]); print(*sys.modules, file=sys.stderr)"
     )
     command = ("explain", PACKAGE / "samples" / "config_flip", *arguments)
-    done = subprocess.run(
-        [sys.executable, "-c", code, *command], capture_output=True, text=True, check=True, cwd=tmp_path
-    )
+    done = python(code, *command, cwd=tmp_path)
     loaded = done.stderr.split()
     assert "epilogue_fusion" in done.stdout
     assert {"numpy", "pandas", "pyarrow"} & set(loaded) == set()
@@ -287,7 +281,7 @@ def test_bytes_become_an_answer_without_numpy_pandas_and_pyarrow(
 def test_a_report_is_written_without_numpy_pandas_and_pyarrow(sample: str, tmp_path: Path) -> None:
     code = "import sys; from cachescope.cli import main; main(sys.argv[1:]); print(*sys.modules)"
     command = ("report", PACKAGE / "samples" / sample, "-o", tmp_path / "report.html", "--redact")
-    done = subprocess.run([sys.executable, "-c", code, *command], capture_output=True, text=True, check=True)
+    done = python(code, *command)
     assert (tmp_path / "report.html").stat().st_size > 100_000
     assert {"numpy", "pandas", "pyarrow"} & set(done.stdout.split()) == set()
 
@@ -295,7 +289,7 @@ def test_a_report_is_written_without_numpy_pandas_and_pyarrow(sample: str, tmp_p
 def test_a_trace_is_explained_without_other_readers(recording: Callable[[str, str], Path]) -> None:
     trace = recording("2.13.0", "config_flip") / "trace"
     code = "import sys; from cachescope.cli import main; main(['explain', sys.argv[1]]); print(*sys.modules, file=sys.stderr)"
-    done = subprocess.run([sys.executable, "-c", code, trace], capture_output=True, text=True, check=True)
+    done = python(code, trace)
     assert "6 lookups" in done.stdout
     readers = {name.removeprefix("cachescope.readers.") for name in done.stderr.split()}
     assert "logs.trace_log" in readers
@@ -311,5 +305,5 @@ def test_reading_loads_no_torch() -> None:
         "import cachescope, sys; s = cachescope.read(cachescope.sample('config_flip')); repr(s); s.explain();"
         " s._repr_html_(); print('torch' in sys.modules, len(s.lookups))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = python(code)
     assert done.stdout.split() == ["False", "6"]

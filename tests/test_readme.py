@@ -6,7 +6,6 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -19,6 +18,7 @@ import cachescope
 from cachescope.cli import COMMANDS, main
 from tests.conftest import Recording
 from tests.docs.test_lock_page import status_of
+from tests.programs import ran
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -115,16 +115,10 @@ def test_the_workflows_check_passes_a_warm_run_only(runs: list[int], status: int
         shutil.copy(sources[run], tmp_path / "warm")
     shutil.copytree(samples / "entry_truncated" / "cache", tmp_path / "inductor-cache")
     *_, check, comment = (shlex.split(one.split("\n")[0].partition(">")[0]) for one in workflow_commands())
-    checked, commented = (
-        subprocess.run(
-            [sys.executable, "-m", *words],
-            cwd=tmp_path, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": str(ROOT)},
-        )
-        for words in (check, comment)
-    )  # fmt: skip
-    assert checked.returncode == status, checked.stderr
+    options = {"cwd": tmp_path, "variables": os.environ | {"PYTHONPATH": str(ROOT)}}
+    checked = ran([sys.executable, "-m", *check], status=status, **options)
     assert checked.stdout.count("::error ") == (status == 3)
-    assert commented.stdout.startswith("### ") and commented.returncode == 0
+    assert ran([sys.executable, "-m", *comment], **options).stdout.startswith("### ")
 
 
 @pytest.mark.slow

@@ -2,12 +2,12 @@
 
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.programs import python, ran
 from tests.suites import ALL_COVER, ROOT, SUITES, changed_tests, left_out, suites_of
 
 pytestmark = pytest.mark.slow
@@ -18,8 +18,7 @@ ALL = set(SUITES)
 
 def git(root: Path, *words: str) -> str:
     identity = ("-c", "user.name=x", "-c", "user.email=x@example.org", "-c", "commit.gpgsign=false")
-    done = subprocess.run(["git", "-C", root, *identity, *words], check=True, capture_output=True, text=True)
-    return done.stdout.strip()
+    return ran(["git", "-C", root, *identity, *words]).stdout.strip()
 
 
 def commit(root: Path, *paths: str) -> str:
@@ -132,11 +131,9 @@ def test_without_a_repository_everything_changed(tmp_path: Path) -> None:
 
 def test_the_last_line_says_what_was_left_out_and_why() -> None:
     """On a machine without a browser."""
-    ran = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "no:nbval", "tests/views/test_voila.py"],
-        cwd=ROOT, env=os.environ | {"PATH": ""}, capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    assert ran.stdout.splitlines()[-1] == "Left out: 1 (chromium is missing: apt-get install chromium)"
+    command = [sys.executable, "-m", "pytest", "-p", "no:nbval", "tests/views/test_voila.py"]
+    done = ran(command, os.environ | {"PATH": ""}, cwd=ROOT)
+    assert done.stdout.splitlines()[-1] == "Left out: 1 (chromium is missing: apt-get install chromium)"
 
 
 @pytest.mark.sweep
@@ -147,7 +144,4 @@ def test_collecting_the_tests_does_not_import_torch() -> None:
         "status = pytest.main([*options, 'tests'])\n"
         "sys.exit(int(status) or ('torch' in sys.modules and 'torch is imported'))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False, timeout=300
-    )
-    assert (done.returncode, done.stderr) == (0, "")
+    assert python(code, cwd=ROOT).stderr == ""

@@ -1,6 +1,5 @@
 """The wheel installs alone, in an environment that has nothing else, and runs."""
 
-import subprocess
 import sys
 import zipfile
 from pathlib import Path
@@ -9,6 +8,7 @@ import pytest
 from fresh_venv import ROOT, FreshVenv, checkout, fresh_venv
 
 import cachescope
+from tests.programs import ran
 
 pytestmark = pytest.mark.sweep  # a wheel and an environment are made
 
@@ -17,10 +17,7 @@ pytestmark = pytest.mark.sweep  # a wheel and an environment are made
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
     build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder]
-    done = subprocess.run(
-        [*build, checkout(folder / "checkout")], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
+    ran([*build, checkout(folder / "checkout")])
     (built,) = folder.glob("*.whl")
     return built
 

@@ -1,11 +1,11 @@
 """What one process of real torch writes to its trace, with a cache of its own."""
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 from cachescope.terms import LOGGERS
+from tests.programs import ran
 
 
 def traced(program: Path, folder: Path, *arguments: str) -> str:
@@ -14,10 +14,6 @@ def traced(program: Path, folder: Path, *arguments: str) -> str:
         "TORCH_TRACE": str(folder / "trace"), "TORCH_LOGS": f"{LOGGERS},recompiles",
         "TORCHINDUCTOR_CACHE_DIR": str(folder / "cache"), "TORCHINDUCTOR_COMPILE_THREADS": "1",
     }  # fmt: skip
-    done = subprocess.run(
-        [sys.executable, program, *arguments], env={**os.environ, **variables}, capture_output=True, text=True,
-        check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    done = ran([sys.executable, program, *arguments], os.environ | variables)
     (folder / "log").write_text(done.stderr)
     return done.stdout

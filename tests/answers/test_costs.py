@@ -21,6 +21,7 @@ from cachescope.report.cards import cost_text
 from cachescope.wording import duration
 from tests.conftest import Recording
 from tests.made import CODE, aot, fx, run, scope_of
+from tests.programs import python
 from tests.readings import read_once
 from tests.recordings import Recorded
 
@@ -248,7 +249,7 @@ def test_the_test_of_the_cpu_takes_as_long_as_torch_takes_for_it(
     environment = {
         **os.environ, "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache"), "TORCH_TRACE": str(tmp_path / "trace"),
     }  # fmt: skip
-    subprocess.run([sys.executable, "-c", _COUNTS, tmp_path / "out", *functions], env=environment, check=True)
+    python(_COUNTS, tmp_path / "out", *functions, variables=environment)
     tests = json.loads((tmp_path / "out").read_text())
     scope = cachescope.read(tmp_path / "trace")
     phase = scope.phases[scope.phases["phase"] == VECTOR_TEST]

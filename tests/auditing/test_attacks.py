@@ -8,7 +8,6 @@ import io
 import os
 import pickle
 import shutil
-import subprocess
 import sys
 import zipfile
 from collections.abc import Callable
@@ -34,6 +33,7 @@ from tests.auditing.hostile_entries import (
 )
 from tests.conftest import Recording
 from tests.hostile_pickles import Object, entry_bytes, found, plain, text_of
+from tests.programs import ran
 
 ATTACKS = attacks.attacks()
 
@@ -60,15 +60,9 @@ def against(path: Path) -> set[str]:
 @pytest.mark.slow
 def test_every_attack_works(tmp_path: Path) -> None:
     pytest.importorskip("torch")
-    ran = subprocess.run(
-        [sys.executable, attacks.__file__, str(tmp_path)],
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    done = ran([sys.executable, attacks.__file__, str(tmp_path)], status=None)
     failed = [name for place, name in enumerate(ATTACKS) if not os.path.exists(tmp_path / str(place) / "@")]
-    assert not failed, ran.stdout
+    assert not failed, done.stdout
     assert len(ATTACKS) >= 150
 
 

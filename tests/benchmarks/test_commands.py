@@ -6,7 +6,6 @@ It takes far less, as what reads is loaded at its first use; so that is measured
 """
 
 import itertools
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ import pytest
 
 from cachescope.keys.hashing import entry_name
 from tests.conftest import RECORDINGS, Recording
+from tests.programs import python, ran
 from tests.vllm_folders import make_folder
 
 ENTRIES = 5_000
@@ -29,11 +29,7 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
 @pytest.mark.benchmark(group="commands")
 @pytest.mark.parametrize("name", COMMANDS)
 def test_command(name: str, benchmark) -> None:  # type: ignore[no-untyped-def]
-    benchmark.pedantic(
-        lambda: subprocess.run([sys.executable, *COMMANDS[name]], check=True, stdout=subprocess.DEVNULL),
-        rounds=15,
-        warmup_rounds=2,
-    )
+    benchmark.pedantic(lambda: ran([sys.executable, *COMMANDS[name]]), rounds=15, warmup_rounds=2)
 
 
 @pytest.fixture(scope="module")
@@ -56,17 +52,9 @@ def directory(recording: Recording, tmp_path_factory: pytest.TempPathFactory) ->
 
 def explained(folder: Path, benchmark: Any) -> str:
     """What `cachescope explain` prints of a folder, timed."""
-    told: subprocess.CompletedProcess[str] = benchmark.pedantic(
-        lambda: subprocess.run(
-            [sys.executable, "-m", "cachescope", "explain", str(folder)],
-            check=True,
-            capture_output=True,
-            text=True,
-        ),
-        rounds=2,
-        warmup_rounds=1,
-    )
-    return told.stdout
+    command = [sys.executable, "-m", "cachescope", "explain", folder]
+    told: str = benchmark.pedantic(lambda: ran(command).stdout, rounds=2, warmup_rounds=1)
+    return told
 
 
 @pytest.mark.benchmark(group="explain a directory")
@@ -97,8 +85,4 @@ def test_explain_vllm_folders(vllm_folders: Path, benchmark) -> None:  # type: i
 )
 @pytest.mark.benchmark(group="import")
 def test_import(program: str, benchmark) -> None:  # type: ignore[no-untyped-def]
-    benchmark.pedantic(
-        lambda: subprocess.run([sys.executable, "-c", program], check=True),
-        rounds=15,
-        warmup_rounds=2,
-    )
+    benchmark.pedantic(lambda: python(program), rounds=15, warmup_rounds=2)

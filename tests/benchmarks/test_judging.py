@@ -23,6 +23,8 @@ from cachescope.scope import Scope
 sys.path.insert(0, os.path.dirname(__file__))
 from made_lookups import KINDS, LEAK, made_scope, peak_megabytes
 
+from tests.programs import ran
+
 SIZES = [int(size) for size in os.environ.get("CACHESCOPE_LOOKUPS", "1000").split(",")]
 
 MOST = {
@@ -74,9 +76,7 @@ def test_judging(kind: str, lookups: int, benchmark: Any) -> None:
 def test_memory(benchmark: Any) -> None:
     """Of all steps, and of making the lookups, which are nearly all of different keys."""
     command = [sys.executable, __file__, "varied", "100000"]
-    done = benchmark.pedantic(
-        lambda: subprocess.run(command, capture_output=True, text=True, check=True), rounds=1
-    )
+    done = benchmark.pedantic(lambda: ran(command), rounds=1)
     peak = int(done.stdout.split()[-2])
     benchmark.extra_info["peak_megabytes"] = peak
     assert peak < 1000

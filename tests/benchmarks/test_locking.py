@@ -2,7 +2,6 @@
 
 import itertools
 import shutil
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +12,7 @@ import cachescope
 from cachescope.locking.lock import write_lock
 from cachescope.locking.tree import contents, walk
 from tests.conftest import Recording
+from tests.programs import ran
 
 ENTRIES = 10_000
 SMALL = 4_000
@@ -48,11 +48,7 @@ def locked(
 @pytest.mark.benchmark(group="verify 10,000 entries")
 def test_verify(locked: Path, benchmark) -> None:  # type: ignore[no-untyped-def]
     command = [sys.executable, "-m", "cachescope", "verify", "cache.lock", "cache"]
-    done: subprocess.CompletedProcess[str] = benchmark.pedantic(
-        lambda: subprocess.run(command, cwd=locked, check=True, capture_output=True, text=True),
-        rounds=5,
-        warmup_rounds=1,
-    )
+    done = benchmark.pedantic(lambda: ran(command, cwd=locked), rounds=5, warmup_rounds=1)
     assert done.stdout.startswith(f"as locked: {ENTRIES:,} files")
     size = sum(file.stat().st_size for file in (locked / "cache").rglob("*") if file.is_file())
     benchmark.extra_info["megabytes"] = size / 1e6
@@ -63,9 +59,5 @@ def test_verify(locked: Path, benchmark) -> None:  # type: ignore[no-untyped-def
 def test_sha256sum(locked: Path, benchmark) -> None:  # type: ignore[no-untyped-def]
     """The same files by coreutils, on two cores at once: hashing alone, without comparing."""
     command = "find cache -type f -print0 | xargs -0 -P2 -n 2500 sha256sum"
-    done: subprocess.CompletedProcess[str] = benchmark.pedantic(
-        lambda: subprocess.run(command, shell=True, cwd=locked, check=True, capture_output=True, text=True),
-        rounds=5,
-        warmup_rounds=1,
-    )
+    done = benchmark.pedantic(lambda: ran(command, cwd=locked, shell=True), rounds=5, warmup_rounds=1)
     assert len(done.stdout.splitlines()) == ENTRIES

@@ -12,7 +12,6 @@ Cold runs are as torch has them by default: the compiler is tried first, and pro
 """
 
 import resource
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,6 +19,7 @@ from pathlib import Path
 import pytest
 
 from tests.capture.preflights import TORCH_PYTHON, environment, has_transformers, program
+from tests.programs import ran
 
 PROGRAMS = ["gpt2_training", "llama_training", "bert_training", "vit_training", "bert_inference"]
 # The tests set them to save time.
@@ -32,7 +32,7 @@ def cpu_s(command: Sequence[str], cache: Path, **more: str) -> float:
     for name in NOT_BY_DEFAULT:
         del variables[name]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run(command, env=variables, check=True, capture_output=True)
+    ran(command, variables)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 

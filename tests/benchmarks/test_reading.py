@@ -11,7 +11,6 @@ import gzip
 import os
 import re
 import shutil
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -32,6 +31,7 @@ from cachescope.readers.logs.trace_log import TRACE
 from cachescope.readers.logs.trace_records import BLOCK_BYTES, read_records
 from cachescope.readers.reading import Reading
 from tests.conftest import Recording
+from tests.programs import ran
 
 Logs = Callable[[str, int], Path]
 
@@ -75,7 +75,7 @@ def read_lines(path: Path) -> int:
 
 
 def run(*command: str | Path) -> str:
-    return subprocess.run(list(map(str, command)), check=True, capture_output=True, text=True).stdout
+    return ran(command).stdout
 
 
 def run_tlparse(path: Path, folder: Path) -> None:

@@ -21,6 +21,7 @@ from cachescope.readers.logs.notes import LookupNote
 from cachescope.scope.preflight import read_preflight
 from cachescope.terms import LOGGERS
 from tests.capture.program_names import RANKS
+from tests.programs import ran
 from tests.truth import artifacts
 
 ROOT = Path(__file__).parents[2]
@@ -46,20 +47,11 @@ def environment(cache: Path, **more: str) -> dict[str, str]:
     }
 
 
-def ran(
-    command: Sequence[str | Path], variables: Mapping[str, str], status: int | None = 0
-) -> subprocess.CompletedProcess[str]:
-    """Run a command, which is to end with a status."""
-    done = subprocess.run(command, env=variables, check=False, timeout=1500, capture_output=True, text=True)
-    assert status is None or done.returncode == status, done.stdout + done.stderr
-    return done
-
-
 def told_by(
     words: Sequence[str | Path], variables: Mapping[str, str], status: int | None = 0
 ) -> subprocess.CompletedProcess[str]:
     """Run the command line of cachescope."""
-    return ran([sys.executable, "-m", "cachescope", *words], variables, status)
+    return ran([sys.executable, "-m", "cachescope", *words], variables, status=status)
 
 
 @dataclass(frozen=True)
@@ -202,7 +194,7 @@ def stored_in(cache: Path) -> set[tuple[str, str]]:
 def has_transformers() -> bool:
     """Whether the Python that runs the programs has transformers."""
     code = "import importlib.util, sys; sys.exit(importlib.util.find_spec('transformers') is None)"
-    return subprocess.run([TORCH_PYTHON, "-c", code], check=False).returncode == 0
+    return ran([TORCH_PYTHON, "-c", code], status=None).returncode == 0
 
 
 def program(name: str) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from cachescope.cli import main
-from tests.capture.preflights import ran
+from tests.programs import ran
 
 pytestmark = [pytest.mark.torch, pytest.mark.sweep]
 PROGRAM = Path(__file__).with_name("fix_program.py")

@@ -13,7 +13,8 @@ import cachescope
 from cachescope.capture.key_fields import OF_THE_GRAPH, aot_key_fields, key_fields
 from cachescope.capture.torch_manifest import torch_manifest
 from cachescope.terms import RUNTIME_FORMS
-from tests.capture.preflights import environment, ran
+from tests.capture.preflights import environment
+from tests.programs import ran
 
 # A parameter has gradients, so that there is a backward graph as well.
 PROGRAM = """

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.capture.preflights import ran
+from tests.programs import ran
 
 pytestmark = pytest.mark.torch
 PROGRAM = Path(__file__).with_name("live_program.py")

@@ -1,7 +1,6 @@
 """The cell magic, in a shell of IPython with real compiles."""
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -9,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.capture.test_live import environment
+from tests.programs import ran
 
 pytestmark = pytest.mark.torch
 PROGRAM = Path(__file__).with_name("magic_program.py")
@@ -19,11 +19,7 @@ def cells(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("magic")
     surroundings = environment(folder) | {"IPYTHONDIR": str(folder / "ipython")}
     del surroundings["TORCH_TRACE"]
-    done = subprocess.run(
-        [sys.executable, str(PROGRAM)],
-        env=surroundings, cwd=folder, capture_output=True, text=True, check=False, timeout=600,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    done = ran([sys.executable, PROGRAM], surroundings, cwd=folder)
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found
 

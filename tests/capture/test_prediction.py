@@ -12,7 +12,8 @@ import pytest
 
 import cachescope
 from cachescope.keys.key_fields import is_of_the_program
-from tests.capture.preflights import environment, ran
+from tests.capture.preflights import environment
+from tests.programs import ran
 
 pytestmark = [pytest.mark.torch, pytest.mark.sweep]
 PROGRAM = Path(__file__).with_name("baked_program.py")

@@ -20,13 +20,13 @@ from tests.capture.preflights import (
     predicted,
     preflown,
     program,
-    ran,
     really,
     told_by,
     traces_in,
     tree_hash,
     watched,
 )
+from tests.programs import ran
 
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
 

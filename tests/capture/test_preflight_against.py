@@ -18,11 +18,11 @@ from tests.capture.preflights import (
     predicted,
     preflown,
     program,
-    ran,
     really,
     told_by,
     traces_in,
 )
+from tests.programs import ran
 
 pytestmark = [pytest.mark.torch, pytest.mark.sweep]
 MEGA = Path(__file__).with_name("mega_program.py")

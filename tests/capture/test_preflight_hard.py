@@ -24,6 +24,7 @@ from tests.capture.preflights import (
     open_of,
     would_store,
 )
+from tests.programs import ran
 
 pytestmark = [pytest.mark.torch, pytest.mark.slow, pytest.mark.timeout(1800)]
 
@@ -59,6 +60,7 @@ REFUSED = {
 """The programs that end before they save what was not compiled, or start what would compile for real."""
 OTHER_NUMBERS = {"branches_on_random_values", "dropout", "random_numbers"}
 """Programs that print numbers that a graph drew; what is drawn after it they print last."""
+PREFLIGHT = (sys.executable, "-m", "cachescope", "preflight")
 
 
 class World:
@@ -79,6 +81,10 @@ class World:
             cache, HARD_CACHE=str(cache), **{one: str(self.root / at) for one, at in named.items()}
         )
 
+    def ran(self, *command: str | Path) -> subprocess.CompletedProcess[str]:
+        """Run a command in it, however it ends."""
+        return ran(command, self.variables(), status=None, cwd=self.place)
+
     def files(self) -> dict[str, bytes]:
         """Every file in it."""
         return {str(path): path.read_bytes() for path in self.root.rglob("*") if path.is_file()}
@@ -98,10 +104,7 @@ class Went:
 
 
 def really(name: str, world: World, counters: Path) -> Went:
-    done = subprocess.run(
-        [TORCH_PYTHON, PROGRAM, name, counters],
-        env=world.variables(), cwd=world.place, capture_output=True, text=True, check=False, timeout=900,
-    )  # fmt: skip
+    done = world.ran(TORCH_PYTHON, PROGRAM, name, counters)
     counted = sum((Counter(json.loads(file.read_text())) for file in counters.glob("*")), Counter[str]())
     stored = {(which, path.parent.name) for which in CACHES for path in entries_of(world.root, which)}
     status = 128 - done.returncode if done.returncode < 0 else done.returncode
@@ -111,11 +114,7 @@ def really(name: str, world: World, counters: Path) -> Went:
 def held(name: str, world: World, went: Went, kept: Path) -> None:
     """Hold a pre-flight in a world against what the real run did, which ran in an equal one."""
     before = world.files()
-    words = ["-m", "cachescope", "preflight", "--keep", kept, "--", TORCH_PYTHON, PROGRAM, name]
-    done = subprocess.run(
-        [sys.executable, *words, kept / "counters"],
-        env=world.variables(), cwd=world.place, capture_output=True, text=True, check=False, timeout=900,
-    )  # fmt: skip
+    done = world.ran(*PREFLIGHT, "--keep", kept, "--", TORCH_PYTHON, PROGRAM, name, kept / "counters")
     assert world.files() == before
     assert "meanwhile" not in done.stdout
     (traces,) = (folder for folder in kept.iterdir() if folder.name != "counters")
@@ -164,11 +163,8 @@ def test_what_an_earlier_run_left_is_taken_into_account(name: str, tmp_path: Pat
     stored = {(which, path.parent.name) for which in CACHES for path in entries_of(world.root, which)}
     held_traces = tmp_path / "kept"
     before = world.files()
-    subprocess.run(
-        [sys.executable, "-m", "cachescope", "preflight", "--keep", held_traces, "--", TORCH_PYTHON, PROGRAM, name,
-         tmp_path / "foretold"],
-        env=world.variables(), cwd=world.place, check=True, timeout=900,
-    )  # fmt: skip
+    program = (TORCH_PYTHON, PROGRAM, name, tmp_path / "foretold")
+    assert world.ran(*PREFLIGHT, "--keep", held_traces, "--", *program).returncode == 0
     assert world.files() == before
     (traces,) = held_traces.iterdir()
     scope = read_preflight(str(traces), None)
@@ -194,10 +190,7 @@ def test_what_is_not_contained_is_said_before_all_else(tmp_path: Path) -> None:
     script.write_text(SCRIPT)
     script.chmod(0o755)
     code = "import subprocess; subprocess.run(['./escape.sh'], check=True); subprocess.run('ssh -V || true', shell=True)"
-    done = subprocess.run(
-        [sys.executable, "-m", "cachescope", "preflight", "--", TORCH_PYTHON, "-c", code],
-        env=world.variables(), cwd=world.place, capture_output=True, text=True, check=False, timeout=900,
-    )  # fmt: skip
+    done = world.ran(*PREFLIGHT, "--", TORCH_PYTHON, "-c", code)
     first, second = [
         line for line in done.stderr.splitlines() if "meanwhile" in line or "ssh started" in line
     ]

@@ -23,13 +23,13 @@ from tests.capture.preflights import (
     open_of,
     preflown,
     program,
-    ran,
     really,
     stored_in,
     tree_hash,
     would_store,
 )
 from tests.capture.program_names import ALONE, BYPASSED, PROGRAMS, RANKS
+from tests.programs import ran
 
 # One command runs many programs.
 pytestmark = [pytest.mark.torch, pytest.mark.models, pytest.mark.timeout(3600)]

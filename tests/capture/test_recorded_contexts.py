@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -12,8 +11,8 @@ from types import SimpleNamespace
 import pytest
 
 import cachescope
-from tests.capture.preflights import ran
 from tests.cli.conftest import Run, environment, run
+from tests.programs import ran
 
 __all__ = ["run"]
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
@@ -68,10 +67,8 @@ def test_each_process_that_made_keys_says_once_what_it_is(
 
 def test_ctrl_c_ends_it_as_without_us(recorded: Recorded) -> None:
     found = recorded("interrupt")
-    alone = subprocess.run(
-        [sys.executable, str(PROGRAM), "interrupt"],
-        env=environment(TORCHINDUCTOR_CACHE_DIR=str(found.cache)), capture_output=True, check=False,
-    )  # fmt: skip
+    env = environment(TORCHINDUCTOR_CACHE_DIR=str(found.cache))
+    alone = ran([sys.executable, PROGRAM, "interrupt"], env, status=None)
     assert found.done.returncode in (alone.returncode, 128 - alone.returncode)
     assert len(found.files) == 1
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.capture.preflights import ran
 from tests.cli.conftest import command, environment
+from tests.programs import ran
 
 pytestmark = pytest.mark.sweep  # each starts processes
 PROGRAM = Path(__file__).parent / "silent_program.py"

@@ -19,7 +19,7 @@ from cachescope.capture.preflight import cache_folder, notes, skipped_work
 from cachescope.capture.preflight.cache_folder import INDUCTOR_DIR, OWN_FOLDER, meant_cache_dir
 from cachescope.capture.preflight.stand_in import patch_compile_fx
 from cachescope.collector import no_collections
-from tests.capture.preflights import ran
+from tests.programs import ran
 
 
 @pytest.fixture(autouse=True)

@@ -1,8 +1,6 @@
 """The catalogue of fields and that of known defects: every recorded field is in it, lookups by field and version; a defect is named only where the version has it and its sign was recorded."""
 
 import re
-import subprocess
-import sys
 
 import pytest
 
@@ -15,6 +13,7 @@ from cachescope.rows import columns_of
 from cachescope.terms import COMPILE_FORMS, RUNTIME_FORMS
 from tests.conftest import Recording
 from tests.made import aot, run, scope_of
+from tests.programs import python
 
 # They differ in what is in a key: every setting changed, a backward graph, a custom pass.
 SCENARIOS = ("combined", "training", "bypass_custom_pass")
@@ -113,7 +112,7 @@ def test_import_does_not_read_the_file() -> None:
         "before = facts.document.cache_info().currsize; facts.fields();"
         "print(before, facts.document.cache_info().currsize)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = python(code)
     assert done.stdout.split() == ["0", "1"]
 
 

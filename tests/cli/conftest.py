@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from cachescope.cli import main
+from tests.programs import ran
 
 ROOT = Path(__file__).parents[2]
 _SEQUENCE = re.compile(r"\x1b\[([?0-9;]*)([A-Za-z])")
@@ -122,6 +123,4 @@ def rows_of(text: str) -> list[str]:
 
 
 def in_pipe(arguments: list[str], **options: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        arguments, capture_output=True, text=True, env=environment(), timeout=300, check=False, **options
-    )  # type: ignore[call-overload,no-any-return]
+    return ran(arguments, environment(), status=None, **options)

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ import cachescope
 from tests.cli.conftest import Run, command
 from tests.conftest import Recording
 from tests.nobody import as_nobody
+from tests.programs import ran
 
 pytestmark = pytest.mark.slow
 
@@ -96,27 +96,17 @@ def test_standard_input_is_a_source(good: Path, tmp_path: Path) -> None:
     room = os.environ | {"TMPDIR": str(tmp_path)}
     for log in sorted(good.parent.glob("text/*.log")):
         with log.open("rb") as given:
-            options = {"stdin": given, "capture_output": True, "text": True, "timeout": 100, "env": room}
-            said = subprocess.run(command("explain", "-"), check=True, **options)  # type: ignore[call-overload]
-        read = subprocess.run(
-            command("explain", log), capture_output=True, text=True, timeout=100, check=True
-        )
-        assert said.stdout == read.stdout and said.stderr == ""
+            said = ran(command("explain", "-"), room, stdin=given)
+        assert said.stdout == ran(command("explain", log)).stdout and said.stderr == ""
     assert not list(tmp_path.iterdir())  # nothing of it stays
 
 
 @pytest.mark.parametrize(("given", "said"), [("", "this file is empty"), ("x", "this file holds no trace")])
 def test_standard_input_without_a_log_is_told(given: str, said: str) -> None:
-    done = subprocess.run(
-        command("explain", "-"), input=given, capture_output=True, text=True, timeout=100, check=False
-    )
-    assert done.returncode == 1 and said in done.stderr
+    assert said in ran(command("explain", "-"), status=1, input=given).stderr
 
 
 def test_standard_input_that_does_not_fit_is_one_line() -> None:
-    done = subprocess.run(
-        ["sh", "-c", 'ulimit -f 1; exec "$@"', "sh", *command("explain", "-")],
-        input="x" * 100_000, capture_output=True, text=True, timeout=100, check=False,
-    )  # fmt: skip
-    assert done.returncode == 1
+    limited = ["sh", "-c", 'ulimit -f 1; exec "$@"', "sh", *command("explain", "-")]
+    done = ran(limited, status=1, input="x" * 100_000)
     assert done.stderr.splitlines() == ["cachescope: -: standard input cannot be kept: File too large"]

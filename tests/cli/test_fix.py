@@ -14,6 +14,7 @@ from cachescope.analysis.fixes import Setting
 from cachescope.answers.preflight import OUTCOMES, Fix, PreflightAnswer, Remaining
 from cachescope.report.preflight import env_file, fix_lines, fix_object
 from tests.cli.conftest import Run, command, environment
+from tests.programs import ran
 
 VARIABLE = Setting("variable", "OMP_NUM_THREADS", "2")
 UNSET = Setting("variable", "TORCH_COMPILE_CACHE_KEY_TAG", None)
@@ -67,7 +68,7 @@ def test_what_stops_it_ends_the_search(name: str, status: int, tmp_path: Path) -
     tag = "TORCH_COMPILE_CACHE_KEY_TAG"
     variables = environment(TORCHINDUCTOR_CACHE_DIR=str(cache), TMPDIR=str(kept))
     words = [sys.executable, str(program), str(runs)]
-    subprocess.run([*words, "PATH", "0"], env=variables, check=True, timeout=300)
+    ran([*words, "PATH", "0"], variables)
     runs.unlink()
     arguments = command("fix", cache, "--", *words, tag, str(status))
     number = signal.Signals[name]

@@ -17,6 +17,7 @@ from cachescope import cli
 from cachescope.cli import COMMANDS
 from tests.cli.conftest import ROOT, Run, command, environment, in_pipe
 from tests.conftest import Recording
+from tests.programs import ran
 
 pytestmark = pytest.mark.slow  # each test starts processes
 
@@ -115,11 +116,8 @@ def test_a_closed_pipe_is_quiet(recording: Recording) -> None:
 def test_an_ascii_terminal_gets_what_it_can_show(recording: Recording) -> None:
     env = {**environment(), "PYTHONIOENCODING": "ascii"}
     for form in ([], ["--json"]):
-        done = subprocess.run(
-            command("explain", recording("2.13.0", "config_flip"), *form),
-            env=env, capture_output=True, check=False,
-        )  # fmt: skip
-        assert (done.returncode, done.stderr) == (0, b"") and done.stdout.isascii()
+        done = ran(command("explain", recording("2.13.0", "config_flip"), *form), env, text=False)
+        assert done.stderr == b"" and done.stdout.isascii()
 
 
 def test_commands_are_small_modules() -> None:
@@ -176,8 +174,6 @@ def test_a_command_that_is_recorded_finds_them_closed_as_without(redirections: s
 @pytest.mark.parametrize("arguments", [("explain", FLIP), ("explain", FLIP, "--json")])
 def test_a_full_disk_is_one_line(arguments: tuple[str, ...]) -> None:
     with open("/dev/full", "w") as full:
-        done = subprocess.run(
-            command(*arguments), env=environment(), stdout=full, stderr=subprocess.PIPE, text=True, check=False,
-        )  # fmt: skip
-    assert done.returncode == 1
+        pipes = {"capture_output": False, "stdout": full, "stderr": subprocess.PIPE}
+        done = ran(command(*arguments), environment(), status=1, **pipes)
     assert done.stderr == "cachescope: standard output cannot be written: No space left on device\n"

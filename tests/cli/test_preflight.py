@@ -11,6 +11,7 @@ import pytest
 
 import cachescope
 from tests.cli.conftest import command, environment, in_pipe, on_screen
+from tests.programs import ran
 
 NOTHING = "nothing was seen: no process of the command compiled with torch"
 slow = pytest.mark.slow  # starts processes
@@ -103,10 +104,7 @@ def predicted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     cache = environment(TORCHINDUCTOR_CACHE_DIR=str(folder / "cache"))
     program = ("--", sys.executable, "-c", COMPILED)
     keep = ("--keep", folder / "kept")
-    done = subprocess.run(
-        command("preflight", "--json", *keep, *program),
-        env=cache, capture_output=True, text=True, check=False, timeout=500,
-    )  # fmt: skip
+    done = ran(command("preflight", "--json", *keep, *program), cache, status=None)
     (folder / "json").write_text(json.dumps([done.returncode, done.stdout, done.stderr]))
     screen = on_screen(command("preflight", "--min-hit-rate", "0.5", *program), env=cache)
     (folder / "screen").write_text(json.dumps([screen.status, screen.rows]))

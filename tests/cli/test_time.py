@@ -14,11 +14,11 @@ import pytest
 
 import cachescope
 from cachescope.grouping import by_key
-from tests.capture.preflights import ran
 from tests.cli.conftest import Run
 from tests.conftest import Recording
 from tests.data.packing import free_port
 from tests.output_gates import strict_json
+from tests.programs import ran
 
 pytestmark = pytest.mark.slow
 

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.programs import ran
+
 TESTS = Path(__file__).parents[1]
 # A process of its own: an audit hook cannot be taken off again.
 pytestmark = pytest.mark.sweep
@@ -17,9 +19,7 @@ pytestmark = pytest.mark.sweep
 
 def python(*words: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(TESTS.parent), str(TESTS)))}
-    return subprocess.run(
-        [sys.executable, *words], check=False, capture_output=True, text=True, env=environment, cwd=TESTS
-    )
+    return ran([sys.executable, *words], environment, status=None, cwd=TESTS)
 
 
 def test_a_short_run_is_clean(tmp_path: Path) -> None:

@@ -5,8 +5,6 @@ import gzip
 import json
 import random
 import re
-import subprocess
-import sys
 import time
 import tracemalloc
 from collections.abc import Callable, Iterable
@@ -19,6 +17,7 @@ import cachescope
 from cachescope.keys.device_text import device_parts, kernel_device_parts
 from cachescope.readers.directory.generated_files import defined_kernels, kernels_of
 from tests.conftest import Recording
+from tests.programs import python
 
 pytestmark = pytest.mark.slow
 
@@ -262,10 +261,7 @@ def test_a_bomb_stops_with_a_row(
 ) -> None:
     path = write(tmp_path / "bomb.log.zst", bomb[1](trace, text))
     assert path.stat().st_size < 1 << 20
-    done = subprocess.run(
-        [sys.executable, "-c", EXPLAIN, path], capture_output=True, text=True, check=True, timeout=300
-    )
-    count, peak, *kinds = done.stdout.split()
+    count, peak, *kinds = python(EXPLAIN, path).stdout.split()
     whole = text if bomb[1](trace, text)[0] == text else trace
     assert int(count) >= len(lookups(write(tmp_path / "true.log", [whole])))
     assert int(peak) < MEMORY_BYTES

@@ -3,8 +3,6 @@
 import json
 import os
 import shutil
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,6 +17,7 @@ from cachescope.readers.directory.generated_files import kernels_of
 from cachescope.table import Table
 from tests.conftest import Directory, Recording
 from tests.keys.test_isolation import A100, H100
+from tests.programs import python
 from tests.readers.test_snapshot import SNAPSHOT
 
 pytestmark = pytest.mark.slow  # every kind of entry of every version
@@ -233,7 +232,7 @@ def test_why_a_graph_is_no_cuda_graph_is_torchs_own_reason(tmp_path: Path) -> No
         "torch.compile(lambda x: (x * 3).relu())(torch.ones(4, 8))"
     )
     variables = {"TORCHINDUCTOR_CACHE_DIR": str(tmp_path), "TORCHINDUCTOR_COMPILE_THREADS": "1"}
-    subprocess.run([sys.executable, "-c", code], env={**os.environ, **variables}, check=True)
+    python(code, variables=os.environ | variables)
     scope = cachescope.read(tmp_path)
     reasons = scope.entries.loc[scope.entries["cache"] == "fxgraph", ["entry", "cudagraphs_skipped"]]
     (skipped,) = reasons.dropna().itertuples()

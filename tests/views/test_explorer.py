@@ -2,8 +2,6 @@
 
 import re
 import shutil
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,6 +22,7 @@ from cachescope.views.state import PANES, State
 from cachescope.views.time import Time as TimePane
 from cachescope.wording import duration
 from tests.conftest import Recording
+from tests.programs import python
 from tests.views.test_copied import tables_of
 
 pytestmark = pytest.mark.slow  # whole explorers are built
@@ -94,7 +93,7 @@ made = cachescope.read(cachescope.sample("tour")).explore()
 panes = ("why", "compare", "time", "what_if", "machines", "entries")
 print(len(sent), *(name for name in panes if f"cachescope.views.{name}" in sys.modules))
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = python(code)
     sent, *others = done.stdout.split()
     assert 20 < int(sent) < 75 and others == []
 

@@ -13,7 +13,8 @@ import cachescope
 from cachescope.analysis.differences import FieldChange, field_changes
 from cachescope.analysis.verdicts.causes import AdviceFacts, cause_advice
 from cachescope.terms import LOGGERS
-from tests.capture.preflights import environment, ran
+from tests.capture.preflights import environment
+from tests.programs import ran
 
 pytestmark = [pytest.mark.torch, pytest.mark.sweep]
 ROOT = Path(__file__).parents[2]

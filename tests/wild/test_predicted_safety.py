@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 import cachescope
-from tests.capture.preflights import environment, ran
+from tests.capture.preflights import environment
+from tests.programs import ran
 
 pytestmark = [pytest.mark.torch, pytest.mark.sweep]
 ROOT = Path(__file__).parents[2]

@@ -1,8 +1,6 @@
 """Kernels in generated files, and their keys: against the names that torch gave their files, and against any text."""
 
 import os
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -21,6 +19,7 @@ from cachescope.readers.directory.generated_files import (
     triton_kernel_name,
 )
 from tests.conftest import Directory, Recording
+from tests.programs import python, ran
 
 DEFINITIONS = ("async_compile.cpp_pybinding(", "async_compile.triton(", "CppWrapperCodeCache.load_pybinding(")
 CODE = "c" + "d" * 51
@@ -204,12 +203,10 @@ def test_a_library_that_was_cut_is_damaged(part: float, loads: bool, tmp_path: P
     file = tmp_path / "dd" / f"{CODE}.main.so"
     code = 'int values[20000] = {1}; extern "C" int f(int i) { return values[i]; }'
     command = ["g++", "-x", "c++", "-shared", "-fPIC", "-o", str(file), "-"]
-    subprocess.run(command, input=code, text=True, check=True)
+    ran(command, input=code)
     data = file.read_bytes()
     file.write_bytes(data[: int(len(data) * part)])
-    said = subprocess.run(
-        [sys.executable, "-c", f"import ctypes; ctypes.CDLL({str(file)!r}).f(9)"], stderr=-1, check=False
-    )
+    said = python(f"import ctypes; ctypes.CDLL({str(file)!r}).f(9)", status=None)
     # It may still be linked.
     assert cachescope.read(tmp_path).entries["status"].tolist() == ["ok"]
     os.utime(file, (1_700_000_000, 1_700_000_000))

@@ -16,6 +16,7 @@ import pytest
 import cachescope
 from cachescope.readers.index.kept_logs import Index
 from cachescope.scope import Scope
+from tests.programs import ran
 from tests.readers.logs.growing import assert_same_scopes, tour
 
 pytestmark = pytest.mark.slow
@@ -137,8 +138,7 @@ def test_a_full_disk_leaves_no_file_and_the_data_are_right(own_index: Path, log:
     code = "print(len(cachescope.read(log).lookups))"
     # Python 3.11 keeps bytecode that it could write only in part, and every later process fails on it.
     environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}
-    settings = {"env": environment, "cwd": ROOT, "preexec_fn": limit, "capture_output": True, "text": True}
-    done = subprocess.run(program(code, log), check=True, **settings)
+    done = ran(program(code, log), environment, cwd=ROOT, preexec_fn=limit)
     assert done.stdout.split() == [str(len(truth(log).lookups))]
     assert done.stderr == ""
     assert {path.name for path in own_index.iterdir()} <= {"lock"}
@@ -150,8 +150,7 @@ def test_a_process_killed_while_it_writes_leaves_nothing_that_is_read(own_index:
         os.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
         cachescope.read(log)
     """
-    done = subprocess.run(program(code, log), cwd=ROOT, check=False)
-    assert done.returncode == -signal.SIGKILL
+    ran(program(code, log), status=-signal.SIGKILL, cwd=ROOT)
     (left,) = own_index.glob(".*.tmp")
     assert kept(own_index) == []
     assert_same_scopes(cachescope.read(log), truth(log))

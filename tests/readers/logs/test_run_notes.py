@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import subprocess
 import time
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import cachescope
 from cachescope.capture.recording import record
 from tests.cli.conftest import Run, run
 from tests.conftest import Recording
+from tests.programs import ran
 
 __all__ = ["run"]
 
@@ -67,7 +67,7 @@ def test_else_by_a_variable_the_commit_or_the_label_that_was_given(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "kept").write_text("1")
     for command in (["init", "-q"], ["add", "kept"], ["commit", "-qm", "one"]):
-        subprocess.run([*git, *command], check=True)
+        ran([*git, *command])
     copied = iter(sorted(trace.parent.iterdir(), key=lambda path: path.read_bytes()[:40]))
 
     def recorded(label: str | None = None) -> list[str | None]:
@@ -80,10 +80,7 @@ def test_else_by_a_variable_the_commit_or_the_label_that_was_given(
     monkeypatch.setenv("VLLM_API_KEY", "zyqvort")
     (tmp_path / "kept").write_text("2")
     first, second = recorded()
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=True
-    )
-    assert first == f"commit {commit.stdout.strip()}"
+    assert first == f"commit {ran([*git, 'rev-parse', '--short=12', 'HEAD']).stdout.strip()}"
     assert second == f"TORCHINDUCTOR_MAX_AUTOTUNE=1 VLLM_API_KEY=… {first}-dirty"
     assert recorded("two threads") == [first, second, "two threads"]
 

@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from cachescope.readers.logs.compiled_frames import graph_break
 from cachescope.report.terminal import terminal_lines
 from cachescope.report.why_missed import answer_blocks
 from tests import conftest
+from tests.programs import ran
 
 DATA = Path(__file__).parents[2] / "data"
 RECORDED = sorted((DATA / "compiles").glob("*.tar.xz"))
@@ -199,7 +199,7 @@ def test_all_loggers_tell_what_the_trace_does(tmp_path: Path) -> None:
         "TORCH_LOGS_OUT": str(log),
     }
     program = [sys.executable, str(DATA / "compile_programs.py"), str(tmp_path / "facts.json")]
-    subprocess.run(program, env=os.environ | logged, check=True, timeout=300)
+    ran(program, os.environ | logged)
     in_trace, in_log = cachescope.read(tmp_path / "trace").compiles, cachescope.read(log).compiles
     assert rows(in_log, SAID) == rows(in_trace, SAID)
     counters = json.loads((tmp_path / "facts.json").read_text())["counters"]

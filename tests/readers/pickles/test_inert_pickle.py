@@ -6,7 +6,6 @@ import pickle
 import pickletools
 import random
 import struct
-import subprocess
 import sys
 import textwrap
 import time
@@ -30,6 +29,7 @@ from cachescope.readers.pickles.inert_pickle import (
     loads_inert,
 )
 from cachescope.readers.pickles.pickle_check import check_program
+from tests.programs import python
 
 # What only builds inert stubs is harmless and may be read; every other hostile pickle must be refused.
 CALLS = {"reduce", "reduce with stack_global", "inst", "obj", "newobj", "newobj_ex"}
@@ -124,8 +124,7 @@ def test_a_stand_in_class_is_not_changed_by_a_pickle() -> None:
 
 @pytest.mark.sweep
 def test_deep_values_within_the_limits_survive_what_python_does_with_values() -> None:
-    program = textwrap.dedent(
-        """
+    program = """
         import gc
         from cachescope.readers.pickles.inert_pickle import Limits, loads_inert
         depth = 200_000
@@ -148,12 +147,8 @@ def test_deep_values_within_the_limits_survive_what_python_does_with_values() ->
             del value, other
             gc.collect()
         print("alive")
-        """
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=300, check=False
-    )
-    assert done.stdout == "alive\n", done.stderr
+    """
+    assert python(textwrap.dedent(program)).stdout == "alive\n"
 
 
 @pytest.mark.slow
@@ -161,9 +156,8 @@ def test_deep_values_within_the_limits_survive_what_python_does_with_values() ->
     "name", [name for name in sorted(hostile("")) if "bomb" in name or "2**" in name or "GiB" in name]
 )
 def test_bombs_fit_in_little_address_space(name: str, tmp_path: Path) -> None:
-    resource = pytest.importorskip("resource")
-    program = textwrap.dedent(
-        """
+    pytest.importorskip("resource")
+    program = """
         import resource, sys
         from cachescope.readers.pickles.inert_pickle import UnreadablePickle, loads_inert
         data = sys.stdin.buffer.read()
@@ -173,17 +167,9 @@ def test_bombs_fit_in_little_address_space(name: str, tmp_path: Path) -> None:
             loads_inert(data)
         except UnreadablePickle as error:
             print("MemoryError" in str(error))
-        """
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        input=hostile(str(tmp_path / "x"))[name],
-        capture_output=True,
-        check=False,
-        timeout=300,
-    )
-    assert resource
-    assert done.stdout == b"False\n", done.stderr
+    """
+    data = hostile(str(tmp_path / "x"))[name]
+    assert python(textwrap.dedent(program), input=data, text=False).stdout == b"False\n"
 
 
 def test_every_cut_of_a_pickle_is_truncated() -> None:

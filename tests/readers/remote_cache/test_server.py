@@ -3,7 +3,6 @@
 import json
 import os
 import socket
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +15,7 @@ from remote_recordings import keys_of_trace, unpacked
 
 import cachescope
 from cachescope.readers.remote_cache import stored
+from tests.programs import ran
 
 PROGRAM = Path(__file__).parents[2] / "data" / "remote_program.py"
 
@@ -249,9 +249,7 @@ def test_a_server_that_torch_fills(tmp_path: Path) -> None:
                 "TORCH_TRACE": str(folder / "trace"),
                 "TORCHINDUCTOR_CACHE_DIR": str(folder / "cache"),
             }
-            subprocess.run(
-                [sys.executable, PROGRAM], check=True, env=os.environ | settings, capture_output=True
-            )
+            ran([sys.executable, PROGRAM], os.environ | settings)
         remote = cachescope.read(f"redis://127.0.0.1:{port}/0").entries
     graphs = remote[remote["cache"].isin(["fxgraph", "aotautograd"])]
     assert set(graphs["cache_key"]) == keys_of_trace(tmp_path / "cold")
