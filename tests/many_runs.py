@@ -65,9 +65,7 @@ def fortnight(traces: Sequence[bytes], folder: Path) -> None:
     """Write 156 runs: all are like the last trace, but for the first, and every fiftieth, which is like the second."""
     cold, changed, warm = traces
     logs = [cold if at == 0 else changed if at % 50 == 0 else warm for at in range(156)]
-    notes = [
-        {"command": ["python", "train.py", "--bs", "8"], "commit": f"{at // 40:012}"} for at in range(156)
-    ]
+    notes = [{"command": ["python", "train.py", "--bs", "8"], "commit": f"{n // 40:012}"} for n in range(156)]
     write_runs(folder, logs, notes, datetime(2026, 11, 10, 9, tzinfo=UTC))
 
 

@@ -99,9 +99,7 @@ def report_agrees(scope: Scope) -> None:
         return
     (group,) = parts
     assert isinstance(group, Group) and isinstance(group.blocks[0], Replayable)
-    beside = {
-        i["name"]: i["saves"] for form in WhatIfView(scope).tree.groups for i in (form, *form["fields"])
-    }
+    beside = {i["name"]: i["saves"] for one in WhatIfView(scope).tree.groups for i in (one, *one["fields"])}
     codes = ReplayCodes.of(scope.replay)
     names = {"form": [form.name for form in codes.forms], "field": codes.fields}
     for form in group.blocks[0].groups:

@@ -33,9 +33,7 @@ def test_relative_paths_of_triton_lead_to_the_folder_that_they_lie_in(triton: Pa
         names = json.loads(group.read_text())["child_paths"]
         relative = {name: f"{start}{os.path.relpath(group.parent / name, triton.parent)}" for name in names}
         group.write_text(json.dumps({"child_paths": relative}))
-    assert groups and "triton" not in {
-        kind for kind, reason in alone(triton) if "another directory" in reason
-    }
+    assert groups and "triton" not in {kind for kind, why in alone(triton) if "another directory" in why}
     entries = cachescope.read(triton).entries
     details = entries.loc[entries["path"].isin(list(map(str, groups))), "detail"]
     assert all("by relative paths" in detail for detail in details)
@@ -219,9 +217,7 @@ def test_a_folder_of_tlparse_without_its_log_tells_what_the_trace_told(
     assert scope.phases["self_time_ns"].sum() == one.phases["self_time_ns"].sum() or has_records
 
 
-def test_payloads_that_tlparse_lost_and_folders_that_a_link_leaves(
-    recording: Recording, tmp_path: Path
-) -> None:
+def test_payloads_that_tlparse_lost_and_folders_a_link_leaves(recording: Recording, tmp_path: Path) -> None:
     (trace, *_) = sorted((recording("2.13.0", "cold_warm") / "trace").iterdir())
     (inner := tmp_path / "inner").mkdir()
     told_by_tlparse(trace, inner, True)

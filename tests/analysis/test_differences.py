@@ -201,9 +201,7 @@ def test_an_input_that_another_one_moved_is_told_by_its_place() -> None:
     """By the name that the program has for it; what is at its place now is no change of it."""
     source = "LocalSource(local_name={!r}, is_input=True)".format
     config = "(0, True, False, False, False, [{}], [], True, False, None)".format
-    texts = {
-        name: TENSOR.replace("float32", f"float{bits}") for name, bits in (("x", 16), ("y", 32), ("z", 64))
-    }
+    texts = {one: TENSOR.replace("float32", f"float{n}") for one, n in (("x", 16), ("y", 32), ("z", 64))}
 
     def inputs(names: str) -> list[str]:
         fields = [(f"example_inputs[{at}]", texts[name]) for at, name in enumerate(names)]

@@ -168,9 +168,7 @@ def test_processes_that_are_no_ranks_could_have_started_one_after_another() -> N
 ])  # fmt: skip
 def test_misses_without_a_time_are_counted_as_one_counts(others: list[str], told: str) -> None:
     keys = [{"gm": CODE, "inductor_config[epilogue_fusion]": value} for value in ("True", "False", *others)]
-    runs = [
-        run(fx(f"f{n}", details=details, at=20 * n), cache_dir="/cache") for n, details in enumerate(keys)
-    ]
+    runs = [run(fx(f"f{n}", details=one, at=20 * n), cache_dir="/cache") for n, one in enumerate(keys)]
     assert headline(Chosen(scope_of(*runs))).startswith(told)
 
 
@@ -199,9 +197,7 @@ def test_a_call_with_gradients_on_in_a_process_that_had_them_off_first_is_anothe
 @pytest.mark.parametrize("field", ["grad_enabled", "autocast_state[cpu]"])
 def test_what_a_call_is_made_under_is_no_setting(field: str) -> None:
     keys = [{"gm": CODE, field: value} for value in ("False", "True")]
-    runs = [
-        run(aot(f"a{n}", details=details, at=20 * n), cache_dir="/cache") for n, details in enumerate(keys)
-    ]
+    runs = [run(aot(f"a{n}", details=one, at=20 * n), cache_dir="/cache") for n, one in enumerate(keys)]
     assert (
         headline(Chosen(scope_of(*runs)))
         == "Nothing was compiled twice: 1 miss of first compiles; 1 miss for other inputs"

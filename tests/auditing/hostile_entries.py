@@ -288,9 +288,7 @@ for _place, (_name, _text) in enumerate(_SOURCES.items()):
 def _bundled(kernel_hash: str, *files: str) -> bytes:
     """An entry with a kernel, which torch writes to a folder of that name."""
     made = "torch._inductor.triton_bundler"
-    artifacts = [
-        Object(f"{made}.TritonKernelArtifact", {"filename": name, "payload": None}) for name in files
-    ]
+    artifacts = [Object(f"{made}.TritonKernelArtifact", {"filename": one, "payload": None}) for one in files]
     kernel = {"kernel_hash": kernel_hash, "device": 0, "artifacts": artifacts}
     bundle = {"kernel_artifacts": [Object(f"{made}.TritonKernelArtifacts", kernel)]}
     return entry_bytes(graph(_triton_bundle=Object(f"{made}.TritonBundle", bundle)))

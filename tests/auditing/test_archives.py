@@ -107,9 +107,7 @@ def test_who_made_it_does_not_matter(cache: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", ["zip", "tar"])
-def test_of_two_files_of_one_name_nobody_knows_which_is_unpacked(
-    cache: Path, tmp_path: Path, form: str
-) -> None:
+def test_of_two_of_one_name_nobody_knows_which_is_unpacked(cache: Path, tmp_path: Path, form: str) -> None:
     path = Path(shutil.make_archive(str(tmp_path / "x"), form, cache))
     assert "pickle-odd-program" not in set(cachescope.audit(path)["rule"])
     name = next(file for file in cache.rglob("*") if file.is_file())

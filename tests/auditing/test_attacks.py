@@ -91,9 +91,7 @@ def test_what_changes_torch_or_ends_the_program_is_not_proven(line: str, tmp_pat
     b"N0" * 600_000, b"I" + b"0" * 5_000 + b"\n0", b"(" * 3_000 + b"1" * 3_000, b"Np7\n0", b"S'x'\n0", b"U\x01x0",
 ])  # fmt: skip
 @pytest.mark.parametrize("name", ["README", "notes~", "LICENSE.txt"])
-def test_what_lies_beside_entries_is_loaded_whatever_its_name(
-    name: str, before: bytes, tmp_path: Path
-) -> None:
+def test_what_lies_beside_entries_is_loaded_by_any_name(name: str, before: bytes, tmp_path: Path) -> None:
     entry(tmp_path, FX, entry_bytes(graph()))
     assert against(tmp_path) == set()
     _in_key(name, before + attacks.RUNS)(tmp_path)
@@ -360,9 +358,7 @@ def test_a_partial_is_of_the_function_that_its_state_says(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(("scope", "levels"), [(None, {"unproven"}), ({"x": 1}, {"danger", "unproven"})])
-def test_a_kernel_has_what_triton_copies_of_its_function(
-    scope: Any, levels: set[str], tmp_path: Path
-) -> None:
+def test_a_kernel_has_what_triton_copies_of_its_code(scope: Any, levels: set[str], tmp_path: Path) -> None:
     """torch 2.8 pickles kernels without the function and its globals, and with the method that binds arguments."""
     copied = dict.fromkeys(("__doc__", "__module__", "__name__", "__qualname__"), "text")
     kernel = Object(

@@ -210,9 +210,7 @@ def test_what_can_be_written_in_a_folder_that_can_be_written_is_told_once(cache:
     assert str(file) in set(found.loc[found["rule"] == "group-can-write", "path"])
 
 
-def test_nothing_behind_a_link_is_listed(
-    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_behind_links_is_listed(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # Whole, or a part of it, such as another file system that is slow to list.
     elsewhere = cache.rename(tmp_path / "elsewhere")
     cache.mkdir()

@@ -269,9 +269,7 @@ print(peak() - before)
 @pytest.mark.benchmark(group="memory, in a process of its own")
 @pytest.mark.parametrize("megabytes", MEGABYTES)
 @pytest.mark.parametrize("kind", ["trace", "text"])
-def test_memory_is_what_the_distinct_texts_need(
-    kind: str, megabytes: int, logs: Logs, benchmark: Any
-) -> None:
+def test_memory_is_what_distinct_texts_need(kind: str, megabytes: int, logs: Logs, benchmark: Any) -> None:
     path = logs(kind, megabytes)
     told = benchmark.pedantic(lambda: run(sys.executable, "-c", _PEAK, path), rounds=1)
     grown_bytes = 1024 * int(told)

@@ -191,8 +191,6 @@ def test_what_is_not_contained_is_said_before_all_else(tmp_path: Path) -> None:
     script.chmod(0o755)
     code = "import subprocess; subprocess.run(['./escape.sh'], check=True); subprocess.run('ssh -V || true', shell=True)"
     done = world.ran(*PREFLIGHT, "--", TORCH_PYTHON, "-c", code)
-    first, second = [
-        line for line in done.stderr.splitlines() if "meanwhile" in line or "ssh started" in line
-    ]
+    first, second = (one for one in done.stderr.splitlines() if "meanwhile" in one or "ssh started" in one)
     assert first.startswith("cachescope: meanwhile ") and "files appeared in" in first
     assert second == "cachescope: what ssh started is not part of it"

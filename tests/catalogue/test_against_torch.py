@@ -138,9 +138,7 @@ def test_bypasses_made_anew_from_installed_sources_are_the_same(site_packages: P
     assert made["versions"] == [VERSION]
 
     shipped = bypasses(VERSION)
-    of_shipped = {
-        row.message: [getattr(row, name) for name in OF_ONE_VERSION] for row in shipped.itertuples()
-    }
+    of_shipped = {row.message: [getattr(row, one) for one in OF_ONE_VERSION] for row in shipped.itertuples()}
     of_made = {
         row["message"]: [row["message"], tuple(row["caches"]), row["meaning"], row["advice"], row["basis"]]
         for row in made["reasons"]

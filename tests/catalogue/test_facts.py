@@ -64,9 +64,7 @@ def test_host_is_only_said_with_a_basis_and_never_of_what_makes_code() -> None:
     assert len(frame) > 10
     assert frame["basis"].notna().all() and frame["read_by"].str.len().gt(0).all()
     readers = set(frame["read_by"].explode())
-    assert not {
-        name for name in readers if re.search(r"codegen|fx_passes|scheduler|lowering|triton_heur", name)
-    }
+    assert not {one for one in readers if re.search(r"codegen|fx_passes|scheduler|lowering|triton_heur", one)}
 
 
 def test_an_option_that_nothing_found_reads_is_unknown() -> None:

@@ -60,9 +60,7 @@ def test_a_file_for_viewers_has_every_event_and_every_lookup(
         for one in path.read_text().split('{"chromium_event"')[1:]
     ]
     payloads = [json.loads(one.partition("\n")[2]) for one in records]
-    assert Counter(one["name"] for one in events) == Counter(
-        one["name"] for one in payloads if one["ph"] == "B"
-    )
+    assert Counter(i["name"] for i in events) == Counter(i["name"] for i in payloads if i["ph"] == "B")
     assert len(slices) - len(events) == len(cachescope.read(traces).lookups)
     for row in by_key(((one["pid"], one["tid"]), one) for one in slices).values():
         ends: list[float] = []

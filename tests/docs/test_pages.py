@@ -105,9 +105,7 @@ def test_what_is_linked_by_its_name_is_described_once(made: dict[str, str]) -> N
         linked = {one.split("<")[-1].rstrip(">") for one in re.findall(rf"\{{{kind}-link\}}`([^`]*)`", every)}
         assert linked <= set(places)
     for name, page in made.items():
-        anchors = [
-            anchor_of(kind, one) for kind in KINDS for one in re.findall(rf"\{{{kind}\}}`([^`]*)`", page)
-        ]
+        anchors = [anchor_of(kind, i) for kind in KINDS for i in re.findall(rf"\{{{kind}\}}`([^`]*)`", page)]
         # A heading of the page has its anchor as well.
         assert len(set(anchors) | _anchors(page)) == len(anchors) + len(_anchors(page)), name
 
@@ -175,9 +173,7 @@ def test_the_lines_of_the_gallery_draw_something_in_light_and_dark(name: str) ->
 
 
 def test_guards_that_are_shown_are_as_torch_writes_them() -> None:
-    shown = [
-        one for text in WRITTEN.values() for one in re.findall(r"`(cachescope\.holds\(\"[^`]*\))`", text)
-    ]
+    shown = [i for text in WRITTEN.values() for i in re.findall(r"`(cachescope\.holds\(\"[^`]*\))`", text)]
     assert shown
     for code in shown:
         assert eval(code, {"cachescope": cachescope}) is True, code

@@ -130,9 +130,7 @@ class Logs:
     def _conserves(self, reading: Reading) -> None:
         if reading.problems:
             return
-        told = {
-            (lookup.cache, lookup.cache_key) for process in reading.processes for lookup in process.lookups
-        }
+        told = {(one.cache, one.cache_key) for process in reading.processes for one in process.lookups}
         # A record that stands in the log twice is known by its first line, which has the hash of its payload.
         changed = {piece.data.partition(b"\n")[0] for piece in self.pieces if piece.is_touched}
         for piece in self.pieces:

@@ -82,9 +82,7 @@ class Seeds:
 
     @cached_property
     def texts(self) -> list[list[Piece]]:
-        found = [
-            _messages(path.read_bytes()) for path in sorted(self.folder.glob("recordings/*/*/text/*.log"))
-        ]
+        found = [_messages(one.read_bytes()) for one in sorted(self.folder.glob("recordings/*/*/text/*.log"))]
         return [messages for messages in found if messages]
 
     @cached_property

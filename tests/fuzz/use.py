@@ -50,10 +50,8 @@ def use(scope: Scope, folder: Path | None = None, path: Path | None = None, whic
         shutil.rmtree(folder, ignore_errors=True)
         scope.save(folder)
         again = cachescope.read(folder)
-        for name in ("runs", "lookups", "entries", "contexts", "kernels", "autotune"):
-            pd.testing.assert_frame_equal(
-                getattr(again.tables, name).frame, getattr(scope.tables, name).frame
-            )
+        for one in ("runs", "lookups", "entries", "contexts", "kernels", "autotune"):
+            pd.testing.assert_frame_equal(getattr(again.tables, one).frame, getattr(scope.tables, one).frame)
         for name in ("phases", "compiles", "symbols"):
             pd.testing.assert_frame_equal(getattr(again, name), getattr(scope, name))
         problems = pd.concat(

@@ -180,9 +180,7 @@ def test_no_bytes_cost_more_than_five_times_real_ones(
 
 
 @pytest.mark.parametrize("form", ["empty lines", "short lines", "noise of few letters"])
-def test_what_is_packed_costs_what_it_unpacks_to(
-    form: str, ordinary: tuple[float, int], tmp_path: Path
-) -> None:
+def test_packed_it_costs_what_it_unpacks_to(form: str, ordinary: tuple[float, int], tmp_path: Path) -> None:
     (tmp_path / "log.gz").write_bytes(gzip.compress(LOGS[form]()))
     check(tmp_path, ordinary)
 

@@ -300,6 +300,4 @@ def test_the_page_names_the_same_causes(recording: Recording, tmp_path: Any) -> 
     scope = cachescope.read(recording("2.13.0", "three_changes"))
     page = without_drawing(scope.report(tmp_path / "out.html", redact=True).read_text())
     fields = {field for cause in scope.causes["fields"] for field in cause}
-    assert fields and all(
-        re.sub(r"[\[_/.]", r"\g<0><wbr>", field) in page or field in page for field in fields
-    )
+    assert fields and all(re.sub(r"[\[_/.]", r"\g<0><wbr>", i) in page or i in page for i in fields)

@@ -179,9 +179,7 @@ def test_a_directory_is_told_with_its_damage(directory: Page) -> None:
     found = column(table(directory, "machines", "Predictions"), "Would be found")
     assert found == ["no", "yes", "yes", "yes"]
     assert len(table(directory, "read", "What could not be read").rows) == 1
-    drawn = [
-        part.name for part in parts_of(section(directory, "entries").blocks) if isinstance(part, Drawing)
-    ]
+    drawn = [one.name for one in parts_of(section(directory, "entries").blocks) if isinstance(one, Drawing)]
     names = ["Sizes by kind, folder and file", "When the files were written", "What refers to what"]
     assert drawn == names
 

@@ -147,9 +147,7 @@ def test_a_rank_with_a_damaged_head_is_not_lost(damage: str, recording: Recordin
 
 
 def test_a_payload_that_is_longer_than_the_probe_hides_no_trace(recording: Recording, tmp_path: Path) -> None:
-    trace = max(
-        (recording("2.13.0", "four_graphs") / "trace").iterdir(), key=lambda path: path.stat().st_size
-    )
+    trace = max((recording("2.13.0", "four_graphs") / "trace").iterdir(), key=lambda one: one.stat().st_size)
     data = trace.read_bytes()
     at = data.index(b"\n\t", data.index(b'{"artifact": {"name": "fx_graph_cache_miss"'))
     rest = data[at + 10 :]

@@ -31,9 +31,7 @@ def first(directory: Directory) -> dict[str, object]:
     return truth
 
 
-def test_a_schema_finds_what_was_stored_under_it(
-    directory: Directory, first: dict[str, dict[str, str]]
-) -> None:
+def test_a_schema_finds_what_was_stored_by_it(directory: Directory, first: dict[str, dict[str, str]]) -> None:
     """Torch called `tagged` under several schemas: each finds its own file, and the others only their own."""
     scope = cachescope.read(directory("caching_2.10.0") / "default_root")
     paths = scope.entries.set_index("entry")["path"]
@@ -41,9 +39,7 @@ def test_a_schema_finds_what_was_stored_under_it(
     for one in first["stored"]:
         (callee, params), isolation_key = ast.literal_eval(one["key"])  # type: ignore[index]
         stored[callee, repr(params), isolation_key] = os.path.basename(one["path"])  # type: ignore[index]
-    calls = list(
-        {(callee, params): (callee, ast.literal_eval(params)) for callee, params, _ in stored}.values()
-    )
+    calls = list({(name, params): (name, ast.literal_eval(params)) for name, params, _ in stored}.values())
     for name, schema in SCHEMAS.items():
         key = cachescope.isolation_key(first["isolation_context"], schema)
         assert key == first["isolation_keys"][name]

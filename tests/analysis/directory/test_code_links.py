@@ -83,9 +83,7 @@ def test_timings_lead_to_the_code_that_was_measured(name: str, directory: Direct
     measured = links[links["parent_kind"] == "autotune"]
     assert set(measured["known_by"]) == {CHOICE}
     # Two layers: a template of its own for each, and the library's, which has no file.
-    templates = {
-        choice.rpartition("-")[2] for choice in choices(directory(name)) if "_mkl_linear" not in choice
-    }
+    templates = {one.rpartition("-")[2] for one in choices(directory(name)) if "_mkl_linear" not in one}
     assert len(templates) == 2
     assert set(measured["child_key"]) == templates
     assert measured["child_name"].str.endswith(".cpp").all()

@@ -42,9 +42,7 @@ def test_a_key_that_another_compile_had_stored_elsewhere_was_avoidable(directori
     assert _told(trace, directories / "cache_b") == {("first_lookup", "", "inferred")}
 
 
-@pytest.mark.parametrize(
-    "time", [None, (1_700_000_000, 1_700_000_000)], ids=["of the copy", "one fixed time"]
-)
+@pytest.mark.parametrize("time", [None, (1_700_000_000, 1_700_000_000)], ids=["of the copy", "a fixed time"])
 def test_of_a_copy_made_later_it_is_not_known(time: tuple[int, int] | None, directories: Path) -> None:
     """A copy has the times of the copy: neither that the key was there before, nor that it was not, is told."""
     for path in (directories / "cache").rglob("*"):

@@ -197,9 +197,7 @@ def test_an_entry_of_this_form_says_more_than_another_form(is_there: bool, chang
 ])  # fmt: skip
 def test_an_entry_that_a_recorded_miss_wrote_is_represented_by_it(outcomes: list[str], evidence: str) -> None:
     details = {"gm": CODE}
-    others = [
-        run(aot("a2", outcome, OTHER, at=at), cache_dir="/cache") for at, outcome in enumerate(outcomes)
-    ]
+    others = [run(aot("a2", one, OTHER, at=at), cache_dir="/cache") for at, one in enumerate(outcomes)]
     made = run(aot("a1", details=details, at=9), fx("f1", details=details, at=9), cache_dir="/cache")
     scope = scope_of(*others, made, entries=[entry("aotautograd", "a2", at=0.5)])
     (above,) = (row for row in miss_rows(scope) if row["lookup"] == len(outcomes))
@@ -241,9 +239,7 @@ def test_a_graph_is_new_where_the_run_has_each_graph_that_it_is_like(name: str, 
     # Also of ranks that start at once, and of a process that goes on to hit what it stored.
     *(("2.13.0", name) for name in ("cold_warm", "four_ranks", "two_ranks_cold", "in_process", "training")),
 ])  # fmt: skip
-def test_what_nothing_shows_to_be_stored_is_a_cold_start(
-    version: str, name: str, recording: Recording
-) -> None:
+def test_what_nothing_shows_as_stored_is_a_cold_start(version: str, name: str, recording: Recording) -> None:
     assert {found[0] for found in first_lookups(*traces(recording(version, name)))} == {COLD}
 
 

@@ -179,9 +179,7 @@ def test_where_graphs_stand_in_place_of_others(
 def changed_to(
     before: Sequence[LookupRow], after: Sequence[LookupRow], made: Made, **told: bool
 ) -> list[str]:
-    return [
-        f"{one.cache_key} {other.cache_key}" for one, other in made.aligner.partners(before, after, **told)
-    ]
+    return [f"{a.cache_key} {b.cache_key}" for a, b in made.aligner.partners(before, after, **told)]
 
 
 def test_runs_that_share_a_graph_are_of_one_program() -> None:

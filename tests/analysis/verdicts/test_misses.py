@@ -381,9 +381,7 @@ SYMBOLIC: Details = {**G, "example_inputs[0]": "TensorMetadata(shape=torch.Size(
 def test_only_misses_have_changes() -> None:
     """Before, between and after them, hits have none."""
     outcomes = ("hit", "full_miss", "hit", "full_miss", "hit")
-    made = [
-        fx(f"f{at}", outcome, {**G, "x": str(at)}, at=at, took=0.1) for at, outcome in enumerate(outcomes)
-    ]
+    made = [fx(f"f{at}", how, {**G, "x": str(at)}, at=at, took=0.1) for at, how in enumerate(outcomes)]
     scope = scope_of(run(*made))
     changes = [[change.summary for change in scope.changes(lookup)] for lookup in range(len(made))]
     assert changes == [[], ["0 -> 1"], [], ["2 -> 3"], []]

@@ -326,9 +326,7 @@ BACKWARD = {"fx_kwargs[is_backward]": "True", "fx_kwargs[is_inference]": "False"
 def test_a_graph_is_the_one_that_autograd_had_made_before_its_key_changed(
     before: list[Details | None], below: Details, wanted: str | None
 ) -> None:
-    graphs = [
-        fx(f"f{at}", details=details, at=at, took=1.0, **UNNAMED) for at, details in enumerate(before, 1)
-    ]
+    graphs = [fx(f"f{at}", details=one, at=at, took=1.0, **UNNAMED) for at, one in enumerate(before, 1)]
     first = run(aot("a1", details=G, at=0, **UNNAMED), *graphs, **HERE)
     now = aot("a2", details=X2, at=50, **UNNAMED), fx("f9", details=below, at=51, took=1.0, **UNNAMED)
     rows = miss_rows(scope_of(first, run(*now, **HERE)))

@@ -132,9 +132,7 @@ NEW = OLD.replace("12.4", "12.6").replace("3.1", "3.2")
 
 
 def forms(*details: Details) -> dict[str, tuple[tuple[str, ...], int]]:
-    runs = [
-        here(fx(f"f{at}", details={**G, **told}, at=10 * at, took=1.0)) for at, told in enumerate(details)
-    ]
+    runs = [here(fx(f"f{at}", details={**G, **one}, at=10 * at, took=1.0)) for at, one in enumerate(details)]
     codes = ReplayCodes.of(scope_of(*runs).replay)
     return {form.name: (tuple(codes.fields[at] for at in form.fields), form.part) for form in codes.forms}
 

@@ -24,9 +24,7 @@ def table_of(
     """A table of keys; a field is (what its hash is made of, its text)."""
     store = HashDetails()
     sets = [store.add([f"[{hash_of(h)}] {f}: {text}" for f, (h, text) in key.items()])[0] for key in keys]
-    return KeyTable(
-        KeyDistances(store), [Key(cache, direction, f"f{n}", code) for n, code in enumerate(sets)]
-    )
+    return KeyTable(KeyDistances(store), [Key(cache, direction, f"f{n}", one) for n, one in enumerate(sets)])
 
 
 def names(table: KeyTable, *without: str) -> list[str]:

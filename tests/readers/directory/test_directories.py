@@ -21,9 +21,7 @@ WITH_PGO = [name for name in NAMES if name.startswith("torch_") and name != "tor
 
 def files_below(folder: Path) -> dict[str, int]:
     """Every file and link, and its size, as the file system says."""
-    paths = [
-        os.path.join(place, name) for place, inner, names in os.walk(folder) for name in (*inner, *names)
-    ]
+    paths = [os.path.join(place, one) for place, inner, names in os.walk(folder) for one in (*inner, *names)]
     return {path: os.lstat(path).st_size for path in paths if os.path.islink(path) or not os.path.isdir(path)}
 
 

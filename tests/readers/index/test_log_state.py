@@ -172,9 +172,7 @@ def test_a_log_is_quiet_two_seconds_after_its_last_change(
     assert is_quiet(replace(state(log), mtime_ns=now + modified, ctime_ns=now + changed)) is wanted
 
 
-def test_another_state_of_the_readers_is_another_code(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_other_states_of_the_readers_are_other_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files = [tmp_path / name for name in ("top.py", "readers/a.py", "readers/index/b.py", "views/c.py")]
     for file in files:
         file.parent.mkdir(parents=True, exist_ok=True)

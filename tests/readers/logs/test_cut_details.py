@@ -241,9 +241,7 @@ def test_a_field_that_stands_twice_is_of_two_sets(doubled: str | None, wanted: b
 
 
 def names(found: Shapes, store: HashDetails, cache: str, code: int) -> dict[object, set[str]]:
-    return {
-        group[0]: {store.fields[field] for field in fields} for group, fields in found.groups(cache, code)
-    }
+    return {group[0]: {store.fields[one] for one in fields} for group, fields in found.groups(cache, code)}
 
 
 def test_the_fields_of_each_group() -> None:

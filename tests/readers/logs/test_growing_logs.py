@@ -63,9 +63,7 @@ def a_few(rng: random.Random, data: bytes) -> list[int]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
-def test_a_log_that_grew_in_steps_is_what_it_is_when_read_anew(
-    seed: int, trace: bytes, tmp_path: Path
-) -> None:
+def test_a_log_that_grew_in_steps_is_as_it_is_read_anew(seed: int, trace: bytes, tmp_path: Path) -> None:
     path = tmp_path / "a.log"
     cuts = a_few(random.Random(seed), trace)
     written(path, trace[: cuts[0]])
@@ -341,9 +339,7 @@ def goes_on_behind(path: Path, lines: list[str], cut: int) -> tuple[bool, bool]:
 
 
 @pytest.mark.parametrize("cut", range(1, len(MADE.lines) + 1))
-def test_a_log_made_by_hand_goes_on_from_any_line_behind_which_nothing_waits(
-    cut: int, tmp_path: Path
-) -> None:
+def test_a_made_log_goes_on_from_any_line_behind_which_nothing_waits(cut: int, tmp_path: Path) -> None:
     found = goes_on_behind(tmp_path / "a.log", MADE.lines, cut)
     assert found == (cut not in NO_WAY_ON, cut not in NO_WAY_ON | CONTINUED)
 

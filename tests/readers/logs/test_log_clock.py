@@ -167,9 +167,7 @@ NEW_YEAR = datetime(2027, 1, 1, tzinfo=UTC).timestamp()
 
 
 def moments(data: bytes) -> list[datetime]:
-    return [
-        datetime.strptime("2026" + one[1].decode(), "%Y%m%d %H:%M:%S.%f") for one in _PREFIX.findall(data)
-    ]
+    return [datetime.strptime("2026" + i[1].decode(), "%Y%m%d %H:%M:%S.%f") for i in _PREFIX.findall(data)]
 
 
 def moved(data: bytes, shift_s: float) -> bytes:

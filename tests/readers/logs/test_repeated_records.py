@@ -103,9 +103,7 @@ def test_two_traces_of_one_pid_that_began_apart_are_two_processes(trace: bytes, 
     assert len(read(tmp_path / "two", trace, later).runs) == 2
 
 
-def test_a_trace_that_grows_by_what_it_holds_is_what_it_is_when_read_anew(
-    trace: bytes, tmp_path: Path
-) -> None:
+def test_a_trace_that_grows_by_what_it_holds_is_as_it_is_read_anew(trace: bytes, tmp_path: Path) -> None:
     assert goes_on(tmp_path / "a.log", trace, trace * 2) == (True, True)
 
 

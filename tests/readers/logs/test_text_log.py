@@ -71,9 +71,7 @@ def in_a_notebook(data: bytes) -> bytes:
 
 def in_cloud_logging(data: bytes) -> bytes:
     lines = data.decode("utf-8", "backslashreplace").split("\n")
-    return b"\n".join(
-        json.dumps({"insertId": "x", "jsonPayload": {"message": one}}).encode() for one in lines
-    )
+    return b"\n".join(json.dumps({"insertId": "x", "jsonPayload": {"message": i}}).encode() for i in lines)
 
 
 @pytest.mark.parametrize("changed", [

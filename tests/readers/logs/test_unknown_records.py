@@ -52,9 +52,7 @@ def test_caches_without_a_lookup_are_named(version: str, recording: Recording, t
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_caches_that_were_not_asked_are_not_missed(
-    version: str, recording: Recording, tmp_path: Path
-) -> None:
+def test_caches_that_were_not_asked_are_no_misses(version: str, recording: Recording, tmp_path: Path) -> None:
     """What torch bypassed, and a cache that is off, without any record of it."""
     path = tmp_path / "bypassed.log"
     traces = (recording(version, "bypass_custom_pass") / "trace").iterdir()
