@@ -8,7 +8,6 @@ set ``PYTHONPATH`` to it. Recordings are unpacked to one fixed place, for their 
 clock stands still.
 """
 
-import argparse
 import contextlib
 import difflib
 import fnmatch
@@ -21,6 +20,7 @@ import shutil
 import sys
 import tarfile
 import time
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from multiprocessing import Pool
@@ -193,9 +193,7 @@ def compare(before: Path, after: Path) -> int:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="what", required=True)
     recording = commands.add_parser("record")
     recording.add_argument("folder", type=Path)

@@ -59,7 +59,6 @@ def test_vllm_made_logs_and_keys_are_told_as_the_page_says(directory: Directory,
     assert set(now) <= set(COUNTED)
 
 
-@pytest.mark.slow
 @pytest.mark.torch
 def test_every_isolation_key_of_this_torch_is_equal(cache_root: Path) -> None:
     assert accuracy.live_keys_row() in COUNTED

@@ -6,11 +6,11 @@ A function counts if one of its arguments or its result is a text with the fact,
 What a file costs a reader is seen so: the fewer files a fact passes, the fewer have to be opened to follow or to change it.
 """
 
-import argparse
 import contextlib
 import dataclasses
 import io
 import sys
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -87,9 +87,7 @@ class Walk:
 
 def main() -> None:
     """Print the walks: of each the counts, and if asked the files with their functions."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter)
     parser.add_argument("--files", action="store_true", help="name the files and functions, too")
     is_long = parser.parse_args().files
     for name, (fact, arguments) in WALKS.items():

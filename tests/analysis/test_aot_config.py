@@ -148,7 +148,6 @@ print(len(names))
 """
 
 
-@pytest.mark.slow
 @pytest.mark.torch
 def test_a_name_finds_the_tensor_that_torch_takes() -> None:
     """The truth are the tensors that Dynamo hands to a backend: each is what its name means in the program."""

@@ -232,7 +232,6 @@ json.dump([ns for is_test, ns in made if is_test], open(sys.argv[1], "w"))
 """
 
 
-@pytest.mark.slow
 @pytest.mark.torch
 @pytest.mark.parametrize(("functions", "of"), [
     (("first",), "of first compiles"),
@@ -273,7 +272,6 @@ json.dump(waited, open(sys.argv[1], "w"))
 """
 
 
-@pytest.mark.slow
 @pytest.mark.torch
 def test_what_a_process_waits_for_the_test_of_another_is_no_code_generation(tmp_path: Path) -> None:
     """The truth is the time that torch's own lock takes to enter."""

@@ -12,16 +12,13 @@ import pytest
 
 import cachescope
 from cachescope.auditing import tree
-from tests.auditing.hostile_entries import FX, REDUCED, SENTINEL, entry, graph
-from tests.hostile_pickles import entry_bytes
+from tests.auditing.hostile_entries import FX, REDUCED, SENTINEL, SOUND, entry
 
 
 @pytest.fixture
 def cache(tmp_path: Path) -> Path:
-    root = tmp_path / "cache"
-    root.mkdir()
-    entry(root, FX, entry_bytes(graph(guards_expr=None)))
-    return root
+    entry(tmp_path / "cache", FX, SOUND)
+    return tmp_path / "cache"
 
 
 def rules(cache: Path, folder: Path, *members: tarfile.TarInfo, owner: int | None = None) -> set[str]:

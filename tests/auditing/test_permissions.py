@@ -11,8 +11,7 @@ import pytest
 import cachescope
 from cachescope.auditing import audit, permissions, tree
 from cachescope.auditing.permissions import audit_above, audit_rights
-from tests.auditing.hostile_entries import FX, entry, graph
-from tests.hostile_pickles import entry_bytes
+from tests.auditing.hostile_entries import FX, SOUND, entry
 from tests.nobody import NOBODY, as_nobody
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
@@ -20,10 +19,8 @@ as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files
 
 @pytest.fixture
 def cache(tmp_path: Path) -> Path:
-    root = tmp_path / "above" / "cache"
-    root.mkdir(parents=True)
-    entry(root, FX, entry_bytes(graph(guards_expr=None)))
-    return root
+    entry(tmp_path / "above" / "cache", FX, SOUND)
+    return tmp_path / "above" / "cache"
 
 
 def rules(cache: Path) -> set[str]:

@@ -193,7 +193,6 @@ def bypassed(counters: dict[str, int], known: Known) -> int:
     return sum(counters.get(name, 0) for name in names)
 
 
-@pytest.mark.slow
 @pytest.mark.torch
 @pytest.mark.parametrize("program", [
     # Each compiles twice with a new cache: the others are followed with `make models`.

@@ -8,10 +8,12 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from cachescope.cli import main
+from tests.output_gates import strict_json
 from tests.programs import ran
 
 ROOT = Path(__file__).parents[2]
@@ -20,9 +22,21 @@ _SEQUENCE = re.compile(r"\x1b\[([?0-9;]*)([A-Za-z])")
 
 @dataclass(frozen=True)
 class Outcome:
+    """How a command ended, and what it printed."""
+
     status: int
     out: str
     err: str
+
+    @property
+    def json(self) -> Any:
+        """What was printed, as values."""
+        return strict_json(self.out)
+
+    @property
+    def flat(self) -> str:
+        """What was printed, as if it had been printed in one line."""
+        return " ".join(self.out.split())
 
 
 Run = Callable[..., Outcome]

@@ -1,6 +1,5 @@
 """``cachescope audit``: its texts, JSON, SARIF, status, and what it hides."""
 
-import json
 import os
 import pickle
 import re
@@ -14,9 +13,8 @@ import pytest
 import cachescope
 from cachescope.frames.audit_rules import AUDIT_RULES
 from cachescope.terms import AUDIT_LEVELS
-from tests.auditing.hostile_entries import FX, REDUCED, entry, graph, write
+from tests.auditing.hostile_entries import FX, REDUCED, SOUND, entry, write
 from tests.cli.conftest import Run
-from tests.hostile_pickles import entry_bytes
 
 # RFC 3986, a relative reference without a colon in its first part; %XX or what needs none.
 URI = re.compile(r"(?:[A-Za-z0-9._~!$&'()*+,;=@/-]|%[0-9A-F]{2})*")
@@ -33,8 +31,7 @@ def clean(tmp_path: Path) -> Path:
 @pytest.fixture
 def sound(tmp_path: Path) -> Path:
     root = tmp_path / "sound"
-    root.mkdir()
-    entry(root, FX, entry_bytes(graph(guards_expr=None)))
+    entry(root, FX, SOUND)
     write(root, f"cc/c{'c' * 51}.main.so", b"\x7fELF")
     return root
 
@@ -42,7 +39,6 @@ def sound(tmp_path: Path) -> Path:
 @pytest.fixture
 def hostile(tmp_path: Path) -> Path:
     root = tmp_path / "host ile"
-    root.mkdir()
     entry(root, FX, pickle.dumps(REDUCED["os.system"]))
     return root
 
@@ -75,7 +71,7 @@ def test_the_text_names_what_where_and_what_to_do(run: Run, hostile: Path) -> No
 
 
 def test_json_holds_the_frame(run: Run, hostile: Path) -> None:
-    said = json.loads(run("audit", hostile, "--json").out)
+    said = run("audit", hostile, "--json").json
     frame = cachescope.audit(hostile)
     assert said["counts"] == {"danger": 1, "warning": 0, "unproven": 0, "note": 0}
     assert [list(row) for row in said["findings"]] == [list(frame.columns)]
@@ -114,7 +110,7 @@ def check_required(log: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def test_sarif_says_the_same_and_leads_to_the_file(run: Run, hostile: Path) -> None:
-    log = json.loads(run("audit", hostile, "--format", "sarif").out)
+    log = run("audit", hostile, "--format", "sarif").json
     (result,) = check_required(log)
     place = result["locations"][0]["physicalLocation"]
     base = log["runs"][0]["originalUriBaseIds"][place["artifactLocation"]["uriBaseId"]]["uri"]
@@ -132,7 +128,7 @@ def test_sarif_of_odd_names_has_valid_uris(run: Run, sound: Path) -> None:
         (sound / FX / name).write_bytes(b"x")
     with open(os.fsencode(sound / FX) + b"/\xff", "wb"):
         pass
-    results = check_required(json.loads(run("audit", sound, "--format", "sarif").out))
+    results = check_required(run("audit", sound, "--format", "sarif").json)
     uris = {unquote(r["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]) for r in results}
     assert {f"{FX}/{name}" for name in odd} <= uris
 
@@ -151,7 +147,7 @@ def test_several_sources_are_told_apart(run: Run, hostile: Path, clean: Path, tm
     packed = tmp_path / "packed.tar.gz"
     with tarfile.open(packed, "w:gz") as archive:
         archive.add(hostile, "cache")
-    log = json.loads(run("audit", clean, hostile, packed, "--format", "sarif").out)
+    log = run("audit", clean, hostile, packed, "--format", "sarif").json
     bases = {
         r["locations"][0]["physicalLocation"]["artifactLocation"]["uriBaseId"] for r in check_required(log)
     }

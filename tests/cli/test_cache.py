@@ -1,6 +1,5 @@
 """`cachescope cache` and the options that go with it."""
 
-import json
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -37,7 +36,7 @@ def test_it_lists_what_was_read_and_clears_it(log: Path, run: Run, tmp_path: Pat
     assert run("explain", log).status == 0
     listed = run("cache")
     assert "1 log kept in" in listed.out and str(log) in listed.out
-    told = json.loads(run("cache", "--json").out)
+    told = run("cache", "--json").json
     (one,) = told["logs"]
     assert one["path"] == str(log) and one["log_bytes"] == log.stat().st_size
     files = [path for path in (tmp_path / "home").rglob("*") if path.is_file() and path.stat().st_size]
@@ -46,7 +45,7 @@ def test_it_lists_what_was_read_and_clears_it(log: Path, run: Run, tmp_path: Pat
         redacted = run("cache", "--redact", *form).out
         assert str(tmp_path) not in redacted and log.name not in redacted and "<path-2>" in redacted
     assert run("cache", "--clear").out.startswith("removed: 1 log kept in")
-    assert json.loads(run("cache", "--json").out)["logs"] == []
+    assert run("cache", "--json").json["logs"] == []
 
 
 # Every command that reads what it is given, and what else it needs.

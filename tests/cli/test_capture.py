@@ -11,7 +11,7 @@ from tests.cli.conftest import Run
 
 @pytest.mark.torch
 def test_a_snapshot_is_printed_or_written(run: Run, cache_root: Path, tmp_path: Path) -> None:
-    printed = json.loads(run("capture").out)
+    printed = run("capture").json
     assert printed["cachescope_snapshot"] == 1
     done = run("capture", "-o", tmp_path / "snapshot.json")
     assert (done.status, done.out) == (0, "")
@@ -20,8 +20,8 @@ def test_a_snapshot_is_printed_or_written(run: Run, cache_root: Path, tmp_path: 
 
 @pytest.mark.torch
 def test_the_manifest_of_torch_is_there_where_it_is_asked_for(run: Run, cache_root: Path) -> None:
-    assert json.loads(run("capture").out)["torch_manifest"] is None
-    printed = json.loads(run("capture", "--torch-manifest").out)
+    assert run("capture").json["torch_manifest"] is None
+    printed = run("capture", "--torch-manifest").json
     assert printed["torch_manifest"]["is_complete"]
     assert (
         printed["torch_manifest"]["torch_key"] == printed["context"]["compile_context"]["torch_version_hash"]

@@ -65,7 +65,7 @@ def test_every_format_says_the_same(run: Run, flip: Path) -> None:
     assert {outcome.status for outcome in done.values()} == {3}
     printed = json.loads(done["json"].out)
     assert [bar["passed"] for bar in printed["bars"]] == [False, True]
-    assert json.loads(run("check", flip, *bars, "--json").out) == printed
+    assert run("check", flip, *bars, "--json").json == printed
     errors = [line for line in done["github"].out.splitlines() if line.startswith("::error ")]
     assert len(errors) == 1 and "%0A" in errors[0]
     assert [len(case) for case in ElementTree.fromstring(done["junit"].out).iter("testcase")] == [1, 0]

@@ -9,7 +9,6 @@ import cachescope
 from tests.analysis.compiles.test_recorded_compiles import lines_of
 from tests.cli.conftest import Run
 from tests.conftest import Archive, Recording
-from tests.output_gates import strict_json
 
 pytestmark = pytest.mark.slow
 
@@ -26,7 +25,7 @@ def trace(archive: Archive) -> Path:
 def test_it_names_functions_guards_breaks_and_symbols(run: Run, trace: Path) -> None:
     done = run("compiles", trace)
     assert (done.status, done.err) == (0, "")
-    text = " ".join(done.out.split())
+    text = done.flat
     assert "13 first compiles, 14 recompiles, 2 resumed after a graph break, 1 backward;" in text
     assert "the recompile limit was reached once, and torch did not compile" in text
     limited, broken, symbol = lines_of("def limited", "print(", "return x.sin() + 1")
@@ -42,7 +41,7 @@ def test_it_names_functions_guards_breaks_and_symbols(run: Run, trace: Path) -> 
 
 
 def test_it_says_what_the_guards_leave_of_a_symbol(run: Run, archive: Archive) -> None:
-    text = " ".join(run("compiles", archive("shapes/2.13.0") / "2.13.0" / "trace").out.split())
+    text = run("compiles", archive("shapes/2.13.0") / "2.13.0" / "trace").flat
     assert (
         "within 11 to 4096, by its guards: s77 > 10 (shape_programs.py:27), s77 < 4097 (shape_programs.py:27)"
         in text
@@ -58,14 +57,14 @@ def test_the_docs_show_what_is_printed(run: Run, trace: Path) -> None:
 
 
 def test_json_has_the_frames(run: Run, trace: Path) -> None:
-    printed, scope = strict_json(run("compiles", "--json", trace).out), cachescope.read(trace)
+    printed, scope = run("compiles", "--json", trace).json, cachescope.read(trace)
     for name in ("runs", "compiles", "recompiles", "symbols"):
         assert len(printed[name]) == len(getattr(scope, name)) > 0
     assert printed["problems"] == []
 
 
 def test_a_compile_that_failed_is_said_to_have_failed(run: Run, recording: Recording) -> None:
-    text = " ".join(run("compiles", recording("2.13.0", "failed_codegen") / "trace").out.split())
+    text = run("compiles", recording("2.13.0", "failed_codegen") / "trace").flat
     scope = cachescope.read(recording("2.13.0", "failed_codegen") / "trace")
     failed = scope.compiles["error"].notna().sum()
     told = scope.lookups.dropna(subset="compile_error")[["run", "compile_id"]].drop_duplicates()
@@ -84,7 +83,7 @@ def test_one_error_in_two_processes_is_two_failed_compiles(
 
 
 def test_a_size_with_other_guards_in_another_process_is_told_apart(run: Run, recording: Recording) -> None:
-    text = " ".join(run("compiles", recording("2.13.0", "dynamic_guards") / "trace").out.split())
+    text = run("compiles", recording("2.13.0", "dynamic_guards") / "trace").flat
     for said in (
         f"branch_on_size (record_programs.py:{BRANCHES}): 4 hits, 2 full misses, 2 guard misses; missed in compile 0/0",
         "within 11 or more, by its guards: s77 > 10 (record_programs.py:85)",

@@ -25,7 +25,7 @@ def test_a_schema_file_says_which_forms_count(run: Run, recording: Recording, tm
     folder = recording("2.13.0", "isolation_context") / "contexts"
     schema = tmp_path / "schema.json"
     schema.write_text(cachescope.IsolationSchema(False, True).to_json())
-    printed = json.loads(run("contexts", folder, "--schema", schema, "--json").out)
+    printed = run("contexts", folder, "--schema", schema, "--json").json
     assert printed["schema"] == {"runtime_context": False, "compile_context": True}
     (group,) = printed["context_groups"]
     assert group["contexts"] == [0, 1]

@@ -35,7 +35,7 @@ def test_a_context_shows_its_device_and_the_datasheet(run: Run, h100: Path) -> N
 
 
 def test_json_has_the_rows_of_the_frame(run: Run, h100: Path) -> None:
-    answer = json.loads(run("devices", h100, "--json").out)
+    answer = run("devices", h100, "--json").json
     assert answer.keys() == {"cachescope", "devices", "problems", "notes"}
     (device,) = answer["devices"]
     assert device["peak_bf16_tflops"] == 989.5 and device["uuid"] == UUID
@@ -83,7 +83,7 @@ def test_a_gpu_is_measured_beside_its_datasheet(run: Run, monkeypatch: pytest.Mo
     done = run("devices", "--measure", "--redact")
     assert done.status == 0 and UUID not in done.out
     assert "copy: 2147 GB/s" in done.out and "64 % of 3350" in done.out
-    measured = json.loads(run("devices", "--measure", "--json").out)["device_measurements"]
+    measured = run("devices", "--measure", "--json").json["device_measurements"]
     assert [row["what"] for row in measured] == ["copy", "matmul fp16", "matmul bf16", "matmul fp32"]
 
 

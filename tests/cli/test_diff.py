@@ -1,6 +1,5 @@
 """``cachescope diff``: runs, directories, keys and lookups."""
 
-import json
 import re
 
 import pytest
@@ -19,7 +18,7 @@ def test_two_logs_differ_in_one_field_of_both_caches(run: Run, recording: Record
     text = recording("2.13.0", "config_flip") / "text"
     paths = (text / "00_cold.log", text / "01_epilogue_fusion_off.log")
     assert f" {FIELD}  True -> False\n" in run("diff", *paths).out
-    (difference,) = json.loads(run("diff", *paths, "--json").out)["differences"]
+    (difference,) = run("diff", *paths, "--json").json["differences"]
     assert difference["fields"] == [FIELD]
     assert [pair["after"]["cache"] for pair in difference["keys"]] == ["aotautograd", "fxgraph"]
 
@@ -42,7 +41,7 @@ def test_what_is_equal_is_counted_and_what_is_not_is_told(
     recording: Recording,
 ) -> None:
     name, _, kind = recorded.partition("/")
-    printed = json.loads(run("diff", *sides, recording("2.13.0", name) / kind, "--json").out)
+    printed = run("diff", *sides, recording("2.13.0", name) / kind, "--json").json
     assert (printed["equal"], printed["only_before"]) == (equal, [])
     assert [one["fields"] for one in printed["differences"]] == fields
     assert [row["cache"] for row in printed["only_after"]] == only_after
@@ -53,8 +52,8 @@ def test_what_is_equal_is_counted_and_what_is_not_is_told(
 def test_swapping_the_sides_swaps_the_values(run: Run, recording: Recording) -> None:
     text = recording("2.13.0", "combined") / "text"
     a, b = sorted(text.iterdir())
-    there = json.loads(run("diff", a, b, "--json").out)["differences"]
-    back = json.loads(run("diff", b, a, "--json").out)["differences"]
+    there = run("diff", a, b, "--json").json["differences"]
+    back = run("diff", b, a, "--json").json["differences"]
     for one, other in zip(there, back, strict=True):
         assert {(c["field"], c["before"], c["after"]) for c in one["changes"]} == {
             (c["field"], c["after"], c["before"]) for c in other["changes"]
@@ -64,13 +63,13 @@ def test_swapping_the_sides_swaps_the_values(run: Run, recording: Recording) -> 
 def test_two_keys_by_their_beginnings_and_two_lookups(run: Run, recording: Recording) -> None:
     flip = recording("2.13.0", "config_flip")
     for names in (("ft4g", "fhcz"), ("1", "3")):
-        (difference,) = json.loads(run("diff", *names, flip, "--json").out)["differences"]
+        (difference,) = run("diff", *names, flip, "--json").json["differences"]
         assert difference["fields"] == [FIELD]
 
 
 def test_two_cache_directories_without_logs(run: Run, recording: Recording) -> None:
     caches = (recording("2.13.0", "config_flip") / "cache", recording("2.13.0", "graph_relu_tanh") / "cache")
-    printed = json.loads(run("diff", *caches, "--json").out)
+    printed = run("diff", *caches, "--json").json
     assert printed["equal"] == 2
     fx = next(d for d in printed["differences"] if d["keys"][0]["after"]["cache"] == "fxgraph")
     assert "gm" in fx["fields"]
@@ -84,14 +83,14 @@ def test_what_was_built_otherwise_under_equal_keys(run: Run, archive: Archive) -
     assert "packed_linear" in text and "→" in text
     text = run("diff", first, built / "again").out
     assert "under equal keys, built the same way: 2 graphs, 1 choice of max-autotune" in text
-    rows = json.loads(run("diff", first, other, "--json").out)["built"]
+    rows = run("diff", first, other, "--json").json["built"]
     assert [row["name"] for row in rows if row["result"] == "choice"] == ["packed_linear"]
 
 
 def test_a_directory_and_a_run_tell_which_entries_that_run_would_find(run: Run, recording: Recording) -> None:
     flip = recording("2.13.0", "config_flip")
     flipped = flip / "text" / "01_epilogue_fusion_off.log"
-    printed = json.loads(run("diff", flip / "cache", flipped, "--json").out)
+    printed = run("diff", flip / "cache", flipped, "--json").json
     found = {row["cache_key"][:4]: (row["will_hit"], row["fields"]) for row in printed["predictions"]}
     assert found == {
         "ft4g": ("no", [FIELD]), "a4eo": ("no", [FIELD]), "fhcz": ("yes", []), "azfh": ("yes", []),
@@ -103,7 +102,7 @@ def test_a_directory_and_a_run_tell_which_entries_that_run_would_find(run: Run, 
 def test_two_snapshots_are_told_apart_down_to_the_field(run: Run, recording: Recording) -> None:
     contexts = recording("2.13.0", "isolation_context") / "contexts"
     both = (contexts / "base.json", contexts / "settings.json")
-    printed = json.loads(run("diff", *both, "--json").out)
+    printed = run("diff", *both, "--json").json
     found = cachescope.read(*both).context_difference(0, 1)
     assert printed["context_difference"] == records(found) and len(found) == 3
     assert re.search(r"inductor_configs +deterministic +false +true\n", run("diff", *both).out)
@@ -112,5 +111,5 @@ def test_two_snapshots_are_told_apart_down_to_the_field(run: Run, recording: Rec
 def test_a_bare_context_says_nothing_about_entries(run: Run, recording: Recording) -> None:
     flip = recording("2.13.0", "config_flip")
     context = recording("2.13.0", "isolation_context") / "contexts" / "base.json"
-    printed = json.loads(run("diff", flip / "cache", context, "--json").out)
+    printed = run("diff", flip / "cache", context, "--json").json
     assert {row["will_hit"] for row in printed["predictions"]} == {"unknown"}

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 
 
 def test_json_is_the_frame(run: Run, recording: Recording) -> None:
-    printed = json.loads(run("entries", recording("2.13.0", "config_flip") / "cache", "--json").out)
+    printed = run("entries", recording("2.13.0", "config_flip") / "cache", "--json").json
     lists = {"entries", "guards", "duplicates", "orphans", "removable", "problems"}
     assert printed.keys() == lists | {"cachescope"}
     assert printed["cachescope"] == cachescope.__version__
@@ -60,7 +60,7 @@ def test_what_lies_in_an_archive_is_told_by_the_path_of_the_archive(
     run: Run, recording: Recording, tmp_path: Path
 ) -> None:
     packed = shutil.make_archive(str(tmp_path / "baked"), "tar", recording("2.13.0", "training"), "cache")
-    out = " ".join(run("entries", packed).out.split())
+    out = run("entries", packed).flat
     assert f" in {packed}/cache Files by kind" in out
 
 
@@ -70,7 +70,7 @@ def test_options_may_stand_between_the_paths(order: str, run: Run, recording: Re
     key = next(path.name for path in (cache / "fxgraph").glob("*/*"))
     words = {"KEY": key, "DIR": str(cache)}
     arguments = [words.get(word, word) for word in order.split()]
-    assert {file["cache_key"] for file in json.loads(run("entries", *arguments).out)["entries"]} == {key}
+    assert {file["cache_key"] for file in run("entries", *arguments).json["entries"]} == {key}
 
 
 SEQUENCE = re.compile(r"\x1b\[[0-9;]*m")
@@ -109,7 +109,7 @@ def test_a_terminal_gets_it_highlighted(recording: Recording) -> None:
 def test_json_has_the_source_as_text(run: Run, recording: Recording) -> None:
     cache = recording("2.13.0", "dynamic_guards") / "cache"
     key = cachescope.read(cache).entries.query("cache == 'fxgraph'")["cache_key"].iloc[0]
-    printed = json.loads(run("entries", key, cache, "--json").out)
+    printed = run("entries", key, cache, "--json").json
     entry = printed["entries"][0]
     assert printed["entry"] == entry["entry"]
     assert len(printed["entries"]) == len(printed["guards"]) == 2
@@ -254,7 +254,7 @@ def test_loops_and_names_that_are_not_utf_8_or_steer_a_terminal_are_listed(
         assert "/c\\xff" in done.out
         # The newline starts no line of its own.
         assert not any(line.startswith("\\x1b") for line in done.out.splitlines())
-    assert len(json.loads(run("entries", cache, "--json").out)["entries"]) == count + 2
+    assert len(run("entries", cache, "--json").json["entries"]) == count + 2
     # A path with a newline would be two in a list.
     assert run("entries", cache, "--prune-list").out == ""
 
@@ -267,8 +267,8 @@ def test_locks_are_told_only_when_asked(run: Run, recording: Recording, tmp_path
     locks = len(list(cache.rglob("*.lock")))
     assert "held" not in run("entries", cache).out
     assert f"{locks} lock{'s' * (locks > 1)}: 0 held, {locks} free" in run("entries", cache, "--locks").out
-    assert not any("lock_held" in row for row in json.loads(run("entries", cache, "--json").out)["entries"])
-    rows = json.loads(run("entries", cache, "--json", "--locks").out)["entries"]
+    assert not any("lock_held" in row for row in run("entries", cache, "--json").json["entries"])
+    rows = run("entries", cache, "--json", "--locks").json["entries"]
     assert {row["lock_held"] for row in rows if row["cache"] == "lock"} == {False}
     assert {row["lock_held"] for row in rows if row["cache"] != "lock"} == {None}
 

@@ -1,6 +1,5 @@
 """``cachescope explain``: the JSON contract, the terminal form, what it refuses, and what it tells of a directory alone."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -26,7 +25,7 @@ def flip(recording: Recording) -> Path:
 def test_json_is_the_object_of_the_contract(run: Run, flip: Path) -> None:
     done = run("explain", "--json", flip / "trace")
     assert (done.status, done.err) == (0, "")
-    printed = json.loads(done.out)
+    printed = done.json
     assert printed["cachescope"] == cachescope.__version__
     assert {"runs", "lookups", "causes", "problems"} <= printed.keys()
     assert [run["run"] for run in printed["runs"]] == [0, 1, 2]
@@ -48,7 +47,7 @@ def test_json_is_the_object_of_the_contract(run: Run, flip: Path) -> None:
 
 
 def test_a_hit_has_no_verdict(run: Run, flip: Path) -> None:
-    lookups = json.loads(run("explain", "--json", flip).out)["lookups"]
+    lookups = run("explain", "--json", flip).json["lookups"]
     hit = next(lookup for lookup in lookups if lookup["outcome"] == "hit")
     assert [hit[name] for name in ("verdict", "baseline", "cause", "root", "reason")] == [None] * 5
     assert hit["changed"] == []
@@ -61,7 +60,7 @@ def test_missing_details_come_with_how_to_record_them_once(run: Run, recording: 
 
 def test_one_key_is_explained_in_full(run: Run, flip: Path) -> None:
     assert run("explain", flip, "--key", "fhcz3").out.startswith("lookup 3, run 1")
-    explained = json.loads(run("explain", flip, "--lookup", 3, "--json").out)["explanation"]
+    explained = run("explain", flip, "--lookup", 3, "--json").json["explanation"]
     assert explained["changes"][0]["before"] == "True" and explained["changes"][0]["after"] == "False"
 
 
@@ -72,8 +71,8 @@ def test_causes_beyond_the_limit_are_counted(run: Run, recording: Recording) -> 
 
 def test_the_baseline_can_be_chosen(run: Run, recording: Recording) -> None:
     scenario = recording("2.13.0", "three_changes")
-    against_base = json.loads(run("explain", "--json", "--baseline", 0, scenario).out)["lookups"][-1]
-    nearest = json.loads(run("explain", "--json", "--baseline", "nearest", scenario).out)["lookups"][-1]
+    against_base = run("explain", "--json", "--baseline", 0, scenario).json["lookups"][-1]
+    nearest = run("explain", "--json", "--baseline", "nearest", scenario).json["lookups"][-1]
     assert FIELD in against_base["changed"] and FIELD not in nearest["changed"]
 
 
@@ -126,26 +125,23 @@ def test_colour_is_for_terminals_without_no_color(flip: Path) -> None:
 
 def test_possible_false_hits_are_a_line_where_there_are(run: Run, flip: Path, recording: Recording) -> None:
     assert "false hits" not in run("explain", flip).out
-    assert json.loads(run("explain", flip, "--json").out)["false_hits"] == []
+    assert run("explain", flip, "--json").json["false_hits"] == []
     # Keys of 2.10 do not hold the number of threads, in which the runs of the tour differ.
     both = (recording("2.10.0", "cold_warm"), recording("2.13.0", "tour"))
-    flat = " ".join(run("explain", *both).out.split())
+    flat = run("explain", *both).flat
     assert "possible false hits: 2" in flat and "cpp_runtime_thread_count" in flat
-    warned = json.loads(run("explain", *both, "--json").out)["false_hits"]
+    warned = run("explain", *both, "--json").json["false_hits"]
     assert [row["kind"] for row in warned] == ["missing_field"] * 2
 
 
-@pytest.mark.slow
 def test_every_form_names_the_size(recording: Recording, run: Run, tmp_path: Path) -> None:
     trace = recording("2.13.0", "dynamic_guards") / "trace"
     scope = cachescope.read(trace)
     size = "x.size(0) is 5; the stored entry needs 11 or more"
     assert size in repr(scope.explain(2)) and size in scope.explain(2)._repr_html_()
     assert size in scope._repr_html_() and "Pad x.size(0) to 11 or more" in scope._repr_html_()
-    assert json.loads(run("explain", "--json", "--key", "2", trace).out)["explanation"]["sizes"].startswith(
-        size
-    )
-    assert size in " ".join(run("explain", trace).out.split())
+    assert run("explain", "--json", "--key", "2", trace).json["explanation"]["sizes"].startswith(size)
+    assert size in run("explain", trace).flat
     run("report", trace, "--output", tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert size in page and "Pad x.size(0) to 11 or more" in page
@@ -154,12 +150,12 @@ def test_every_form_names_the_size(recording: Recording, run: Run, tmp_path: Pat
 def test_equal_code_with_other_kernels_is_no_reason_to_call_a_field_needless(
     run: Run, directory: Directory
 ) -> None:
-    blocks = " ".join(run("explain", directory("compile_flags") / "cache").out.split()).split("cache_key_tag")
+    blocks = run("explain", directory("compile_flags") / "cache").flat.split("cache_key_tag")
     flag, tag = blocks
     assert "but kernels compiled from it differ: what changed does matter" in flag
     assert "and so are its compiled kernels: what changed was not needed for this graph" in tag
 
 
 def test_json_lists_them(run: Run, recording: Recording) -> None:
-    printed = json.loads(run("explain", recording("2.13.0", "training") / "cache", "--json").out)
+    printed = run("explain", recording("2.13.0", "training") / "cache", "--json").json
     assert [miss["verdict"] for miss in printed["past_misses"]] == ["key_changed", "key_changed"]

@@ -1,7 +1,6 @@
 """What every command says of the inputs of data/field_cases, whose README has the right answers."""
 
 import html
-import json
 import re
 from pathlib import Path
 
@@ -60,7 +59,7 @@ def test_the_answer_is_right(name: str, run: Run, tmp_path: Path) -> None:
     assert all(word in text for word in words for text in (explained, shown)), (explained, shown)
     assert not DENIED.search(shown)
     assert "unknown outcome" not in explained and "not understood" not in explained
-    told = json.loads(run("explain", str(CASES / name), "--json").out)
+    told = run("explain", str(CASES / name), "--json").json
     assert [row["outcome"] for row in told["lookups"]] == outcomes
     for command in COMMANDS:
         answer = said(run, command, CASES / name, tmp_path)
@@ -89,7 +88,7 @@ def test_counters_of_several_processes_are_not_added(run: Run, tmp_path: Path) -
 def test_the_device_of_answers_of_pad_mm(run: Run, tmp_path: Path) -> None:
     devices = said(run, "devices", CASES / "pad-mm", tmp_path)
     assert "NVIDIA GeForce RTX 3090" in devices and "Triton 3.4.0, cuda 12.6" in devices
-    (entry,) = json.loads(run("entries", str(CASES / "pad-mm"), "--json").out)["entries"]
+    (entry,) = run("entries", str(CASES / "pad-mm"), "--json").json["entries"]
     assert (entry["status"], entry["detail"]) == ("ok", "4 answers of pad_mm (Triton 3.4.0, cuda 12.6)")
 
 

@@ -56,7 +56,6 @@ if sys.argv[2] not in os.environ:
 """
 
 
-@pytest.mark.slow
 @pytest.mark.torch
 @pytest.mark.parametrize(("name", "status"), [("SIGINT", 1), ("SIGINT", 0), ("SIGTERM", 0)])
 def test_what_stops_it_ends_the_search(name: str, status: int, tmp_path: Path) -> None:

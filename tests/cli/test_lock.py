@@ -31,7 +31,7 @@ def made(run: Run, cache: Path, recording: Recording, tmp_path: Path) -> Path:
     path.parent.mkdir()
     done = run("lock", cache, "-o", path, "--expect", recording("2.13.0", "training") / "trace")
     assert (done.status, done.err) == (0, "")
-    assert "8 files (677.5 kB), 6 entries" in " ".join(done.out.split())
+    assert "8 files (677.5 kB), 6 entries" in done.flat
     return path
 
 
@@ -47,7 +47,7 @@ def test_not_as_locked(run: Run, made: Path, cache: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("TORCHINDUCTOR_SHAPE_PADDING", "0")
     done = run("verify", made, cache)
     assert (done.status, done.err) == (3, "")
-    text = " ".join(done.out.split())
+    text = done.flat
     assert text.startswith(
         "not as locked: 1 file of 8 files, 677.5 kB; TORCHINDUCTOR_SHAPE_PADDING of this machine;"
     )
@@ -58,7 +58,7 @@ def test_not_as_locked(run: Run, made: Path, cache: Path, monkeypatch: pytest.Mo
 
 def test_json_has_all_of_it(run: Run, made: Path, cache: Path) -> None:
     (cache / "more").write_bytes(b"")
-    found = json.loads(run("verify", made, cache, "--json").out)
+    found = run("verify", made, cache, "--json").json
     assert found["passed"] is False
     assert found["findings"] == [
         {"kind": "extra", "path": "more", "cache": None, "key": None, "message": "the lock does not have it"}
@@ -78,7 +78,7 @@ def test_what_nothing_expects_can_go(run: Run, cache: Path, recording: Recording
     assert str(trace[0].parent) in first
     assert run("lock", cache, "-o", path, "--expect", first).status == 0
     done = run("verify", path, cache, "--json")
-    found = json.loads(done.out)
+    found = done.json
     assert done.status == 0
     lookups = scope.lookups
     mine = set(lookups.loc[lookups["run"] == 0, "cache_key"])
@@ -159,7 +159,7 @@ def test_code_for_other_vector_instructions_is_told(
     made.write_text(json.dumps(lock))
     if here is not None:
         monkeypatch.setenv("ATEN_CPU_CAPABILITY", here)
-    told = json.loads(run("verify", made, cache, "--json").out)
+    told = run("verify", made, cache, "--json").json
     found = [one["state"] for one in told["facts"] if one["name"] == "ATEN_CPU_CAPABILITY"]
     assert found == (["differs"] if differs else [])
 

@@ -154,6 +154,6 @@ def test_two_weeks_are_compared_as_runs_and_as_keys(run: Run, runs: Path) -> Non
     assert f"before: {weeks[0]}: {first.sum()} runs (first run 0, 2026-11-10 09:00:00)" in " ".join(
         " ".join(rows).split()
     )
-    aligned = json.loads(run("diff", *weeks, "--json").out)["compared_lookups"]
+    aligned = run("diff", *weeks, "--json").json["compared_lookups"]
     told = [row["change"].replace("_", " ") for row in aligned]
     assert all(f"{told.count(change)} {change}" in rows[2] for change in {*told} - {"same"})

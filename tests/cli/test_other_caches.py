@@ -27,7 +27,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_it_names_each_in_text_and_json(run: Run, home: Path) -> None:
     text = run("entries", "--all").out
     assert text.startswith("1 compile cache of 11 that are known: 60 B\n") and "made for: cuda 90\n" in text
-    rows = json.loads(run("entries", "--all", "--json").out)["caches"]
+    rows = run("entries", "--all", "--json").json["caches"]
     assert [row["name"] for row in rows if row["status"] == "cache"] == ["Triton"]
     assert rows[1]["path"] == f"{home}/.triton/cache"
     # Whoever tests may have a file system of its own for temporary files.

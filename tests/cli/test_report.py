@@ -1,6 +1,5 @@
 """``cachescope report``: one file, and one line that says where it is; as Markdown short, whole, and commanding nothing."""
 
-import json
 import re
 from pathlib import Path
 
@@ -34,7 +33,7 @@ def test_it_writes_the_file_and_says_so(run: Run, flip: Path, tmp_path: Path) ->
 def test_as_json_it_names_the_file_and_its_bytes(run: Run, flip: Path, tmp_path: Path) -> None:
     target = tmp_path / "out.html"
     done = run("report", flip, "-o", target, "--json", "--redact")
-    assert json.loads(done.out) == {"report": str(target), "bytes": target.stat().st_size}
+    assert done.json == {"report": str(target), "bytes": target.stat().st_size}
     assert str(flip) not in target.read_text()
 
 

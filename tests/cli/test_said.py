@@ -1,7 +1,5 @@
 """What the commands say of recordings: what was done in each is known, and so is what has to be said of it. ``cachescope demo`` explains those that ship."""
 
-import json
-
 import pytest
 
 from cachescope.samples import sample_names
@@ -60,7 +58,7 @@ def test_what_is_said(given: str, said: list[str], unsaid: list[str], run: Run, 
     command, *words = given.split()
     is_option = [word.startswith("-") or word.isdigit() for word in words]
     done = run(command, *(w if option else source(w) for w, option in zip(words, is_option, strict=True)))
-    text = " ".join(done.out.split())
+    text = done.flat
     assert (done.status, done.err) == (0, "")
     assert [one for one in said if not (text.startswith(one[1:]) if one[0] == "^" else one in text)] == []
     assert [one for one in unsaid if one in text] == []
@@ -85,7 +83,7 @@ def test_every_sample_is_explained(run: Run) -> None:
 
 
 def test_json_is_the_object_of_explain(run: Run) -> None:
-    printed = json.loads(run("demo", "config_flip", "--json").out)
+    printed = run("demo", "config_flip", "--json").json
     assert [cause["fields"] for cause in printed["causes"] if cause["fields"]] == [
         ["inductor_config[epilogue_fusion]"]
     ]

@@ -17,7 +17,6 @@ from cachescope.grouping import by_key
 from tests.cli.conftest import Run
 from tests.conftest import Recording
 from tests.data.packing import free_port
-from tests.output_gates import strict_json
 from tests.programs import ran
 
 pytestmark = pytest.mark.slow
@@ -69,7 +68,7 @@ def test_a_file_for_viewers_has_every_event_and_every_lookup(
             assert not ends or one["ts"] + one["dur"] <= ends[-1] + 0.001
             ends.append(one["ts"] + one["dur"])
     # Together as long as the events of each run are in the answer.
-    for one in json.loads(done.out)["time"]:
+    for one in done.json["time"]:
         mine = [event for event in events if event["pid"] == one["run"] + 1]
         outer = [event for event in mine if event["name"] == "dynamo"]
         assert sum(event["dur"] for event in outer) * 1000 == pytest.approx(one["total_ns"], rel=0.01)
@@ -89,7 +88,7 @@ def test_each_run_has_its_column_and_its_total(run: Run, training: Path) -> None
     assert compiler.split()[2:6] == ["1.4", "s", "12", "%"]
     (total,) = (row for row in rows if row.startswith(" in all"))
     assert total.replace("–", "").split() == ["in", "all", "11.1", "s", "1.8", "s", "2.4", "s", "1.7", "s"]
-    text = " ".join(done.out.split())
+    text = done.flat
     assert "run 0 (pid 5270, 15:32:27): hits in all caches could still save about 3.3 s" in text
     # Whichever graph came first in the folder tested the CPU: the next start in it, run 1, did not.
     assert ", about 7.8 s stay even then, 7.4 s of them once a folder; nothing hit" in text
@@ -100,7 +99,7 @@ def test_each_run_has_its_column_and_its_total(run: Run, training: Path) -> None
 
 
 def test_json_has_the_frame_and_the_readings(run: Run, training: Path) -> None:
-    printed = strict_json(run("time", "--json", training).out)
+    printed = run("time", "--json", training).json
     scope = cachescope.read(training)
     assert printed["cachescope"] == cachescope.__version__
     assert len(printed["phases"]) == len(scope.phases)
@@ -142,9 +141,9 @@ def test_two_runs_have_a_column_for_their_difference(run: Run, training: Path) -
     assert loading.split()[-2:] == ["+1.3", "s"]
     # A path may be longer than a line.
     assert f"{cold}took9.3slongerthan{warm}:7.3sinvectorinstructiontest,1.4sin" in "".join(done.out.split())
-    printed = strict_json(run("time", "--json", warm, cold).out)["contrast"]
+    printed = run("time", "--json", warm, cold).json["contrast"]
     assert printed["slower"]["path"] == str(cold)
-    first, second = (one["total_ns"] for one in strict_json(run("time", "--json", cold, warm).out)["time"])
+    first, second = (one["total_ns"] for one in run("time", "--json", cold, warm).json["time"])
     assert printed["longer_ns"] == first - second == sum(printed["phases"].values())
 
 
@@ -154,10 +153,10 @@ def test_a_recording_says_what_came_before_its_first_record(run: Run, training: 
     (begun,) = cachescope.read(log).runs["start_time"]
     note = {"cachescope_run": 1, "command": ["x"], "start_time": (begun - timedelta(seconds=8)).isoformat()}
     (tmp_path / "run.json").write_text(json.dumps(note))
-    text = " ".join(run("time", tmp_path).out.split())
+    text = run("time", tmp_path).flat
     assert "in no event: 8.0 s from the start of the command to its first record" in text
     assert "end of the command" not in text
-    (told,) = strict_json(run("time", "--json", tmp_path).out)["time"]
+    (told,) = run("time", "--json", tmp_path).json["time"]
     assert (told["before_ns"], told["after_ns"]) == (8 * 10**9, None)
     assert "in no event" not in run("time", log).out
 
@@ -207,7 +206,7 @@ def test_the_rank_that_comes_last_is_the_one_that_others_waited_for(run: Run, tm
     ]
     waits = [json.loads(one.communicate()[0]) for one in ranks]
     assert [one.returncode for one in ranks] == [0, 0]
-    told = strict_json(run("time", "--json", tmp_path / "trace").out)
+    told = run("time", "--json", tmp_path / "trace").json
     rank_of = {row["run"]: row["rank"] for row in told["runs"]}
     waited = {rank_of[one["run"]]: one["waited_ns"] / 1e9 for one in told["waited_for_ranks"]["runs"]}
     assert waits[0] > 1.5 > waits[1]

@@ -1,6 +1,5 @@
 """``cachescope what-if`` on the shipped sample."""
 
-import json
 import re
 from pathlib import Path
 
@@ -21,12 +20,12 @@ def test_without_a_toggle_it_ranks_what_would_help(run: Run) -> None:
 def test_a_toggle_says_what_would_have_hit(run: Run) -> None:
     done = run("what-if", SAMPLE, "--without", FUSION)
     assert done.status == 0 and done.out.startswith("2 -> 4 of 6 lookups hit (33 % -> 67 % by count")
-    assert "what-if keys" in done.out and "torch's keys cannot be rebuilt" in " ".join(done.out.split())
+    assert "what-if keys" in done.out and "torch's keys cannot be rebuilt" in done.flat
     assert "What would have hit if" not in done.out
 
 
 def test_json_holds_the_frames(run: Run) -> None:
-    printed = json.loads(run("what-if", SAMPLE, "--without", FUSION, "--sensitivity", "--json").out)
+    printed = run("what-if", SAMPLE, "--without", FUSION, "--sensitivity", "--json").json
     after = cachescope.read(SAMPLE).what_if(without=FUSION).frame["outcome_after"]
     assert [row["outcome_after"] for row in printed["what_if"]] == after.tolist()
     assert printed["schema"]["without"] == [FUSION] and printed["sensitivity"][0]["fields"] == [FUSION]

@@ -127,13 +127,8 @@ def test_what_was_recorded_is_of_the_types_that_rows_say(sample: str) -> None:
     frames = {
         name: getattr(scope, name) for name in FRAMES if isinstance(getattr(scope, name, None), pd.DataFrame)
     }
-    frames |= {
-        "hit_rates": scope.hit_rates(),
-        "context_groups": scope.context_groups(),
-        "context_pairs": scope.context_pairs(),
-        "sensitivity": scope.sensitivity(),
-        "locks": scope.locks(),
-    }
+    for name in ("hit_rates", "context_groups", "context_pairs", "sensitivity", "locks"):
+        frames[name] = getattr(scope, name)()
     if len(scope.runs):
         frames["predictions"] = cachescope.will_hit(scope, scope)
     assert len(frames) >= 20

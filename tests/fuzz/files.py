@@ -25,17 +25,9 @@ from fuzz.values import bad_value, changed_bytes, changed_json
 
 _KEY = "f" + "a" * 51
 _NAMES = (
-    "x\udcff",
-    "x\n::error::y",
-    "é" * 60,
-    ".x.tmp",
-    "entry",
-    "a" * 52,
-    "\u202e.py",
-    "of zquill vanterra.py",
-    "<zqtag zqattr=1>",
-    "kestrel.best_config",
-)
+    "x\udcff", "x\n::error::y", "é" * 60, ".x.tmp", "entry", "a" * 52, "\u202e.py", "of zquill vanterra.py",
+    "<zqtag zqattr=1>", "kestrel.best_config",
+)  # fmt: skip
 
 
 def put_as(root: Path, seed: Path, data: bytes) -> None:
@@ -264,14 +256,5 @@ class Directories:
 
 
 def file_kinds(seeds: Seeds) -> list[object]:
-    kinds = [
-        Pickles(),
-        StoredEntries(seeds),
-        JsonFiles(seeds),
-        Blobs(seeds),
-        MegaCaches(seeds),
-        Shipped(seeds),
-        Remote(seeds),
-        Directories(seeds),
-    ]
-    return list(kinds)
+    kinds = (StoredEntries, JsonFiles, Blobs, MegaCaches, Shipped, Remote, Directories)
+    return [Pickles(), *(kind(seeds) for kind in kinds)]

@@ -128,8 +128,7 @@ class Followed:
 
 def wrongs_of(data: bytes) -> list[str]:
     """What a pickle does that no pickle of torch's does, by C's unpickler and, if it is whole, by Python's, which sees frames differently."""
-    with redirect_stderr(
-        io.StringIO()
-    ):  # of a cut bytearray, Python prints that it does not know what to do with it
+    # Of a cut bytearray, Python prints that it does not know what to do with it.
+    with redirect_stderr(io.StringIO()):
         by_c = Followed(data, pickle.Unpickler)
     return by_c.wrong + (Followed(data, pickle._Unpickler).wrong if by_c.is_whole else [])  # type: ignore[attr-defined]

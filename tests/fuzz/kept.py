@@ -94,9 +94,8 @@ class Locks:
             if name not in there:
                 assert ("missing", name) in found, f"{name!r} is not missed"
             elif name not in told:
-                assert {kind for kind, path in found if path == name} & {"extra", "altered"}, (
-                    f"{name!r} is new"
-                )
+                kinds = {kind for kind, path in found if path == name}
+                assert kinds & {"extra", "altered"}, f"{name!r} is new"
             else:
                 data = there[name].read_bytes()
                 is_same = told[name] == (len(data), hashlib.sha256(data).hexdigest())

@@ -26,14 +26,9 @@ from fuzz.values import changed_bytes, changed_json
 
 Read = Callable[[str, Reading], None]
 _STRAY = (
-    b"Segmentation fault",
-    b"\xff\xfe\x00",
-    b"",
-    b"\ttab",
-    b"V1120 nonsense",
-    b'V9999 99:99:99.999999 0 x.py:1] {"artifact"',
-    b"\x00" * 50,
-)
+    b"Segmentation fault", b"\xff\xfe\x00", b"", b"\ttab", b"V1120 nonsense",
+    b'V9999 99:99:99.999999 0 x.py:1] {"artifact"', b"\x00" * 50,
+)  # fmt: skip
 _FULLY = 150
 """Of so many inputs one is asked everything."""
 
@@ -45,13 +40,11 @@ def changed_record(chance: random.Random, piece: Piece) -> Piece:
     kind = chance.randrange(10)
     try:
         if kind < 3:
-            return piece.changed(
-                record_of(prefix + changed_json(chance, json.loads(brace + envelope)), payload)
-            )
+            changed = changed_json(chance, json.loads(brace + envelope))
+            return piece.changed(record_of(prefix + changed, payload))
         if kind < 7 and payload is not None:
-            return piece.changed(
-                record_of(line, changed_json(chance, json.loads(payload), chance.choice((1, 1, 3))))
-            )
+            changed = changed_json(chance, json.loads(payload), chance.choice((1, 1, 3)))
+            return piece.changed(record_of(line, changed))
     except (ValueError, RecursionError):
         pass  # changed before
     if kind == 7:
@@ -135,9 +128,8 @@ class Logs:
         changed = {piece.data.partition(b"\n")[0] for piece in self.pieces if piece.is_touched}
         for piece in self.pieces:
             is_of_another = piece.is_touched or piece.data.partition(b"\n")[0] in changed
-            assert is_of_another or piece.lookup is None or piece.lookup in told, (
-                f"nothing tells of {piece.lookup}"
-            )
+            is_lost = not is_of_another and piece.lookup is not None and piece.lookup not in told
+            assert not is_lost, f"nothing tells of {piece.lookup}"
         if self._read is TRACE.read:
             # A record that stands in the log twice is one lookup.
             whole = (piece for piece in self.pieces if piece.lookup and not piece.is_touched)

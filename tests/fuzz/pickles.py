@@ -55,11 +55,8 @@ def made_pickle(chance: random.Random, *, most: int = 60) -> bytes:
             parts.append(_fetched(chance, index))
             depth += 1
         elif kind < 0.74 and depth:
-            parts.append(
-                chance.choice(
-                    (b"\x94", b"q" + bytes([memo % 256]), b"r" + struct.pack("<I", memo), b"p%d\n" % memo)
-                )
-            )
+            forms = (b"\x94", b"q" + bytes([memo % 256]), b"r" + struct.pack("<I", memo), b"p%d\n" % memo)
+            parts.append(chance.choice(forms))
             memo += 1
         elif kind < 0.76:
             parts.append(b"\x95" + struct.pack("<Q", chance.choice((0, 1, 5, 30, 100, 1 << 31, 1 << 63))))
@@ -80,20 +77,8 @@ def made_pickle(chance: random.Random, *, most: int = 60) -> bytes:
 
 def _broken(chance: random.Random, start: bytes, data: bytes) -> bytes:
     """Whole, cut, in a frame of any length, or with something behind it that is no pickle."""
-    end = chance.choice(
-        (
-            b".",
-            b".",
-            b".",
-            b"",
-            b"\xd3",
-            b"s.",
-            b"\x96" + bytes([99]) + bytes(7),
-            b".N.",
-            b"X\xff\xff\xff\xff",
-        )
-    )
-    data += end
+    length = b"\x96" + bytes([99]) + bytes(7)
+    data += chance.choice((b".", b".", b".", b"", b"\xd3", b"s.", length, b".N.", b"X\xff\xff\xff\xff"))
     if chance.random() < 0.3:
         length = max(0, len(data) + chance.choice((0, 0, 1, -1, -4, 3, 60)))
         data = b"\x95" + struct.pack("<Q", length) + data + b"N" * chance.choice((0, 60))
@@ -125,16 +110,13 @@ def _call_of_torch(chance: random.Random, depth: int = 0) -> bytes:
         b"(" + named + arguments[1:-1] + b"o", b"(" + arguments[1:-1] + b"i" + named[1:], named,
     ))  # fmt: skip
     if chance.random() < 0.2:
-        made += (
-            b"C" + bytes([len(inner)]) + inner + b"\x86"
-            if len(inner := made_pickle(chance, most=4)) < 256
-            else b""
-        )
+        inner = made_pickle(chance, most=4)
+        made += b"C" + bytes([len(inner)]) + inner + b"\x86" if len(inner) < 256 else b""
     if "build" in forms or chance.random() < 0.1:
         state = b"".join(given("build")[:1])
-        made += (
-            b"}\x8c\x01" + chance.choice((b"x", b"_")) + state + b"s" if state == b"}" else state or b"N"
-        ) + b"b"
+        if state == b"}":
+            state = b"}\x8c\x01" + chance.choice((b"x", b"_")) + state + b"s"
+        made += (state or b"N") + b"b"
     return made
 
 
@@ -150,19 +132,13 @@ def _name(chance: random.Random) -> tuple[str, str]:
 
 
 def _fetched(chance: random.Random, index: int) -> bytes:
-    forms = [b"j" + struct.pack("<I", index), b"g%d\n" % index] + (
-        [b"h" + bytes([index])] if index < 256 else []
-    )
-    return chance.choice(forms)
+    short = [b"h" + bytes([index])] if index < 256 else []
+    return chance.choice([b"j" + struct.pack("<I", index), b"g%d\n" % index, *short])
 
 
 def _pushed(chance: random.Random) -> bytes:
-    text = (
-        chance.choice(_KEYS)
-        if chance.random() < 0.7
-        else chance.choice(("", "é" * 9, "[" + "a" * 51 + "] gm: x", "y" * 300))
-    )
-    raw = text.encode()
+    others = ("", "é" * 9, "[" + "a" * 51 + "] gm: x", "y" * 300)
+    raw = chance.choice(_KEYS if chance.random() < 0.7 else others).encode()
     number = chance.choice((0, 1, -1, 255, 1 << 31, -(1 << 31), (1 << 63) - 1, 1 << 70))
     forms = (
         lambda: b"\x8c" + bytes([len(raw) % 256]) + raw[: len(raw) % 256],

@@ -32,14 +32,8 @@ _KEYS = (
 )  # fmt: skip
 _FILES = ("../../../x.best_config", "/etc/passwd", "", "\ud800.best_config", "5" * 64 + ".best_config")
 _STRAY = (
-    b"",
-    b"{}",
-    b"null",
-    b'{"key": 1, "value": {}}',
-    b'{"key": "pt2:x"}',
-    b"\xff\xfe\x00",
-    b"[" * 50_000,
-)
+    b"", b"{}", b"null", b'{"key": 1, "value": {}}', b'{"key": "pt2:x"}', b"\xff\xfe\x00", b"[" * 50_000,
+)  # fmt: skip
 # Deleted meanwhile, of another type, or what no server should answer.
 _ANSWERS = (None, redis.ResponseError("WRONGTYPE"), 7, [], "text", b"", b"\x00\xff", b"9" * 5_000)
 
@@ -127,9 +121,8 @@ def _check(reading: Reading, stored: int, whole: int) -> None:
     without_row = sum(problem.count for problem in reading.problems if problem.where.startswith("line "))
     assert len(statuses) + without_row == stored, "what was stored is neither an entry nor a problem"
     broken = sum(status in ("damaged", "unreadable") for status in statuses)
-    assert broken + without_row <= sum(problem.count for problem in reading.problems), (
-        "damage that no problem tells of"
-    )
+    problems = sum(problem.count for problem in reading.problems)
+    assert broken + without_row <= problems, "damage that no problem tells of"
     assert statuses.count("ok") >= whole, "what was not touched is not read"
     assert not any("pa55word" in problem.source for problem in reading.problems)
 

@@ -119,11 +119,8 @@ class Seeds:
             if not path.is_file() or path.is_symlink() or not _SHIPPED.fullmatch(path.name):
                 continue
             parts = path.relative_to(self.folder / "shipped").parts
-            place = (
-                Path(*parts[parts.index("torch_compile_cache") :]) if "torch_compile_cache" in parts else None
-            )
-            if place is None and "torch_aot_compile" in parts:
-                place = Path(*parts[parts.index("torch_aot_compile") :])
+            roots = [name for name in ("torch_compile_cache", "torch_aot_compile") if name in parts]
+            place = Path(*parts[parts.index(roots[0]) :]) if roots else None
             data = path.read_bytes()
             kind = (parts[1], path.name.partition("_range")[0])
             if kind not in found or len(data) < len(found[kind][1]):

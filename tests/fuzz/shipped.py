@@ -66,10 +66,8 @@ class Shipped:
         assert int(broken.sum()) <= len(scope.problems), "damage that no problem tells of"
         is_checked = self._at.name in _CHECKED or self._at.name.startswith("artifact")
         if is_checked and not self._is_whole and len(data) > 300 and not _has_checksum(data):
-            kinds = set(scope.entries.loc[~broken, "cache"])
-            assert not kinds & {"standalone", "vllm_artifact"}, (
-                "a changed artifact that nothing is said against"
-            )
+            sound = set(scope.entries.loc[~broken, "cache"]) & {"standalone", "vllm_artifact"}
+            assert not sound, "a changed artifact that nothing is said against"
         if len(data) % 53 == 0:
             use(scope, folder / "saved", root, len(data) // 53)
             cachescope.audit(path)

@@ -31,10 +31,8 @@ class Shown:
         self._chance = chance
         seed = chance.choice(chance.choice((self._seeds.traces, self._seeds.texts)))
         start = chance.randrange(len(seed))
-        return (
-            b"\n".join(piece.data for piece in (seed[0], *seed[start : start + chance.choice((5, 30))]))
-            + b"\n"
-        )
+        pieces = (seed[0], *seed[start : start + chance.choice((5, 30))])
+        return b"\n".join(piece.data for piece in pieces) + b"\n"
 
     def check(self, data: bytes, folder: Path) -> None:
         chance, root = self._chance, emptied(folder / "planted")
@@ -55,9 +53,8 @@ class Shown:
             place = place / (("f" if cache == "fxgraph" else "a") + "a" * 51)
             place.mkdir(parents=True, exist_ok=True)
             (place / entry_name(entry)).write_bytes(changed_bytes(chance, entry, chance.choice((0, 0, 1))))
-            (place.parent / choose("x.py").replace("/", "|").replace("\0", "")[:100]).write_text(
-                choose("# x")
-            )
+            name = choose("x.py").replace("/", "|").replace("\0", "")[:100]
+            (place.parent / name).write_text(choose("# x"))
         if chance.random() < 0.3:
             (root / "context.json").write_text(_snapshot(choose))
         for which in chance.sample(range(10), _COMMANDS):

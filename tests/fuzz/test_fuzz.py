@@ -84,9 +84,8 @@ def test_a_reader_that_loses_a_lookup_is_caught(seeds: object, tmp_path: Path) -
     caught = []
     for read in (TRACE.read, forgetful):
         logs = Logs("trace records", seeds.traces, changed_record, read)  # type: ignore[attr-defined]
-        caught.append(
-            sum(fails(logs.check, logs.make(random.Random(number)), tmp_path) for number in range(100))
-        )
+        inputs = (logs.make(random.Random(number)) for number in range(100))
+        caught.append(sum(fails(logs.check, data, tmp_path) for data in inputs))
     assert caught[0] == 0
     assert caught[1] > 10
 
@@ -118,9 +117,8 @@ def test_an_audit_that_does_not_look_is_caught(monkeypatch: pytest.MonkeyPatch) 
     from fuzz.pickles import made_pickle
 
     def caught(number: int) -> bool:
-        return fails(
-            lambda data, _: fuzz.files.proves(data, "fxgraph"), made_pickle(random.Random(number)), Path()
-        )
+        data = made_pickle(random.Random(number))
+        return fails(lambda data, _: fuzz.files.proves(data, "fxgraph"), data, Path())
 
     assert not any(map(caught, range(500)))
     monkeypatch.setattr(fuzz.files, "audit_pickle", lambda *_: Audited([]))

@@ -72,10 +72,9 @@ def _said(chance: random.Random, text: str) -> str:
     detail = _DETAIL.match(text)
     if detail is None:
         return chance.choice((*_SAID, *PLANTED))
-    other = chance.choice(
-        ("fx_kwargs[is_backward]: ", "example_inputs[0]: ", "system_info[device]: ", "inductor_config[x]: ")
-    )
-    start = detail[0] if chance.random() < 0.7 else detail[0][:54] + other
+    fields = ("fx_kwargs[is_backward]", "example_inputs[0]", "system_info[device]", "inductor_config[x]")
+    other = chance.choice(fields)
+    start = detail[0] if chance.random() < 0.7 else f"{detail[0][:54]}{other}: "
     return "[" + chance.choice("abc") + start[2:] + chance.choice((*_SAID, *PLANTED))
 
 
@@ -83,10 +82,8 @@ def _place(chance: random.Random, value: Any) -> tuple[Any, Any]:
     """A container somewhere in a value, and one of its keys."""
     holder, name = None, None
     while isinstance(value, dict | list) and value:
-        holder, name = (
-            value,
-            chance.choice(list(value)) if isinstance(value, dict) else chance.randrange(len(value)),
-        )
+        holder, names = value, list(value) if isinstance(value, dict) else range(len(value))
+        name = chance.choice(names)
         value = holder[name]
         if chance.random() < 0.4:
             break
@@ -101,9 +98,8 @@ def changed_bytes(chance: random.Random, data: bytes, times: int = 1) -> bytes:
             case 0 if at < len(changed):
                 changed[at] ^= 1 << chance.randrange(8)
             case 1 if at < len(changed):
-                changed[at] = chance.choice(
-                    (0, 9, 10, 13, 32, 34, 92, 123, 127, 128, 255, chance.randrange(256))
-                )
+                values = (0, 9, 10, 13, 32, 34, 92, 123, 127, 128, 255, chance.randrange(256))
+                changed[at] = chance.choice(values)
             case 2:
                 changed[at:at] = chance.randbytes(chance.choice((1, 2, 4, 8, 64)))
             case 3:

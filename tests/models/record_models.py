@@ -6,13 +6,13 @@ Each session has a folder of its own: trace/, text/, cache/, and steps/ with wha
 the processes it starts need torch and the extra `models`: with CACHESCOPE_MODELS_PYTHON, of another Python.
 """
 
-import argparse
 import json
 import os
 import shutil
 import subprocess
 import sys
 import time
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -99,9 +99,7 @@ def packed(folder: Path) -> Path:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME")
     parser.add_argument("--jobs", type=int, default=2, help="sessions at a time")

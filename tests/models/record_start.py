@@ -6,7 +6,6 @@ FOLDER then holds runs/, one folder for each start, and starts.json with the sec
 program needs torch and the extra `models`: with CACHESCOPE_MODELS_PYTHON, of another Python.
 """
 
-import argparse
 import json
 import os
 import platform
@@ -14,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import time
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -74,9 +74,7 @@ def record_starts(folder: Path) -> Path:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--pack", action="store_true")
     arguments = parser.parse_args()

@@ -106,7 +106,6 @@ def run_with_trace(program: str, trace: Path, *arguments: str, **variables: str)
     return done.stdout.split("\n")[-2]
 
 
-@pytest.mark.slow
 @pytest.mark.torch
 def test_without_an_operator_there_is_nothing_to_look_up(tmp_path: Path) -> None:
     """torch's own count of graphs is the truth; of a log that is cut before its first graph nothing of the kind is said."""
@@ -145,7 +144,6 @@ print(counters["stats"]["unique_graphs"], torch._inductor.metrics.generated_kern
 """
 
 
-@pytest.mark.slow
 @pytest.mark.torch
 @pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
 def test_what_compiled_without_a_lookup_is_told(tmp_path: Path, backend: str) -> None:
@@ -182,7 +180,6 @@ print(counters["dynamo_cache"]["dynamo_cache_hit"], counters["stats"]["unique_gr
 """
 
 
-@pytest.mark.slow
 @pytest.mark.torch
 def test_what_a_package_brought_is_called_loaded(tmp_path: Path) -> None:
     """Torch counts packages that it found, and graphs that it made."""

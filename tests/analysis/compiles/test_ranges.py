@@ -223,7 +223,6 @@ def test_a_symbol_that_became_one_value_says_where(recorded: Recorded) -> None:
     assert fixed["specialized_at"].tolist() == [f"{file}:{line}"]
 
 
-@pytest.mark.slow
 @pytest.mark.torch
 def test_symbols_of_a_process_that_runs_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(_DATA)

@@ -159,7 +159,6 @@ def test_a_guard_that_fails_with_one_value_after_another_is_one_row(recorded: Re
     assert "GLOBAL_STATE changed: grad_mode" in set(rows["guard"])
 
 
-@pytest.mark.slow
 @pytest.mark.torch
 def test_compiles_of_a_process_that_runs_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(_DATA)

@@ -188,7 +188,6 @@ def test_any_text_may_follow(text: str, beginning: str) -> None:
     assert "\n" not in found
 
 
-@pytest.mark.slow
 @pytest.mark.torch
 def test_all_loggers_tell_what_the_trace_does(tmp_path: Path) -> None:
     """First compiles, resumed functions, attempts after a graph break, ids that begin again."""
