@@ -93,12 +93,9 @@ RIGHT = {"counted": 6, "found": 6, "right": 6, "wrong": 0, "reasons": 4, "named"
     (1, 1, {"cache": "aotautograd"}, {"found": 5, "right": 5, "wrong": 1, "named": 3}),
 ])  # fmt: skip
 def test_what_is_wrong_is_counted(
-    process: int,
-    lookup: int,
-    told: dict[str, Any],
-    differs: dict[str, int],
+    process: int, lookup: int, told: dict[str, Any], differs: dict[str, int],
     flipped: tuple[score.Answer, list[Any]],
-) -> None:
+) -> None:  # fmt: skip
     answer = copy.deepcopy(flipped[0])
     answer["processes"][process]["lookups"][lookup].update(told)
     found = score.scored(answer, flipped[1])

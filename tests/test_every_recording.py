@@ -13,9 +13,7 @@ import pytest
 
 from tests.analysis.directory.test_false_hits import check_there_is_no_false_hit
 from tests.analysis.phases.test_frame import check_phases_are_what_a_plain_replay_says
-from tests.analysis.test_real_values import (
-    check_nothing_else_is_taken_for_a_value_of_a_process,
-)
+from tests.analysis.test_real_values import check_nothing_else_is_taken_for_a_value_of_a_process
 from tests.analysis.verdicts.test_baked import check_no_copy_of_its_own_directory_is_called_another
 from tests.analysis.what_if.test_what_if import check_the_unchanged_schema_gives_the_recorded_outcomes
 from tests.answers.test_compared_runs import (
@@ -64,12 +62,9 @@ SHOWN = sorted(
 @pytest.mark.sweep
 @pytest.mark.parametrize(("version", "name"), RECORDED)
 def test_every_check_of_a_recording_holds(
-    version: str,
-    name: str,
-    recording: Recording,
-    tmp_path: Path,
+    version: str, name: str, recording: Recording, tmp_path: Path,
     record_property: Callable[[str, object], None],
-) -> None:
+) -> None:  # fmt: skip
     hold(CHECKS, Recorded(version, name, recording(version, name), tmp_path, record_property))
 
 

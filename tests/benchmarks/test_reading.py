@@ -222,14 +222,9 @@ def test_compressed(packing: str, logs: Logs, tmp_path: Path, benchmark: Any) ->
 @pytest.mark.parametrize("kind", ["trace", "text"])
 @pytest.mark.parametrize("state", ["read anew", "unchanged", "grown"])
 def test_opened_again(
-    state: str,
-    kind: str,
-    logs: Logs,
-    recording: Recording,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    state: str, kind: str, logs: Logs, recording: Recording, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     benchmark: Any,
-) -> None:
+) -> None:  # fmt: skip
     monkeypatch.delenv("CACHESCOPE_NO_INDEX")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
     monkeypatch.setattr(kept_logs, "_QUIET_NS", -(10**18))

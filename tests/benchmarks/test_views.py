@@ -35,11 +35,7 @@ def test_first_paint(sample: str, benchmark: Any) -> None:
     def paint() -> Explorer:
         explorer = cachescope.read(cachescope.sample(sample)).explore()
         overview = explorer.pane("Overview")
-        for plot in (
-            overview.outcomes.plot,
-            overview.over_time.plot,
-            overview.graphs.plot,
-        ):
+        for plot in (overview.outcomes.plot, overview.over_time.plot, overview.graphs.plot):
             plot.seen = True
         return explorer
 

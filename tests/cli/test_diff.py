@@ -32,14 +32,9 @@ def test_two_logs_differ_in_one_field_of_both_caches(run: Run, recording: Record
     (("run:0", "run:1"), "new_graph", 8, [], ["aotautograd", "fxgraph"]),
 ])  # fmt: skip
 def test_what_is_equal_is_counted_and_what_is_not_is_told(
-    sides: tuple[str, str],
-    recorded: str,
-    equal: int,
-    fields: list[list[str]],
-    only_after: list[str],
-    run: Run,
-    recording: Recording,
-) -> None:
+    sides: tuple[str, str], recorded: str, equal: int, fields: list[list[str]], only_after: list[str],
+    run: Run, recording: Recording,
+) -> None:  # fmt: skip
     name, _, kind = recorded.partition("/")
     printed = run("diff", *sides, recording("2.13.0", name) / kind, "--json").json
     assert (printed["equal"], printed["only_before"]) == (equal, [])

@@ -29,8 +29,7 @@ RIGHT: dict[str, list[str]] = {
 }  # fmt: skip
 # What would say that there was nothing to find.
 DENIED = re.compile(
-    r"caches? (?:were|was) off|nothing was (?:compiled(?! twice)|looked up)|no cache was asked",
-    re.IGNORECASE,
+    r"caches? (?:were|was) off|nothing was (?:compiled(?! twice)|looked up)|no cache was asked", re.IGNORECASE
 )
 COMMANDS = ("explain", "entries", "time", "compiles", "diff", "check", "report")
 

@@ -144,14 +144,9 @@ def test_a_lock_without_files_says_so(run: Run, made: Path, cache: Path, tmp_pat
     [(None, "default", True), ("avx2", None, True), ("avx2", "avx2", False), (None, "avx512", False)],
 )
 def test_code_for_other_vector_instructions_is_told(
-    made_with: str | None,
-    here: str | None,
-    differs: bool,
-    run: Run,
-    made: Path,
-    cache: Path,
+    made_with: str | None, here: str | None, differs: bool, run: Run, made: Path, cache: Path,
     monkeypatch: pytest.MonkeyPatch,
-) -> None:
+) -> None:  # fmt: skip
     """torch finds the entries all the same, and what it loads does not compile (tests/capture/hard_programs.py, `capability`)."""
     lock = json.loads(made.read_text())
     lock["machine"]["cpu_features"] = ["avx2", "avx512f"]

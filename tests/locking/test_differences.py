@@ -215,12 +215,9 @@ def keys_by_step(folder: Path) -> dict[str, set[tuple[str, str]]]:
     ("cache_key_tag", "TORCH_COMPILE_CACHE_KEY_TAG", {"unset": None, "tag_a": "a", "tag_b": "b"}),
 ])  # fmt: skip
 def test_a_variable_costs_the_keys_that_torch_then_did_not_look_up(
-    scenario: str,
-    variable: str,
-    values: dict[str, str | None],
-    recording: Recording,
+    scenario: str, variable: str, values: dict[str, str | None], recording: Recording,
     monkeypatch: pytest.MonkeyPatch,
-) -> None:
+) -> None:  # fmt: skip
     folder = recording("2.13.0", scenario)
     looked_up = keys_by_step(folder)
     monkeypatch.delenv(variable, raising=False)

@@ -125,8 +125,7 @@ def test_the_direction_is_told_by_the_details_before_anything_else(
 
 
 @pytest.mark.parametrize(
-    ("time_ns", "wanted"),
-    [(0, 0), (1, 1), (MOST_NS, MOST_NS), (MOST_NS + 1, None), (-1, None), (None, None)],
+    ("time_ns", "wanted"), [(0, 0), (1, 1), (MOST_NS, MOST_NS), (MOST_NS + 1, None), (-1, None), (None, None)]
 )
 def test_a_file_may_have_any_time_and_a_column_some(time_ns: int | None, wanted: int | None) -> None:
     reading = Reading()

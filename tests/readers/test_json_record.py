@@ -10,13 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cachescope.readers import json_record
-from cachescope.readers.json_record import (
-    MOST_NS,
-    MOST_NS_OF_A_DURATION,
-    MOST_OF_A_COUNT,
-    Record,
-    load_json,
-)
+from cachescope.readers.json_record import MOST_NS, MOST_NS_OF_A_DURATION, MOST_OF_A_COUNT, Record, load_json
 
 MOST_US = MOST_NS // 1000
 

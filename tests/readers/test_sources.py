@@ -353,12 +353,9 @@ def test_files_of_the_kernel_are_not_looked_into(tmp_path: Path) -> None:
 @pytest.mark.parametrize("command", ["explain", "entries", "contexts", "verify", "lock", "audit"])
 @pytest.mark.parametrize("source", ["/dev/random", "/dev/zero", "/proc/kmsg", "/proc/self/environ", "pipe"])
 def test_what_never_ends_is_one_error(
-    command: str,
-    source: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    command: str, source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
-) -> None:
+) -> None:  # fmt: skip
     monkeypatch.chdir(tmp_path)
     os.mkfifo("pipe")
     if not os.path.exists(source):

@@ -67,10 +67,7 @@ EXPECTED: dict[str, list[Run]] = {
         NOW_TRAINED,
     ],
     # The size becomes an input of its own.
-    "recompiles_dynamic": [
-        [*COLD, *changed(X, W, "gm", aot_only=("aot_config",))],
-        HIT * 2,
-    ],
+    "recompiles_dynamic": [[*COLD, *changed(X, W, "gm", aot_only=("aot_config",))], HIT * 2],
     # Of one process, each compared with the call that differs least. Without gradients the last call is the
     # first one again, but for the mode.
     "recompiles": [

@@ -343,12 +343,9 @@ FRAME = (
     ("2.15.0", FRAME[:-1], 0, 6),
 ])  # fmt: skip
 def test_what_the_first_frame_takes_after_its_guards_is_importing_backends(
-    version: str | None,
-    events: tuple[tuple[float, str, str], ...],
-    taken: float,
-    total: float,
+    version: str | None, events: tuple[tuple[float, str, str], ...], taken: float, total: float,
     tmp_path: Path,
-) -> None:
+) -> None:  # fmt: skip
     """torch/_dynamo/convert_frame.py, `clear_compile_context_weakrefs`: it asks `_is_registered_backend`, which imports them once."""
     traced(tmp_path, 1, *events, version=version)
     times = cachescope.read(tmp_path).phases.groupby("phase")["self_time_ns"].sum() / 1e9

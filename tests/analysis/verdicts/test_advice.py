@@ -108,9 +108,7 @@ _GROWN = field_change(
 _BRANCHED = field_change("gm", "x + 1\nreturn x", "x.sin()\nreturn x")
 _TRAINED = field_change("fx_kwargs[is_inference]", "True", "False")
 _STRIDED = field_change(
-    "example_inputs[0]",
-    _TENSOR.format("float32", "1, 4", "4, 1"),
-    _TENSOR.format("float32", "1, 4", "s0, 1"),
+    "example_inputs[0]", _TENSOR.format("float32", "1, 4", "4, 1"), _TENSOR.format("float32", "1, 4", "s0, 1")
 )
 _PARAMETER = field_change(
     "gm",

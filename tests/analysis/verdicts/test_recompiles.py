@@ -140,12 +140,9 @@ MODULE = "0/0: s.k == 2 # return x * s.k # model.py:9 in forward (HINT: torch._d
      "aot_config, example_inputs[0], example_inputs[1] and 1 more", None),
 ])  # fmt: skip
 def test_what_is_told_as_a_recompile(
-    reasons: list[str] | None,
-    changed: tuple[str, ...],
-    before: str | None,
-    kind: str | None,
+    reasons: list[str] | None, changed: tuple[str, ...], before: str | None, kind: str | None,
     sentence: str | None,
-) -> None:
+) -> None:  # fmt: skip
     told = None if reasons is None else "\n".join(reasons)
     row = replace(TEMPLATE, function="f", file="/a/m.py", line=3, compile_id="4/1", recompile_reasons=told)
     earlier = None if before is None else replace(TEMPLATE, compile_id=before)

@@ -72,16 +72,9 @@ WHOLE = [("f0", 0), ("f1", 1)], ["cut"], 3, 2
     (YOUNG, "{}", 0, False, False, False),
 ])  # fmt: skip
 def test_what_is_stored_of_a_log(
-    age: int,
-    end_state: str | None,
-    processes: int,
-    is_stored: bool,
-    is_current: bool,
-    is_grown: bool,
-    log: Path,
-    index: Index,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    age: int, end_state: str | None, processes: int, is_stored: bool, is_current: bool, is_grown: bool,
+    log: Path, index: Index, monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
     monkeypatch.setattr(kept_logs, "_QUIET_NS", age)
     place(index, log).store(tables(log, end_state, processes))
     assert len(index.logs()) == is_stored

@@ -77,8 +77,7 @@ def cut(log: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "change",
-    [replace, replace_by_one_of_the_same_size_and_time, change_in_place_and_set_the_time_back, cut],
+    "change", [replace, replace_by_one_of_the_same_size_and_time, change_in_place_and_set_the_time_back, cut]
 )
 def test_a_changed_log_is_parsed(
     change: Callable[[Path], None], own_index: Path, log: Path, parsed: list[str]

@@ -14,13 +14,7 @@ from cachescope.details import HashDetails
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.readers.logs import cut_details
-from cachescope.readers.logs.cut_details import (
-    ALWAYS,
-    CONFIG,
-    SETTINGS,
-    Shapes,
-    mark_cut_details,
-)
+from cachescope.readers.logs.cut_details import ALWAYS, CONFIG, SETTINGS, Shapes, mark_cut_details
 from cachescope.readers.reading import Process, Reading
 from tests.made import component
 

@@ -94,11 +94,7 @@ def test_the_head_is_not_consumed(size: int) -> None:
     (b"", [], None),
 ])  # fmt: skip
 def test_lines_that_continue_a_message(
-    data: bytes,
-    taken: list[bytes],
-    rest: bytes | None,
-    size: int,
-    monkeypatch: pytest.MonkeyPatch,
+    data: bytes, taken: list[bytes], rest: bytes | None, size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(log_lines, "_READ_BYTES", max(size, 3))
     lines = lines_of(b"first\n" + data)
