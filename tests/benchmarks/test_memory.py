@@ -48,9 +48,7 @@ def peak_of_reading(root: Path, count: int) -> int:
 
 
 @pytest.mark.parametrize("kind", ["fxgraph"])
-def test_memory_does_not_grow_with_the_bytes_of_the_files(
-    kind: str, recording: Recording, tmp_path: Path
-) -> None:
+def test_memory_does_not_grow_with_bytes_of_files(kind: str, recording: Recording, tmp_path: Path) -> None:
     entry = next(path for path in (recording("2.13.0", "tour") / "cache" / kind).rglob("*") if path.is_file())
     size = write_entries(entry, tmp_path / "few", FILES // 4)
     write_entries(entry, tmp_path / "many", FILES)

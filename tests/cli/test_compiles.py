@@ -71,9 +71,7 @@ def test_a_compile_that_failed_is_said_to_have_failed(run: Run, recording: Recor
     assert failed == len(told) and f"; {failed} failed" in text
 
 
-def test_one_error_in_two_processes_is_two_failed_compiles(
-    run: Run, recording: Recording, tmp_path: Path
-) -> None:
+def test_one_error_in_two_processes_is_two_failures(run: Run, recording: Recording, tmp_path: Path) -> None:
     traces = (recording("2.13.0", "failed_codegen") / "trace").iterdir()
     failed = next(trace for trace in map(Path.read_bytes, traces) if b"no code for this graph" in trace)
     (tmp_path / "first").write_bytes(failed)

@@ -147,9 +147,7 @@ def test_every_form_names_the_size(recording: Recording, run: Run, tmp_path: Pat
     assert size in page and "Pad x.size(0) to 11 or more" in page
 
 
-def test_equal_code_with_other_kernels_is_no_reason_to_call_a_field_needless(
-    run: Run, directory: Directory
-) -> None:
+def test_equal_code_with_other_kernels_makes_no_field_needless(run: Run, directory: Directory) -> None:
     blocks = run("explain", directory("compile_flags") / "cache").flat.split("cache_key_tag")
     flag, tag = blocks
     assert "but kernels compiled from it differ: what changed does matter" in flag

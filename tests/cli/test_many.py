@@ -39,9 +39,7 @@ def ranks(recording: Recording, tmp_path_factory: pytest.TempPathFactory) -> Pat
     return folder
 
 
-def test_ranks_in_a_folder_for_each_node_are_one_start(
-    ranks: Path, tmp_path: Path, recording: Recording
-) -> None:
+def test_ranks_in_folders_of_nodes_are_one_start(ranks: Path, tmp_path: Path, recording: Recording) -> None:
     told = str(read_once(ranks)).splitlines()[0]
     assert told == "cachescope.Scope: Nothing was compiled twice: 12.7 s of first compiles"
     traces = recording("2.13.0", "four_ranks") / "trace"
@@ -51,9 +49,7 @@ def test_ranks_in_a_folder_for_each_node_are_one_start(
     assert "12.7 s of first compiles" in told and "all ranks together compiled for 3 min 23 s" in told
 
 
-def test_the_time_of_many_processes_is_that_of_the_slowest_the_median_and_the_quickest(
-    run: Run, ranks: Path
-) -> None:
+def test_of_many_processes_the_slowest_the_median_and_the_quickest_are_told(run: Run, ranks: Path) -> None:
     rows = run("time", ranks).out.splitlines()
     at = rows.index(
         "where the time of compiling went: the slowest of 128 processes, the median and the quickest"

@@ -102,9 +102,7 @@ def test_a_snapshot_of_before_key_fields_says_that_they_are_not_known(tmp_path: 
     ("context", {"runtime_context": None, "compile_context": {"runtime": 3}}, "context.compile_context.runtime is 3, not a text or null"),
     *(("pid", pid, "pid is ") for pid in (-1, MOST_NS + 1, True, 1.0)),
 ])  # fmt: skip
-def test_what_a_frame_could_not_hold_is_refused(
-    field: str, value: object, message: str, tmp_path: Path
-) -> None:
+def test_what_no_frame_could_hold_is_refused(field: str, value: object, message: str, tmp_path: Path) -> None:
     with pytest.raises(SourceError, match=message):
         read_snapshot(written(tmp_path, {**SNAPSHOT, field: value}))
 
@@ -366,9 +364,7 @@ def test_a_run_has_the_versions_that_only_its_snapshot_says(recording: Recording
     assert scope.runs["torch_version"].tolist() == ["2.6.0"]
 
 
-def test_runs_on_other_cores_are_told_apart_only_where_both_recorded_them(
-    trace: Path, tmp_path: Path
-) -> None:
+def test_runs_on_other_cores_are_told_apart_only_if_both_recorded_them(trace: Path, tmp_path: Path) -> None:
     other = max(trace.parent.iterdir())
     few = {
         "cores": 64,

@@ -137,9 +137,7 @@ def test_a_recording_with_secrets_in_its_command(capfd: pytest.CaptureFixture[st
         assert "its logs are in <path-" in said.err
 
 
-def test_equal_texts_get_equal_stand_ins_in_all_that_one_command_says(
-    shown: Shown, recording: Recording
-) -> None:
+def test_equal_texts_get_equal_stand_ins_in_all_one_command_says(shown: Shown, recording: Recording) -> None:
     place = recording("2.13.0", "config_flip")
     said = shown("explain", place, place / "absent", "--json")
     printed, _, error = said.rpartition("}\n")

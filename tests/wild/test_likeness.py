@@ -59,9 +59,7 @@ def test_each_miss_is_compared_with_the_run_that_explains_least(name: str, recor
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(("version", "name"), RACES)
-def test_cold_ranks_are_not_blamed_on_each_other(
-    version: str, name: str, way: str, recording: Recording
-) -> None:
+def test_no_cold_rank_is_blamed_on_another(version: str, name: str, way: str, recording: Recording) -> None:
     folder = recording(version, name)
     scope = read_way(folder, way)
     steps = [json.loads(path.read_text()) for path in (folder / "steps").glob("*.json")]

@@ -41,9 +41,7 @@ def test_a_failed_compile_says_why_and_no_other_does(version: str, name: str, re
 
 
 @pytest.mark.parametrize(("version", "name"), CASES)
-def test_a_compile_in_which_the_process_ended_has_no_end(
-    version: str, name: str, recording: Recording
-) -> None:
+def test_a_compile_in_which_a_process_ended_has_no_end(version: str, name: str, recording: Recording) -> None:
     lookups = read_way(recording(version, name), "all").lookups
     unended = lookups[lookups["compile_ended"].eq(False)]
     wanted = {"killed_compiling": ["aotautograd", "fxgraph"], "killed_before_save": ["aotautograd"]}

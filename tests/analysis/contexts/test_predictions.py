@@ -185,9 +185,7 @@ PASS, AOT_OFF = f"{WOULD_BYPASS}: a pass", f"the process has {AOT_SWITCH} = Fals
     (None, {AOT_SWITCH: "False"}, {"aotautograd": AOT_OFF}),
     (PASS, {AOT_SWITCH: "False"}, {"aotautograd": AOT_OFF, "fxgraph": PASS}),
 ])  # fmt: skip
-def test_caches_a_snapshot_leaves_out(
-    problem: str | None, settings: dict[str, str], off: dict[str, str]
-) -> None:
+def test_caches_a_snapshot_lacks(problem: str | None, settings: dict[str, str], off: dict[str, str]) -> None:
     found = of_snapshot({}, settings, problem)
     assert (found.off, found.problem is None) == (off, off != {})
 

@@ -39,9 +39,7 @@ def test_an_entry_with_graphs_writes_their_code_again_and_stays(directory: Direc
     assert orphan.entry not in set(scope.removable["entry"])
 
 
-def test_what_a_wrapper_compiled_goes_with_it(
-    directory: Directory, recording: Recording, tmp_path: Path
-) -> None:
+def test_what_a_wrapper_made_goes_with_it(directory: Directory, recording: Recording, tmp_path: Path) -> None:
     cache = Path(shutil.copytree(directory("compile_flags") / "cache", tmp_path / "cache"))
     entries = cachescope.read(cache).entries
     wrapper = entries[(entries["cache"] == "fxgraph")]["code_key"].iloc[0]

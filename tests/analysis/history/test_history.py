@@ -28,9 +28,7 @@ def test_when_a_compile_ended(told: dict[str, Any], end: int | None) -> None:
 @pytest.mark.parametrize(
     ("last_record", "end"), [(7, 7), (3_000_000_000, 5 + 2_000_000_000), (None, 5 + 2_000_000_000)]
 )
-def test_a_compile_that_failed_had_ended_with_the_records_of_its_process(
-    last_record: int | None, end: int
-) -> None:
+def test_a_failed_compile_ended_with_the_records_of_its_process(last_record: int | None, end: int) -> None:
     """A process that fails and is started again at once has raced with nothing."""
     failed = replace(TEMPLATE, time=5, end_time=5, time_taken_ns=None, compile_error="no")
     assert history_of([failed], runs=[run_row(0, end_time=last_record)]).timeline.end == [end]

@@ -106,7 +106,7 @@ def test_the_same_edit_of_two_graphs_is_one_kind_and_another_edit_is_another() -
 
 
 @pytest.mark.parametrize("order", [("first", "other"), ("other", "first")])
-def test_of_earlier_forms_that_differ_in_as_many_fields_the_most_alike_is_compared(
+def test_of_earlier_forms_that_differ_in_as_many_fields_the_most_alike_counts(
     order: tuple[str, str],
 ) -> None:
     """As of an optimizer's step whose learning rate was another one in the run before."""

@@ -121,9 +121,7 @@ def test_each_of_a_run_has_replaced_another() -> None:
     # The first is new, and what it stands in place of has gone.
     (("78", "98"), [0, 1]), (("789", "97"), [2, 0]), (("789", "896"), [1, 2, 0]),
 ])  # fmt: skip
-def test_one_function_is_compiled_in_another_order_of_its_sizes(
-    sizes: tuple[str, str], replaced: list[int]
-) -> None:
+def test_one_function_compiled_in_another_order_of_sizes(sizes: tuple[str, str], replaced: list[int]) -> None:
     before, after = (
         [graph(f"{words}{size}", run, details={"example_inputs[0]": size}) for size in side]
         for run, (words, side) in enumerate(zip((A[:9], A[:8] + "0"), sizes, strict=True))

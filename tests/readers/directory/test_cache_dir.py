@@ -127,9 +127,7 @@ def test_a_file_that_grew_after_it_was_listed_has_the_size_that_was_read(cache: 
     assert entry.size_bytes == len(data) == len(SOUND) + 1
 
 
-def test_a_folder_that_is_gone_after_it_was_listed_is_passed_over(
-    cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_gone_since_its_listing_is_passed_over(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = os.scandir
 
     def vanish(path: str) -> object:

@@ -67,9 +67,7 @@ def test_a_real_graph_with_dynamic_shapes_gives_its_guards(recording: Recording)
 
 
 @pytest.mark.parametrize("version", ["2.10.0", "2.13.0", "2.15.0"])
-def test_a_real_result_of_a_training_gives_both_keys_and_their_details(
-    version: str, recording: Recording
-) -> None:
+def test_a_real_result_of_training_gives_both_keys_and_details(version: str, recording: Recording) -> None:
     reading = Reading(strict=True)
     read_cache_dir(str(recording(version, "training") / "cache"), reading)
     graphs = {entry.cache_key: entry for entry in reading.entries if entry.cache == "fxgraph"}

@@ -91,9 +91,7 @@ def test_what_a_folder_is(files: list[str], wanted: places.Place | None, tmp_pat
     (TRITON, places.TRITON_FOLDER),
     ("fxgraph", None),
 ])  # fmt: skip
-def test_an_empty_folder_is_what_its_own_key_says(
-    name: str, wanted: places.Place | None, tmp_path: Path
-) -> None:
+def test_an_empty_folder_is_what_its_key_says(name: str, wanted: places.Place | None, tmp_path: Path) -> None:
     folder = made(tmp_path / name)
     assert place_of(str(folder)) is wanted
     assert place_of(str(folder) + "/") is wanted

@@ -252,9 +252,7 @@ def test_a_trace_that_is_gone_when_its_parts_are_read(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("with_workers", [False, True])
-def test_logs_that_are_kept_are_read_once(
-    with_workers: bool, tmp_path: Path, index: Index, parsed: list[str]
-) -> None:
+def test_kept_logs_are_read_once(with_workers: bool, tmp_path: Path, index: Index, parsed: list[str]) -> None:
     logs = [trace(tmp_path, number, 40) for number in range(3)]
     alone = told(read(logs, None))
 
@@ -287,9 +285,7 @@ def test_logs_that_are_kept_are_read_once(
     assert names(parsed) == ["0.log", "1.log", "2.log"]
 
 
-def test_a_worker_that_is_lost_keeps_nothing_from_the_index(
-    tmp_path: Path, index: Index, parsed: list[str]
-) -> None:
+def test_a_lost_worker_keeps_nothing_from_the_index(tmp_path: Path, index: Index, parsed: list[str]) -> None:
     logs = [trace(tmp_path, number, 40) for number in range(2)]
     with pytest.warns(RuntimeWarning, match="a worker was lost"):
         assert told(read_kept(logs, index, Lost())) == told(read(logs, None))

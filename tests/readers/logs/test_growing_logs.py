@@ -63,7 +63,7 @@ def a_few(rng: random.Random, data: bytes) -> list[int]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
-def test_a_log_that_grew_in_steps_is_as_it_is_read_anew(seed: int, trace: bytes, tmp_path: Path) -> None:
+def test_a_log_that_grew_in_steps_is_as_read_anew(seed: int, trace: bytes, tmp_path: Path) -> None:
     path = tmp_path / "a.log"
     cuts = a_few(random.Random(seed), trace)
     written(path, trace[: cuts[0]])
@@ -247,9 +247,7 @@ def cut_places(log: list[bytes]) -> list[int]:
 
 
 @pytest.mark.slow
-def test_between_messages_it_goes_on_and_is_what_it_is_when_read_anew(
-    log: list[bytes], tmp_path: Path
-) -> None:
+def test_between_messages_it_goes_on_and_is_as_read_anew(log: list[bytes], tmp_path: Path) -> None:
     data = b"".join(log)
     path = tmp_path / "a.log"
     before, went_on = None, 0
@@ -277,9 +275,7 @@ def test_processes_stand_in_the_order_of_their_first_lines(recording: Recording,
 
 
 @pytest.mark.slow
-def test_from_anywhere_it_is_what_it_is_when_read_anew_or_is_read_anew(
-    log: list[bytes], tmp_path: Path
-) -> None:
+def test_from_anywhere_it_is_as_read_anew_or_is_read_anew(log: list[bytes], tmp_path: Path) -> None:
     data = b"".join(log)
     rng = random.Random(len(data))
     # Most lines are hash details, behind which nothing goes on: so also around the ends of messages.

@@ -88,9 +88,7 @@ def test_a_clock_is_ahead_of_utc_by_its_offset() -> None:
 
 
 @pytest.mark.parametrize("zone", ["UTC", "Asia/Kolkata", "America/New_York"])
-def test_without_an_event_a_log_is_of_the_zone_of_this_machine(
-    zone: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_an_event_a_log_is_of_this_machines_zone(zone: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TZ", zone)
     time.tzset()
     moment = datetime(2026, 7, 5, 12, 0, 0, 250_000, tzinfo=UTC)

@@ -55,9 +55,7 @@ def test_a_line_that_is_too_long_is_cut(size: int, monkeypatch: pytest.MonkeyPat
     (b"x\ny\n", 2, None),
     (b"", 0, None),
 ])  # fmt: skip
-def test_lines_without_a_mark_are_passed_over(
-    data: bytes, number: int, line: bytes | None, size: int
-) -> None:
+def test_lines_without_marks_are_passed_over(data: bytes, number: int, line: bytes | None, size: int) -> None:
     lines = lines_of(data)
     lines.pass_over(b":")
     assert (lines.take(), lines.number) == (line, number)

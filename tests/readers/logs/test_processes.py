@@ -450,7 +450,7 @@ LOG_OF_2_5 = (
 )
 
 
-def test_a_trace_of_2_5_that_says_how_long_a_compile_took_is_of_the_process_of_its_log(
+def test_a_trace_of_2_5_that_says_how_long_compiles_took_is_of_the_process_of_its_log(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "trace.log").write_text(TRACE_OF_2_5)

@@ -86,9 +86,7 @@ def test_a_copy_of_a_trace_is_no_other_process(trace: bytes, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("share", [0.7, *(pytest.param(one, marks=pytest.mark.slow) for one in (0.4, 0.95))])
-def test_a_copy_made_while_the_trace_grew_is_no_other_process(
-    trace: bytes, share: float, tmp_path: Path
-) -> None:
+def test_a_copy_of_a_trace_that_grew_is_no_other_process(trace: bytes, share: float, tmp_path: Path) -> None:
     """Whichever of the two is read first."""
     once = read(tmp_path / "once", trace)
     older = trace[: round(len(trace) * share)]
@@ -103,7 +101,7 @@ def test_two_traces_of_one_pid_that_began_apart_are_two_processes(trace: bytes, 
     assert len(read(tmp_path / "two", trace, later).runs) == 2
 
 
-def test_a_trace_that_grows_by_what_it_holds_is_as_it_is_read_anew(trace: bytes, tmp_path: Path) -> None:
+def test_a_trace_that_grows_by_what_it_holds_is_as_read_anew(trace: bytes, tmp_path: Path) -> None:
     assert goes_on(tmp_path / "a.log", trace, trace * 2) == (True, True)
 
 

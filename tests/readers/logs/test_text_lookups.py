@@ -187,9 +187,7 @@ END = "the log ends before the outcome"
     # It had missed: nothing is lost.
     (Log().details("a1").outcome("f1", "miss").details("f1").outcome("f1", "miss").details("a2").outcome("a2", "hit"), []),
 ])  # fmt: skip
-def test_an_outcome_that_is_lost_is_a_problem(
-    log: Log, wanted: list[tuple[str, str]], tmp_path: Path
-) -> None:
+def test_a_lost_outcome_is_a_problem(log: Log, wanted: list[tuple[str, str]], tmp_path: Path) -> None:
     reading = read_lines(log.lines, tmp_path)
     found = [(one.where, one.message) for one in reading.problems]
     assert found == [(f"key {key(name)}", message) for name, message in wanted]

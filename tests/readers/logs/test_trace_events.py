@@ -206,9 +206,7 @@ def test_an_event_that_the_log_ends_in_is_no_problem(tmp_path: Path) -> None:
         assert [(one.where, one.kind) for one in reading.problems] == [("byte 0", "not_json")], damaged[:90]
 
 
-def test_a_record_that_is_too_long_hides_no_event_behind_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_record_too_long_hides_no_event_behind_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trace_records, "BLOCK_BYTES", 1000)
     monkeypatch.setattr(trace_records, "_MOST_BYTES_OF_A_RECORD", 2000)
     long = event({**PLAIN, "name": "y" * 5000})
@@ -256,9 +254,7 @@ def events(trace: Path) -> Iterator[dict[str, object]]:
 
 
 @pytest.mark.parametrize(("version", "name"), RECORDED)
-def test_a_bypassed_compile_took_as_long_as_its_event_says(
-    version: str, name: str, recording: Recording
-) -> None:
+def test_a_bypassed_compile_took_as_long_as_its_event(version: str, name: str, recording: Recording) -> None:
     trace = recording(version, name) / "trace"
     said = []
     for one in events(trace):

@@ -509,9 +509,7 @@ def test_where_generated_code_was_written(tmp_path: Path) -> None:
     (record({"dynamo_start": None, "rank": "x"}), "bad_value", "rank is the text 'x', not a whole number"),
     ("Segmentation fault\n", "not_a_record", "'Segmentation fault'"),
 ])  # fmt: skip
-def test_a_record_that_is_wrong_is_a_problem_at_its_byte(
-    made: str, kind: str, message: str, tmp_path: Path
-) -> None:
+def test_a_wrong_record_is_a_problem_at_its_byte(made: str, kind: str, message: str, tmp_path: Path) -> None:
     before = looked_up()
     process, ((where, found, said),) = one(before, made, looked_up(second=1), folder=tmp_path)
     assert (where, found) == (f"byte {len(before)}", kind)
@@ -622,9 +620,7 @@ def lookup(name: str = "fx_graph_cache_miss", **payload: Any) -> LookupRow:
     ("fx_graph_cache_hash", {}, ("unknown", None)),
     ("fx_graph_cache_hit", {"cache_state": "miss"}, ("full_miss", "miss")),
 ])  # fmt: skip
-def test_the_outcome_of_an_artifact(
-    name: str, payload: dict[str, Any], wanted: tuple[str, str | None]
-) -> None:
+def test_the_outcome_of_artifacts(name: str, payload: dict[str, Any], wanted: tuple[str, str | None]) -> None:
     found = lookup(name, **payload)
     assert (found.outcome, found.cache_state) == wanted
     assert found.cache == ("aotautograd" if name.startswith("aot") else "fxgraph")
@@ -668,9 +664,7 @@ def test_problems_are_at_their_byte_in_later_blocks(tmp_path: Path, monkeypatch:
 
 
 @pytest.mark.parametrize("more", [0, 1])
-def test_a_record_that_is_too_long_is_passed_over(
-    more: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_record_too_long_is_passed_over(more: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     good, long, later = looked_up(), looked_up(payload={"other": "x" * 5_000}), looked_up(second=1)
     monkeypatch.setattr("cachescope.readers.logs.trace_records._MOST_BYTES_OF_A_RECORD", len(long) - more)
     process, problems = one(good, long, later, folder=tmp_path)

@@ -149,9 +149,7 @@ def test_the_size_of_blocks_does_not_matter(data: bytes, block_bytes: int, first
 
 @pytest.mark.parametrize("payload", [b"", b"\n\tV" * 9])
 @pytest.mark.parametrize("size", range(120, 140))
-def test_what_is_behind_a_record_that_is_too_long(
-    size: int, payload: bytes, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_behind_a_record_too_long(size: int, payload: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     """Wherever in a block it ends."""
     monkeypatch.setattr(trace_records, "BLOCK_BYTES", 16)
     monkeypatch.setattr(trace_records, "_FIRST_BLOCK_BYTES", 16)

@@ -279,9 +279,7 @@ def test_what_cannot_be_an_attempt_stays_a_start(before: list[str], outcome: str
     assert found == [(outcome, None), ("compiled", "Source code has changed")]
 
 
-def test_a_model_that_was_refused_is_none_of_the_most_starts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_refused_model_is_none_of_the_most_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vllm_log, "_MOST_STARTS", 2)
     attempt = said(TP1, DIRECTORY.format(FOLDER, 1), GRAPHS_LOADED, REFUSED.format("e" * 64))
     reading = read_lines(tmp_path, *attempt, *said(TP1, COMPILED_IN.format(3), ENDS_AFTER.format(4)))

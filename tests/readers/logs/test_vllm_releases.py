@@ -218,9 +218,7 @@ HEADS = "[2026-11-24 15:00:07] ", "[2026-11-24 15:00:07 TP0] ", "[2026-11-24 15:
 
 @pytest.mark.parametrize("head", HEADS)
 @pytest.mark.parametrize("text", [row["text"] for row in MESSAGES if row["means"]])
-def test_what_it_says_of_its_graphs_is_quoted_and_nothing_denied(
-    text: str, head: str, tmp_path: Path
-) -> None:
+def test_what_it_says_of_graphs_is_quoted_and_nothing_denied(text: str, head: str, tmp_path: Path) -> None:
     said = re.sub(r"%\.2f", "4.20", text).replace("%s", "inductor")
     path = tmp_path / "server.log"
     path.write_text(f"{head}server_args=ServerArgs()\n{head}{said}\n{head}The server is fired up!\n")
