@@ -71,9 +71,7 @@ def test_saved_and_read_back_is_the_same(sample: str, tmp_path: Path) -> None:
     scope = cachescope.read(cachescope.sample(sample))
     scope.save(tmp_path / "saved")
     again = cachescope.read(tmp_path / "saved")
-    frames = {
-        name: getattr(scope, name) for name in FRAMES if isinstance(getattr(scope, name, None), pd.DataFrame)
-    }
+    frames = {name: one for name in FRAMES if isinstance(one := getattr(scope, name, None), pd.DataFrame)}
     assert len(frames) >= 30
     for name, frame in frames.items():
         pd.testing.assert_frame_equal(getattr(again, name), frame)

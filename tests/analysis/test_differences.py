@@ -226,9 +226,7 @@ def test_an_input_that_another_one_moved_is_told_by_its_place() -> None:
     assert (said["example_inputs[1]"], said["example_inputs[2]"]) == ("v, ", "w, ")
     # One without a name, as what DDPOptimizer made an input, is not called by what it lacks.
     unnamed = ([line.replace(source("x"), "None") for line in inputs(names)] for names in ("xy", "yx"))
-    found = {
-        change.field: change for change in field_changes(store, *(store.add(one)[0] or 0 for one in unnamed))
-    }
+    found = {one.field: one for one in field_changes(store, *(store.add(each)[0] or 0 for each in unnamed))}
     assert found["example_inputs[1]"].summary == "dtype torch.float32 -> torch.float16"
     # Which name an input had before is not told where its aot_config is lost.
     lost = store.add(inputs("yx")[:-1])[0] or 0

@@ -73,10 +73,8 @@ def test_causes_that_cost_nothing_do_not_break_the_bar_of_time() -> None:
 
 
 def bypassed(*reasons: str) -> list[Made]:
-    return [
-        fx(None, "bypass", at=n, bypass_reason=reason, compile_id=f"{n}/0")
-        for n, reason in enumerate(reasons)
-    ]
+    told = enumerate(reasons)
+    return [fx(None, "bypass", at=n, bypass_reason=reason, compile_id=f"{n}/0") for n, reason in told]
 
 
 @pytest.mark.parametrize(("known", "now", "new"), [
@@ -104,9 +102,8 @@ def of_option(value: str, name: str = "f1", outcome: str = "full_miss", at: int 
     return fx(name, outcome, {**G, "inductor_config[x]": value}, at=at, compile_id="0/0")
 
 
-OTHER_GRAPH = fx(
-    "other", details={"gm": "def forward(self, x):\n    return (torch.sin(x),)"}, at=5, compile_id="5/0"
-)
+SINE = "def forward(self, x):\n    return (torch.sin(x),)"
+OTHER_GRAPH = fx("other", details={"gm": SINE}, at=5, compile_id="5/0")
 
 
 def test_what_changed_since_the_base_is_new_though_it_is_a_first_lookup_as_others_were_there() -> None:
@@ -163,11 +160,8 @@ def name(of: CauseRow) -> SameCause:
 
 def test_what_names_a_cause_in_another_scope() -> None:
     assert name(cause(1, "edit 1", "x", "gm")) == name(cause(5, "edit 1", "gm", "x", lost=9))
-    for other in (
-        cause(1, "edit 2", "x", "gm"),
-        cause(1, "edit 1", "x"),
-        cause(1, "edit 1", "x", "gm", verdict="first_lookup"),
-    ):
+    first = cause(1, "edit 1", "x", "gm", verdict="first_lookup")
+    for other in (cause(1, "edit 2", "x", "gm"), cause(1, "edit 1", "x"), first):
         assert name(other) != name(cause(1, "edit 1", "x", "gm"))
     # What follows from another torch differs from graph to graph.
     upgraded = cause(1, "upgrade: torch 1 -> 2", "torch_version", "x")

@@ -184,9 +184,8 @@ def test_the_ranks_of_a_job_are_one_start() -> None:
     starts = starts_of(scope)
     assert [start.ranks for start in starts] == [(0, 1, 2, 3), (0, 1, 2, 3)]
     assert [start.rate.hit_rate for start in starts] == [0, 1]
-    assert (
-        starts[0].rate.time_lost_ns == scope.lookups["time_taken_ns"][scope.lookups["outcome"] != "hit"].sum()
-    )
+    missed = scope.lookups[scope.lookups["outcome"] != "hit"]
+    assert starts[0].rate.time_lost_ns == missed["time_taken_ns"].sum()
     assert first_sides(scope, starts) == (starts[0].runs, starts[1].runs)
 
 

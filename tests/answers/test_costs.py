@@ -35,9 +35,8 @@ def check_what_was_avoidable_and_the_rest_are_all_that_was_compiled(recorded: Re
         places = zip(of_test["run"], of_test["compile_id"], of_test["segment"], strict=True)
         assert of_test["self_time_ns"][[place in compiles for place in places]].sum() <= costs.others[what]
     missed = scope.misses.set_index("lookup")
-    times = lookups["time_taken_ns"][missed.index][
-        lambda row: lookups["cache"].isin(["fxgraph", "vllm"])
-    ].dropna()
+    of_graphs = lookups["cache"].isin(["fxgraph", "vllm"])
+    times = lookups["time_taken_ns"][missed.index][lambda _: of_graphs].dropna()
     if not costs.is_timed:
         assert times.empty
         return
@@ -73,14 +72,12 @@ def test_the_headline_of_samples(sample: str, said: str) -> None:
 def test_a_size_that_is_symbolic_in_one_run_alone_is_no_edit(recording: Recording) -> None:
     # The code of the graph is another one, and its program is not; AOTAutograd's and the FX lookup are one cause.
     scope = cachescope.read(recording("2.13.0", "symbolic_sizes") / "trace")
-    assert scope.causes["kind"].tolist()[1:] == [
-        "sizes or integers became fixed: matmul_relu (record_programs.py:34)"
-    ]
+    kind = "sizes or integers became fixed: matmul_relu (record_programs.py:34)"
+    assert scope.causes["kind"].tolist()[1:] == [kind]
     assert (scope.causes["misses"].tolist()[1], scope.causes["roots"].tolist()[1]) == (2, 1)
     said = headline(Chosen(scope))
-    assert said.startswith("Nothing was compiled twice") and said.endswith(
-        "for sizes or integers that became symbolic or fixed"
-    )
+    assert said.startswith("Nothing was compiled twice")
+    assert said.endswith("for sizes or integers that became symbolic or fixed")
 
 
 def test_where_everything_hits_what_stays_is_named(recording: Recording) -> None:
@@ -104,12 +101,10 @@ def test_nothing_is_denied_of_a_miss_without_a_time_or_an_outcome_that_was_not_s
     """The second run has another option and no time; then the outcome of its lookup is lost."""
     keys = [{"gm": CODE, "inductor_config[epilogue_fusion]": value} for value in ("True", "False")]
     first = run(fx("f0", details=keys[0], at=0, took=5.0), cache_dir="/cache")
+    untimed, unseen = fx("f1", details=keys[1], at=20), fx("f0", "unknown", details=keys[0], at=20)
     for again, said in (
-        (
-            fx("f1", details=keys[1], at=20),
-            "1 miss whose time is not recorded was avoidable, by epilogue_fusion; 5.0 s",
-        ),
-        (fx("f0", "unknown", details=keys[0], at=20), "No compile is known to have been avoidable: 5.0 s"),
+        (untimed, "1 miss whose time is not recorded was avoidable, by epilogue_fusion; 5.0 s"),
+        (unseen, "No compile is known to have been avoidable: 5.0 s"),
     ):
         text = headline(Chosen(scope_of(first, run(again, cache_dir="/cache"))))
         assert text.startswith(f"{said} of first compiles")
@@ -141,14 +136,9 @@ def test_what_another_rank_compiled_again_is_not_denied() -> None:
 
 def test_what_all_ranks_compiled_has_what_a_single_process_did() -> None:
     alone = run(fx("f0", details={"gm": CODE}, at=0, took=5.0))
+    lasts = {"clock_first_us": 0, "clock_last_us": 5_000_000}
     ranks = [
-        run(
-            fx(f"f{rank}", details={"gm": f"{rank}"}, at=90, took=3.0),
-            rank=rank,
-            clock_first_us=0,
-            clock_last_us=5_000_000,
-        )
-        for rank in (1, 2)
+        run(fx(f"f{rank}", details={"gm": f"{rank}"}, at=90, took=3.0), rank=rank, **lasts) for rank in (1, 2)
     ]
     said = "8.0 s of first compiles. That is the slowest rank of each start; all ranks together compiled for 11.0 s"
     assert headline(Chosen(scope_of(alone, *ranks))).endswith(said)
@@ -176,32 +166,24 @@ def test_a_call_with_gradients_on_in_a_process_that_had_them_off_first_is_anothe
     """Another process had made the call with gradients off, too: that its key was near does not make them a setting."""
     off, on = ({"gm": CODE, "grad_enabled": value} for value in ("False", "True"))
     first = aot("a1", details=off, at=0), fx("f1", details={"gm": CODE}, at=1, took=1.0)
+    why = "0/0: GLOBAL_STATE changed: grad_mode"
     again = (
         aot("a1", "hit", details=off, at=20),
         fx("f1", "hit", details={"gm": CODE}, at=20),
-        aot(
-            "a2",
-            details=on,
-            at=21,
-            compile_id="0/1",
-            recompile_reasons="0/0: GLOBAL_STATE changed: grad_mode",
-        ),
+        aot("a2", details=on, at=21, compile_id="0/1", recompile_reasons=why),
         fx("f2", details={"gm": f"{CODE}2"}, at=22, took=5.0, compile_id="0/1"),
     )
     found = Chosen(scope_of(run(*first, cache_dir="/cache"), run(*again, cache_dir="/cache")))
-    assert headline(found).endswith(
-        "5.0 s for other sizes or values, which guards keep apart; 1.0 s of first compiles"
-    )
+    said = "5.0 s for other sizes or values, which guards keep apart; 1.0 s of first compiles"
+    assert headline(found).endswith(said)
 
 
 @pytest.mark.parametrize("field", ["grad_enabled", "autocast_state[cpu]"])
 def test_what_a_call_is_made_under_is_no_setting(field: str) -> None:
     keys = [{"gm": CODE, field: value} for value in ("False", "True")]
     runs = [run(aot(f"a{n}", details=one, at=20 * n), cache_dir="/cache") for n, one in enumerate(keys)]
-    assert (
-        headline(Chosen(scope_of(*runs)))
-        == "Nothing was compiled twice: 1 miss of first compiles; 1 miss for other inputs"
-    )
+    said = headline(Chosen(scope_of(*runs)))
+    assert said == "Nothing was compiled twice: 1 miss of first compiles; 1 miss for other inputs"
 
 
 def test_another_machine_is_no_setting() -> None:
@@ -308,14 +290,10 @@ def test_an_avoidable_miss_without_a_time_is_in_the_headline_as_on_its_card(
 
 def test_the_ranks_of_first_lookups_are_told_where_other_ranks_had_none() -> None:
     hit = fx("f0", "hit", at=5)
-    some = scope_of(
-        *(
-            run(hit, *([fx("f1", details={"gm": CODE}, at=9, took=2.0)] * (rank == 2)), rank=rank)
-            for rank in range(4)
-        )
-    )
+    missed = fx("f1", details={"gm": CODE}, at=9, took=2.0)
+    some = scope_of(*(run(hit, *[missed] * (rank == 2), rank=rank) for rank in range(4)))
     assert "first lookups (cold start): 1 miss on rank 2, 2.0 s" in footer(some)
-    every = scope_of(run(fx("f1", details={"gm": CODE}, at=9, took=2.0), rank=2))
+    every = scope_of(run(missed, rank=2))
     assert "first lookups (cold start): 1 miss, 2.0 s    " in footer(every)
     each = (
         run(fx(f"f{rank}", details={"gm": f"graph_{rank}"}, at=9, took=2.0), rank=rank) for rank in range(2)

@@ -72,9 +72,7 @@ MESH = "(<torch._library.opaque_object.FakeOpaqueObject object at 0x7f0>, 'torch
 def test_a_mesh_among_the_inputs_may_be_why_keys_differ_and_no_field(example: str, is_named: bool) -> None:
     details = {"gm": CODE, "example_inputs[0]": example}
     runs = [run(fx(key, details=details, at=at, took=1)) for key, at in (("f11", 0), ("f22", 100))]
-    (advice,) = [
-        cause.advice for cause in scope_of(*runs).causes.itertuples() if cause.verdict == "no_detail_differs"
-    ]
+    (advice,) = [i.advice for i in scope_of(*runs).causes.itertuples() if i.verdict == "no_detail_differs"]
     assert ("DeviceMesh" in advice) is is_named
 
 
@@ -85,9 +83,7 @@ def test_a_program_in_the_default_directory_may_have_set_it_too_late(searched: s
     before = fx("f11", details={"gm": CODE}, at=0, took=1, entry_path="/baked/fxgraph/11/f11/x")
     after = fx("f11", details={"gm": CODE}, at=100, took=1)
     runs = [run(before, cache_dir="/baked"), run(after, cache_dir=searched)]
-    (advice,) = [
-        cause.advice for cause in scope_of(*runs).causes.itertuples() if cause.kind == "another directory"
-    ]
+    (advice,) = [i.advice for i in scope_of(*runs).causes.itertuples() if i.kind == "another directory"]
     assert advice.startswith("Use one directory") and ("setdefault" in advice) is is_said
 
 

@@ -118,9 +118,7 @@ def test_lines_give_the_changed_fields_their_earlier_values(recording: Recording
 
 def test_what_is_beyond_the_most_is_counted() -> None:
     every = {"gm": CODE, **{f"x{number}": "0" for number in range(MOST + 2)}}
-    changed = [
-        fx(f"f{number}", details={**every, f"x{number}": "1"}, at=1 + number) for number in range(MOST + 2)
-    ]
+    changed = [fx(f"f{n}", details={**every, f"x{n}": "1"}, at=1 + n) for n in range(MOST + 2)]
     first, folded, more, _ = first_cards(Chosen(scope_of(run(fx("f", details=every)), *map(run, changed))))
     assert (
         isinstance(first, WorkItems)

@@ -160,9 +160,8 @@ def assert_nothing_else_came(told: list[Lookup], went: Went) -> None:
     came = Counter(went.lookups)
     assert not known - came
     left = (came - known).elements()
-    assert sorted((cache, key or "") for cache, key, _ in left) == sorted(
-        (cache, key or "") for cache, key, _ in open_of(told)
-    )
+    came_so, open_so = (sorted((cache, key or "") for cache, key, _ in one) for one in (left, open_of(told)))
+    assert came_so == open_so
 
 
 def tree_hash(root: Path) -> str:

@@ -59,9 +59,8 @@ def test_captured_fields_are_those_of_every_lookup(variables: dict[str, str], tm
 @pytest.mark.torch
 def test_a_run_and_the_snapshot_of_its_process_agree(tmp_path: Path) -> None:
     _, scope = recorded(tmp_path)
-    of_run, taken = (
-        cachescope.read(tmp_path / name).all_contexts.rows[0] for name in ("trace", "snapshot.json")
-    )
+    sources = (tmp_path / "trace", tmp_path / "snapshot.json")
+    of_run, taken = (cachescope.read(source).all_contexts.rows[0] for source in sources)
     shown = [form for form in RUNTIME_FORMS if form not in of_run.missing_forms]
     assert shown == [*RUNTIME_FORMS]
     assert [getattr(of_run, form) for form in shown] == [getattr(taken, form) for form in shown]
@@ -103,9 +102,8 @@ def test_the_manifest_is_made_of_the_bytes_of_torchs_own_key(codecache: ModuleTy
     manifest = torch_manifest()
     assert manifest["is_complete"]
     assert manifest["torch_key"] == b64encode(codecache.torch_key()).decode()
-    assert {"version.py", "_inductor/codecache.py", "_inductor/codegen/aoti_runtime/interface.cpp"} <= set(
-        manifest["files"]
-    )
+    some = {"version.py", "_inductor/codecache.py", "_inductor/codegen/aoti_runtime/interface.cpp"}
+    assert some <= set(manifest["files"])
     assert len(manifest["files"]) > 2000
 
 

@@ -70,9 +70,7 @@ def test_what_is_predicted_is_what_the_process_finds(baked: Path, others: Others
     lookups = cachescope.read(other / "trace").lookups
     hit = set(lookups.loc[lookups["outcome"] == "hit", "cache_key"])
     assert len(predicted) == len(before.guards) > 8
-    wrong = predicted[
-        predicted["will_hit"] != predicted["cache_key"].isin(hit).map({True: "yes", False: "no"})
-    ]
+    wrong = predicted[predicted["will_hit"] != found_in(predicted, hit)]
     open_ = wrong["will_hit"] == "unknown"
     # Only what was compiled with options of its own is left open, and only where nothing else refuses it.
     assert wrong[~open_].empty, wrong.to_string()
@@ -85,9 +83,12 @@ def test_what_is_predicted_is_what_the_process_finds(baked: Path, others: Others
     assert_agrees_with(cachescope.will_hit(before, other / "trace"), hit)
 
 
+def found_in(predicted: pd.DataFrame, hit: set[Any]) -> pd.Series:
+    return predicted["cache_key"].isin(hit).map({True: "yes", False: "no"})
+
+
 def assert_agrees_with(predicted: pd.DataFrame, hit: set[Any]) -> None:
-    found = predicted["cache_key"].isin(hit).map({True: "yes", False: "no"})
-    assert (predicted["will_hit"] == found).all(), predicted.to_string()
+    assert (predicted["will_hit"] == found_in(predicted, hit)).all(), predicted.to_string()
 
 
 # Caches that each variant does not look into, whatever its keys are.

@@ -43,9 +43,8 @@ def test_what_a_lock_lists_would_hit(trained: Path, tmp_path: Path) -> None:
     assert looks_like_lock(trained / "cache.lock")
     told = predicted(traces_in(trained), trained / "cache.lock")
     assert [way for *_, way in told] == ["hit"] * 5
-    assert_came_true(
-        told, really(program("training"), copied(trained / "cache", tmp_path / "c"), tmp_path / "r")
-    )
+    cache = copied(trained / "cache", tmp_path / "cache")
+    assert_came_true(told, really(program("training"), cache, tmp_path / "real"))
     scope = read_preflight(str(traces_in(trained)), [str(trained / "cache.lock")])
     assert all("cache.lock" in why for why in scope.lookups["prediction"])
 

@@ -88,9 +88,8 @@ def test_what_a_server_has_would_hit(filled: tuple[int, Path], port: int, tmp_pa
 @needs_cli
 def test_a_dump_says_the_same(filled: tuple[int, Path], tmp_path: Path) -> None:
     write_dump(filled[0], str(tmp_path))
-    assert predicted(traces_in(filled[1]), tmp_path / "remote.jsonl") == predicted(
-        traces_in(filled[1]), address(filled[0])
-    )
+    traces = traces_in(filled[1])
+    assert predicted(traces, tmp_path / "remote.jsonl") == predicted(traces, address(filled[0]))
 
 
 @needs_cli
@@ -177,14 +176,10 @@ def test_without_it_nothing_is_predicted(filled: tuple[int, Path], tmp_path: Pat
 def test_a_server_has_one_value_for_each_key(tmp_path: Path) -> None:
     """The one with other guards replaces the first: what is predicted comes true, or is left open."""
     with redis_server() as port:
-        really(program("guarded_size"), tmp_path / "first", tmp_path / "r1", **settings(port))
-        traces = preflown(
-            program("guarded_size"), tmp_path / "none", tmp_path / "preflight", **settings(port)
-        )
-        told = predicted(traces, address(port))
-        assert_came_true(
-            told, really(program("guarded_size"), tmp_path / "c", tmp_path / "r2", **settings(port))
-        )
+        sized, asked = program("guarded_size"), settings(port)
+        really(sized, tmp_path / "first", tmp_path / "r1", **asked)
+        told = predicted(preflown(sized, tmp_path / "none", tmp_path / "preflight", **asked), address(port))
+        assert_came_true(told, really(sized, tmp_path / "c", tmp_path / "r2", **asked))
 
 
 def test_the_command_takes_an_address(filled: tuple[int, Path], tmp_path: Path) -> None:

@@ -27,18 +27,16 @@ def recording_of(folder: Path, program: str) -> list[str]:
 def started(folder: Path, program: str, **streams: Any) -> subprocess.Popen[bytes]:
     """A recording under way; what goes to no named stream is not kept."""
     silent = dict.fromkeys(("stdout", "stderr"), subprocess.DEVNULL)
-    return subprocess.Popen(
-        recording_of(folder, program), env=environment(), cwd=folder, **{**silent, **streams}
-    )
+    arguments = recording_of(folder, program)
+    return subprocess.Popen(arguments, env=environment(), cwd=folder, **(silent | streams))
 
 
 # The environment and the folder.
 
 
 def test_loggers_are_added_to_those_that_are_set(tmp_path: Path) -> None:
-    changed = child_environment(
-        {"TORCH_LOGS": "+dynamo", "TORCH_LOGS_FORMAT": "short", "HOME": "/h"}, tmp_path
-    )
+    shell = {"TORCH_LOGS": "+dynamo", "TORCH_LOGS_FORMAT": "short", "HOME": "/h"}
+    changed = child_environment(shell, tmp_path)
     assert changed["TORCH_LOGS"] == f"+dynamo,{LOGGERS}" and changed["TORCH_TRACE"] == str(tmp_path)
     assert changed["TORCH_LOGS_OUT"] == str(tmp_path / "torch.log")
     assert "TORCH_LOGS_FORMAT" not in changed and changed["HOME"] == "/h"
@@ -111,11 +109,8 @@ def test_only_what_torch_logs_of_its_caches_stays_off_standard_error(tmp_path: P
         "    logger = logging.getLogger(name); logger.setLevel(logging.DEBUG)\n"
         "    for level in (logging.DEBUG, logging.INFO, logging.WARNING): logger.log(level, f'{name} {level}')\n"
     )
-    names = [
-        *LOGGERS.replace("+", "").split(","),
-        "torch._inductor.compile_fx",
-        "torch._inductor.codecache.__output_code",
-    ]
+    others = ("torch._inductor.compile_fx", "torch._inductor.codecache.__output_code")
+    names = [*LOGGERS.replace("+", "").split(","), *others]
     (tmp_path / "program.py").write_text(program)
     done = in_pipe(command("record", "-o", "runs", "--", PYTHON, "program.py", *names), cwd=tmp_path)
     logged = [f"{name} {level}" for name in names for level in (10, 20, 30)]

@@ -99,9 +99,8 @@ def test_a_template_is_parsed_when_it_is_rendered(has_jinja: bool) -> None:
             parsed.append(source)
             return SimpleNamespace(render=source.format) if has_jinja else None
 
-    module = SimpleNamespace(
-        KernelTemplate=KernelTemplate, jinja2_env=lambda: object() if has_jinja else None
-    )
+    jinja = object() if has_jinja else None
+    module = SimpleNamespace(KernelTemplate=KernelTemplate, jinja2_env=lambda: jinja)
     skipped_work.patch_common(module, setattr)
     template: Any = KernelTemplate._template_from_string("{0} of {size}")
     if not has_jinja:
@@ -145,12 +144,8 @@ def test_what_a_release_lacks_is_not_replaced() -> None:
     class Compiles:
         def codegen_and_compile(self) -> None: ...
 
-    names = {
-        "_InProcessFxCompile": Compiles,
-        "FxCompileMode": SimpleNamespace(NORMAL=0),
-        "fx_compile_mode": 1,
-    }
-    module = SimpleNamespace(**names, fx_compile_async=True)
+    names = {"_InProcessFxCompile": Compiles, "FxCompileMode": SimpleNamespace(NORMAL=0)}
+    module = SimpleNamespace(**names, fx_compile_mode=1, fx_compile_async=True)
     patch_compile_fx(module, setattr)
     assert module.fx_compile_async is False and not hasattr(module, "fx_compile_progressive")
 

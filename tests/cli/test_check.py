@@ -29,12 +29,8 @@ def saved(flip: Path, tmp_path: Path) -> Path:
 @pytest.mark.parametrize(("source", "bars", "status", "said"), [
     ("trace", ["--min-hit-rate", "0.3", "--max-time-lost", "30s", "--against", "saved"], 0,
      ["check passed; 6 lookups in 3 runs"]),
-    (
-        "trace",
-        ["--min-hit-rate", "0.9", "--max-time-lost", "30s"],
-        3,
-        ["1 of 2 bars not met", f"{FUSION} True -> False: 2 misses in 1 run, 1.6 s lost", "First lookups count as misses"],
-    ),
+    ("trace", ["--min-hit-rate", "0.9", "--max-time-lost", "30s"], 3,
+     ["1 of 2 bars not met", f"{FUSION} True -> False: 2 misses in 1 run, 1.6 s lost", "First lookups count as misses"]),
     # Nothing was looked up.
     ("cache", ["--min-hit-rate", "0"], 3, ["nothing to check"]),
 ])  # fmt: skip
@@ -58,10 +54,8 @@ def test_times_are_taken_in_several_units(given: str, status: int, run: Run, fli
 
 def test_every_format_says_the_same(run: Run, flip: Path) -> None:
     bars = ("--min-hit-rate", 0.9, "--max-time-lost", 30)
-    done = {
-        form: run("check", flip, *bars, "--format", form)
-        for form in ("text", "json", "markdown", "github", "junit")
-    }
+    forms = ("text", "json", "markdown", "github", "junit")
+    done = {form: run("check", flip, *bars, "--format", form) for form in forms}
     assert {outcome.status for outcome in done.values()} == {3}
     printed = json.loads(done["json"].out)
     assert [bar["passed"] for bar in printed["bars"]] == [False, True]

@@ -43,11 +43,8 @@ def test_json_has_the_rows_of_the_frame(run: Run, h100: Path) -> None:
 
 def test_a_datasheet_is_shown_once_for_boards_of_one_model() -> None:
     # Made by hand: two boards, and a device that no datasheet is of.
-    boards = [
-        H100,
-        H100.replace("uuid=5f", "uuid=6f"),
-        H100.replace("NVIDIA", "Acme").replace("uuid=5f", "uuid=7f"),
-    ]
+    other = H100.replace("NVIDIA", "Acme").replace("uuid=5f", "uuid=7f")
+    boards = [H100, H100.replace("uuid=5f", "uuid=6f"), other]
     rows = device_rows(mention for text in boards if (mention := of_properties(text, "snapshot")))
     texts = [line.text for line in device_lines(rows)]
     assert sum("494.5" in text for text in texts) == 1

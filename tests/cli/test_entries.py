@@ -166,12 +166,9 @@ def big(recording: Recording, tmp_path: Path) -> Path:
 
 def watched(big: Path) -> tuple[list[str], dict[str, str]]:
     base = big.parents[1]
-    env = environment(
-        HOME=str(base / "home"),
-        TMPDIR=str(base / "tmp"),
-        XDG_CACHE_HOME=str(base / "home"),
-        PYTHONDONTWRITEBYTECODE="1",
-    )
+    folders = {"HOME": "home", "TMPDIR": "tmp", "XDG_CACHE_HOME": "home"}
+    named = {name: str(base / folder) for name, folder in folders.items()}
+    env = environment(PYTHONDONTWRITEBYTECODE="1", **named)
     return [sys.executable, "-c", WATCHED, "entries", str(big)], env
 
 
@@ -278,10 +275,7 @@ def test_it_fits_a_terminal(columns: int, recording: Recording) -> None:
     shown = on_screen(command("entries", recording("2.13.0", "four_processes") / "cache"), columns=columns)
     assert shown.status == 0
     assert all(len(row) <= columns for row in shown.rows[1:])
-    kinds = [
-        row
-        for row in shown.rows
-        if re.match(r" \w+ +(?:Status: )?(?:ok|damaged|temporary)(?:; Files:)? +\d+", row)
-    ]
+    kind = re.compile(r" \w+ +(?:Status: )?(?:ok|damaged|temporary)(?:; Files:)? +\d+")
+    kinds = [row for row in shown.rows if kind.match(row)]
     assert len(kinds) > 2
     assert columns < 80 or not any(row.endswith("…") for row in kinds)

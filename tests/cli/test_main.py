@@ -100,12 +100,9 @@ def test_an_interrupt_while_it_is_still_loading(start: list[str], tmp_path: Path
 
 
 def test_a_closed_pipe_is_quiet(recording: Recording) -> None:
-    process = subprocess.Popen(
-        command("explain", recording("2.13.0", "four_graphs"), "--json"),
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
+    arguments = command("explain", recording("2.13.0", "four_graphs"), "--json")
+    pipes = dict.fromkeys(("stdout", "stderr"), subprocess.PIPE)
+    process = subprocess.Popen(arguments, env=environment(), **pipes)
     assert process.stdout is not None and process.stderr is not None
     process.stdout.close()
     with process.stderr:

@@ -51,9 +51,8 @@ def test_ranks_in_folders_of_nodes_are_one_start(ranks: Path, tmp_path: Path, re
 
 def test_of_many_processes_the_slowest_the_median_and_the_quickest_are_told(run: Run, ranks: Path) -> None:
     rows = run("time", ranks).out.splitlines()
-    at = rows.index(
-        "where the time of compiling went: the slowest of 128 processes, the median and the quickest"
-    )
+    which = "the slowest of 128 processes, the median and the quickest"
+    at = rows.index(f"where the time of compiling went: {which}")
     assert " ".join(rows[:at]) == (
         "run 0 (rank 127, pid 5127, 15:39:17), the slowest of 128 processes, spent 13.9 s in torch.compile:"
         " code generation 11.7 s, Inductor passes 995 ms; hits could still save about 13.1 s "
@@ -109,11 +108,8 @@ def test_a_fortnight_is_told_day_by_day_and_commit_by_commit(run: Run, runs: Pat
     # One compiles first, three under another option or what was stored under it: the rest hit.
     assert trend.index[trend["hit_rate"] == 0].tolist() == [0, 50, 100, 150]
     lookups = scope.lookups
-    lost = (
-        lookups[lookups["cache"].eq("fxgraph") & lookups["outcome"].ne("hit")]
-        .groupby("run")["time_taken_ns"]
-        .sum()
-    )
+    missed = lookups[lookups["cache"].eq("fxgraph") & lookups["outcome"].ne("hit")]
+    lost = missed.groupby("run")["time_taken_ns"].sum()
     assert trend.set_index("run")["time_lost_ns"].dropna().to_dict() == lost.to_dict()
     said = run("explain", runs).out
     # Of the later two, nothing says what became of the entries that the first of them stored.

@@ -32,12 +32,8 @@ def test_every_text_is_the_one_that_torch_hashed(release: str, recording: Record
         found = [hashlib.md5(text.encode(), usedforsecurity=False).hexdigest() for text in own]
         assert found == hashes_in(Path(sources[0]))
         assert len(found) > 10
-    assert {
-        "dynamo_output_graph",
-        "aot_backward_graph",
-        "inductor_output_code",
-        "dynamo_cpp_guards_str",
-    } <= set(texts["name"])
+    graphs = {"dynamo_output_graph", "aot_backward_graph"}
+    assert graphs | {"inductor_output_code", "dynamo_cpp_guards_str"} <= set(texts["name"])
     code = texts[texts["name"] == "inductor_output_code"]
     assert all(file.endswith(".py") for file in code["file"].dropna())
 
@@ -52,9 +48,8 @@ def test_it_lists_what_there_is_and_shows_what_is_asked_for(run: Run) -> None:
     assert listed[-3:] == ["in", "runs", "0-1"]
     shown = run("recorded", "0/0", sample, "--show", "dynamo_output_graph").out
     # The same graph in all three runs: once.
-    assert shown.startswith(
-        "# dynamo_output_graph of compile 0/0, runs 0-2\nclass GraphModule(torch.nn.Module):\n"
-    )
+    head = "# dynamo_output_graph of compile 0/0, runs 0-2\n"
+    assert shown.startswith(f"{head}class GraphModule(torch.nn.Module):\n")
     assert shown.count("class GraphModule") == 1
     (text,) = set(cachescope.read(sample).recorded("0/0").query("name == 'dynamo_output_graph'")["text"])
     assert shown.partition("\n")[2].rstrip() == text.rstrip()
@@ -63,19 +58,16 @@ def test_it_lists_what_there_is_and_shows_what_is_asked_for(run: Run) -> None:
 def test_what_is_not_there_is_said(run: Run) -> None:
     sample = cachescope.sample("config_flip")
     done = run("recorded", "7/0", sample)
-    assert (done.status, done.err) == (
-        2,
-        "cachescope: no trace that was read has a text of a compile '7/0'\n",
-    )
+    assert done.status == 2
+    assert done.err == "cachescope: no trace that was read has a text of a compile '7/0'\n"
     done = run("recorded", "0/0", sample, "--show", "nothing")
     assert done.status == 2
     assert "compile 0/0 has no text 'nothing'; it has dynamo_output_graph, " in done.err
 
 
 def test_hidden_texts_name_nobody(run: Run) -> None:
-    done = run(
-        "recorded", "0/0", cachescope.sample("config_flip"), "--redact", "--show", "dynamo_output_graph"
-    )
+    sample = cachescope.sample("config_flip")
+    done = run("recorded", "0/0", sample, "--redact", "--show", "dynamo_output_graph")
     assert (done.status, "record_programs" in done.out, "matmul_relu" in done.out) == (0, False, False)
     assert "torch.relu" in done.out
 

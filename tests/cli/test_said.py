@@ -84,6 +84,5 @@ def test_every_sample_is_explained(run: Run) -> None:
 
 def test_json_is_the_object_of_explain(run: Run) -> None:
     printed = run("demo", "config_flip", "--json").json
-    assert [cause["fields"] for cause in printed["causes"] if cause["fields"]] == [
-        ["inductor_config[epilogue_fusion]"]
-    ]
+    (fields,) = (cause["fields"] for cause in printed["causes"] if cause["fields"])
+    assert fields == ["inductor_config[epilogue_fusion]"]

@@ -48,9 +48,8 @@ def test_a_viewers_file_has_every_event_and_every_lookup(
 ) -> None:
     traces = recording("2.13.0", "four_ranks") / "trace"
     done = run("time", traces, "--perfetto", tmp_path / "trace.json", "--json")
-    slices = [
-        one for one in json.loads((tmp_path / "trace.json").read_text())["traceEvents"] if one["ph"] == "X"
-    ]
+    written = json.loads((tmp_path / "trace.json").read_text())
+    slices = [one for one in written["traceEvents"] if one["ph"] == "X"]
     events = [one for one in slices if one["cat"] not in ("aotautograd", "fxgraph")]
     # Torch's own payloads: the lines behind tabs.
     records = [
@@ -92,10 +91,8 @@ def test_each_run_has_its_column_and_its_total(run: Run, training: Path) -> None
     assert "run 0 (pid 5270, 15:32:27): hits in all caches could still save about 3.3 s" in text
     # Whichever graph came first in the folder tested the CPU: the next start in it, run 1, did not.
     assert ", about 7.8 s stay even then, 7.4 s of them once a folder; nothing hit" in text
-    assert (
-        "nothing hit run 1 (pid 5429, 15:32:41): no hit could save more, 1.8 s stay; its 2 hits saved 10.4 s"
-        in text
-    )
+    second = "run 1 (pid 5429, 15:32:41): no hit could save more, 1.8 s stay; its 2 hits saved 10.4 s"
+    assert f"nothing hit {second}" in text
 
 
 def test_json_has_the_frame_and_the_readings(run: Run, training: Path) -> None:
@@ -190,19 +187,14 @@ dist.destroy_process_group()
 @pytest.mark.torch
 def test_the_rank_that_comes_last_is_the_one_that_others_waited_for(run: Run, tmp_path: Path) -> None:
     """Ranks that agree on their guards, as `torch.compiler.set_enable_guard_collectives` has it: a clock outside says who waited."""
-    shared = {
+    env = os.environ | {
         "TORCH_TRACE": str(tmp_path / "trace"), "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache"),
         "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "GLOO_SOCKET_IFNAME": "lo",
         "WORLD_SIZE": "2",
     }  # fmt: skip
     ranks = [
-        subprocess.Popen(
-            [sys.executable, "-c", RANKS],
-            env={**os.environ, **shared, "RANK": str(rank)},
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for rank in range(2)
+        subprocess.Popen([sys.executable, "-c", RANKS], env=env | {"RANK": rank}, stdout=subprocess.PIPE)
+        for rank in "01"
     ]
     waits = [json.loads(one.communicate()[0]) for one in ranks]
     assert [one.returncode for one in ranks] == [0, 0]

@@ -124,9 +124,7 @@ def values(kind: type, number: int) -> dict[str, object]:
 @pytest.mark.parametrize("sample", SAMPLES)
 def test_what_was_recorded_is_of_the_types_that_rows_say(sample: str) -> None:
     scope = cachescope.read(cachescope.sample(sample))
-    frames = {
-        name: getattr(scope, name) for name in FRAMES if isinstance(getattr(scope, name, None), pd.DataFrame)
-    }
+    frames = {name: one for name in FRAMES if isinstance(one := getattr(scope, name, None), pd.DataFrame)}
     for name in ("hit_rates", "context_groups", "context_pairs", "sensitivity", "locks"):
         frames[name] = getattr(scope, name)()
     if len(scope.runs):

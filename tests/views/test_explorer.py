@@ -265,9 +265,7 @@ def test_what_is_compiled_never_leads_the_ranking(tour: Explorer) -> None:
 def test_a_cause_beside_what_its_fields_save_opens_why(tour: Explorer) -> None:
     view = tour.pane("What-if")
     titles = re.findall("class='cs-link'[^>]*>(.*?)</button>", shown(tour.pane("Overview").cards))
-    assert [title.startswith(row[0]) for title, row in zip(titles, view.by_cause.rows, strict=True)] == [
-        True
-    ] * 3
+    assert [one.startswith(row[0]) for one, row in zip(titles, view.by_cause.rows, strict=True)] == [True] * 3
     view.by_cause.chosen = [view.by_cause.ids[0], 0]
     assert tour.state.pane == "Why"
 

@@ -69,9 +69,7 @@ def test_the_address_of_a_function_tells_them_apart_where_only_the_log_is_there(
 def test_what_shows_nothing_stays_one_process(recording: Recording) -> None:
     # 2.15 prints no details of FX graphs at all.
     folder = recording("2.15.0", "restarted_container")
-    assert [row[1:] for row in outcomes(tables(folder, with_traces=False))] == [
-        row[1:] for row in counted(folder)
-    ]
+    assert [i[1:] for i in outcomes(tables(folder, with_traces=False))] == [i[1:] for i in counted(folder)]
     assert len(tables(folder, with_traces=False).runs) == 1
 
 

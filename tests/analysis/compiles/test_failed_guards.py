@@ -297,6 +297,4 @@ def test_the_advice_is_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     (padded := tmp_path / "padded").mkdir()
     counted = of_folder(record_into(padded, steps=("first", "padded"))).facts["padded"]
     assert counted.keys() == PADDED.keys()
-    assert all(
-        one.get("autograd_cache_hit") == 1 and "fxgraph_cache_miss" not in one for one in counted.values()
-    )
+    assert all(i.get("autograd_cache_hit") == 1 and "fxgraph_cache_miss" not in i for i in counted.values())

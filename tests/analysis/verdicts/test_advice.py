@@ -41,9 +41,7 @@ def test_recorded_changes_of_programs(recording: Recording, name: str, said: str
 
 
 def test_an_upgrade_is_one_sentence() -> None:
-    changes = tuple(
-        FieldChange(f"inductor_config[option_{number}]", "new", None, "1", "") for number in range(75)
-    )
+    changes = tuple(FieldChange(f"inductor_config[option_{n}]", "new", None, "1", "") for n in range(75))
     facts = AdviceFacts("key_changed", f"{UPGRADE}torch 2.13.0 -> 2.15.0", changes=changes)
     advice = cause_advice(facts) or ""
     assert "a cache serves the very build that made it" in advice

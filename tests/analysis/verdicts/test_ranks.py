@@ -91,9 +91,7 @@ def test_a_value_is_that_of_the_rank_beside_it_whichever_was_quicker() -> None:
         made.run(made.fx(f"f{rank}", details=fields, at=at), rank=rank)
         for at, (rank, fields) in enumerate([(1, ONE), (0, TWO)])
     ]
-    (line,) = [
-        line.text for line in rank_lines(differing_ranks(made.scope_of(*runs)).rows) if "own" in line.text
-    ]
+    (line,) = [i.text for i in rank_lines(differing_ranks(made.scope_of(*runs)).rows) if "own" in i.text]
     assert line.endswith("each of 2 ranks has its own: 2 in rank 0")
 
 

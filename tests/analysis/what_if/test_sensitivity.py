@@ -168,9 +168,7 @@ def slow(found: list[Key], largest: int) -> list[frozenset[str]]:
             nearest: frozenset[str] | None = None
             # The first of its graph, then those before it, the latest first.
             for _, others, other_missed in [graph[0], *graph[1:at][::-1]] if at else []:
-                names = frozenset(
-                    f for f, one, other in zip(FIELDS, values, others, strict=True) if one != other
-                )
+                names = frozenset(f for f, a, b in zip(FIELDS, values, others, strict=True) if a != b)
                 is_nearer = nearest is None or len(names) < len(nearest)
                 if not (is_missed or other_missed) or not (len(names) <= largest or is_nearer):
                     continue

@@ -68,9 +68,7 @@ def test_a_damaged_real_entry_says_why(scenario: str, damage: str, recording: Re
     reading = read(recording("2.13.0", scenario) / "cache")
     damaged = [entry for entry in reading.entries if entry.status == "damaged"]
     assert [entry.damage for entry in damaged] == [f"{damage}; content hash differs from the name"]
-    assert [(problem.kind, problem.source) for problem in reading.problems] == [
-        ("damaged_entry", damaged[0].path)
-    ]
+    assert [(one.kind, one.source) for one in reading.problems] == [("damaged_entry", damaged[0].path)]
     assert any(entry.status == "ok" and entry.cache == damaged[0].cache for entry in reading.entries)
 
 

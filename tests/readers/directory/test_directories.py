@@ -75,9 +75,7 @@ def test_the_files_of_a_triton_kernel_share_one_key(directory: Directory) -> Non
     for cache in caches_below(directory("triton_cross")):
         reading = Reading(strict=True)
         read_cache_dir(str(cache), reading)
-        kernels = [
-            entry for entry in reading.entries if entry.path.endswith("_kernel.json") and entry.device_types
-        ]
+        kernels = [one for one in reading.entries if one.path.endswith("_kernel.json") and one.device_types]
         assert kernels
         for entry in kernels:
             assert entry.cache == "triton"

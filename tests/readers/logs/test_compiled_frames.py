@@ -33,9 +33,7 @@ def read(tmp_path: Path, *records: str) -> CompiledFrames:
     log = tmp_path / "trace.log"
     # Each has a moment of its own.
     moments = (f":34.{number:06} " for number in range(len(records)))
-    log.write_text(
-        "".join(one.replace(":34.178000 ", moment) for one, moment in zip(records, moments, strict=True))
-    )
+    log.write_text("".join(one.replace(":34.178000 ", at) for one, at in zip(records, moments, strict=True)))
     return CompiledFrames(str(log))
 
 

@@ -83,9 +83,7 @@ def test_a_log_may_be_cut_at_any_byte_around_a_border(tour: bytes, tmp_path: Pat
         for place in range(border - 3, border + 3):
             # Two parts of which the first ends at this byte or behind it.
             (_, found), _ = parts = parts_from(path, place)
-            assert found == next(
-                match.start() for match in BORDER.finditer(tour, place - 1) if match.start() >= place
-            )
+            assert found == next(i.start() for i in BORDER.finditer(tour, place - 1) if i.start() >= place)
             if place in (border - 1, border + 1):
                 assert_same(in_parts(path, parts), whole)
 
