@@ -68,9 +68,8 @@ def rows_of(release: str, name: str, folder: Path) -> Iterator[Row]:
         if source in sources:
             scope = read_once(*sources[source])
             found = _of_directory(scope, caches, true) if source == "directory" else _of_logs(scope, true)
-            yield Row(
-                release, source, name, *(found[one.name] for one in fields(Row)[3:-1]), "; ".join(found.wrong)
-            )
+            counts = (found[one.name] for one in fields(Row)[3:-1])
+            yield Row(release, source, name, *counts, "; ".join(found.wrong))
 
 
 def rows_of_release(archive: Path) -> list[Row]:
@@ -271,9 +270,8 @@ def _false(rows: Sequence[Row]) -> Iterator[str]:
         "the text log and the directory beside the trace, none is false."
     )
     heads = ("read from", "cachescope", "in")
-    yield table(
-        heads, ((of, what, ", ".join(sorted(set(names)))) for (of, what), names in sorted(found.items()))
-    )
+    rows = ((of, what, ", ".join(sorted(set(names)))) for (of, what), names in sorted(found.items()))
+    yield table(heads, rows)
 
 
 def _beside_tlparse(rows: Sequence[Row]) -> Iterator[str]:
@@ -285,9 +283,8 @@ def _beside_tlparse(rows: Sequence[Row]) -> Iterator[str]:
         tool = {"trace": f"cachescope {cachescope.__version__}"}.get(row.source, row.source)
         if row.source == "trace" or tool.startswith("tlparse"):
             counts = {one.name: getattr(row, one.name) for one in fields(Row)[3:-1]}
-            scores.setdefault(tool, score.Score()).update(
-                {name: n for name, n in counts.items() if n or tool[0] == "c"}
-            )
+            claimed = {name: n for name, n in counts.items() if n or tool[0] == "c"}
+            scores.setdefault(tool, score.Score()).update(claimed)
     yield (
         "[tlparse](https://github.com/meta-pytorch/tlparse) makes pages of a trace. Both were given the traces of every recording and nothing else; "
         "`python tests/score.py --answers-of tlparse` ran it once for each trace and took what its `compile_directory.json` lists: the artifacts "
@@ -305,9 +302,8 @@ def tlparse_row(release: str, name: str, folder: Path) -> Row:
     """What tlparse lists of the traces of a recording."""
     answers = tlparse()
     found = score.scored(answers["recordings"][f"{release}/{name}"], processes(folder, release, name))
-    return Row(
-        release, answers["tool"], name, *(found[one] for one in ("counted", "found", "right", "wrong"))
-    )
+    counts = (found[one] for one in ("counted", "found", "right", "wrong"))
+    return Row(release, answers["tool"], name, *counts)
 
 
 @cache

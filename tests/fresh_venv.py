@@ -55,9 +55,8 @@ def checkout(folder: Path) -> Path:
     for name in _SHIPPED:
         source = ROOT / name
         if source.is_dir():
-            shutil.copytree(
-                source, folder / name, ignore=shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints")
-            )
+            without = shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints")
+            shutil.copytree(source, folder / name, ignore=without)
         else:
             folder.mkdir(parents=True, exist_ok=True)
             shutil.copy(source, folder / name)

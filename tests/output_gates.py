@@ -44,9 +44,8 @@ def unseen_in(text: str, *, coloured: bool = False) -> list[str]:
 
 
 def _is_unseen(character: str) -> bool:
-    return unicodedata.category(character) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp") or (
-        ord(character) in _IGNORABLE
-    )
+    is_acting = unicodedata.category(character) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
+    return is_acting or ord(character) in _IGNORABLE
 
 
 def strict_json(text: str) -> Any:

@@ -148,9 +148,8 @@ def of_cachescope(explained: Mapping[str, Any]) -> Answer:
     """What `cachescope explain --json` prints, in the form; of what it says not to know no reason is claimed."""
     lookups: dict[int, list[Lookup]] = defaultdict(list)
     for one in explained["lookups"]:
-        outcome = {"full_miss": "miss", "guard_miss": "miss", "unknown": None}.get(
-            one["outcome"], one["outcome"]
-        )
+        outcomes = {"full_miss": "miss", "guard_miss": "miss", "unknown": None}
+        outcome = outcomes.get(one["outcome"], one["outcome"])
         is_known = one["evidence"] != "not_known" and one["verdict"] != "details_not_recorded"
         lookups[one["run"]].append(
             {

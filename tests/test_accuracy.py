@@ -114,7 +114,6 @@ def test_tools_stand_side_by_side_on_what_both_claim(flipped: tuple[score.Answer
         {"tool": name, "claims": claims, "recordings": {"2.13.0/config_flip": answer}}
         for name, claims in (("one", ["outcomes", "reasons"]), ("two", ["outcomes"]))
     ]
-    table = score.side_by_side(
-        score.of_all(json.loads(json.dumps(tools)), {"2.13.0/config_flip": true, "other": []})
-    )
+    given = {"2.13.0/config_flip": true, "other": []}
+    table = score.side_by_side(score.of_all(json.loads(json.dumps(tools)), given))
     assert "| with torch's outcome | 6 | 6 |" in table and "| named right | 4 | – |" in table

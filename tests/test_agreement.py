@@ -111,10 +111,8 @@ def report_agrees(scope: Scope) -> None:
             assert toggle.saves == beside[name]
             found = scope.what_if(without=name)
             assert toggle.warnings == tuple(shortened(line.text, 300) for line in warning_lines(found))
-            assert toggle.causes == tuple(
-                shortened(line.text, 300)
-                for line in cause_lines(found, cause_titles(Chosen(scope), scope.explained.rows))
-            )
+            lines = cause_lines(found, cause_titles(Chosen(scope), scope.explained.rows))
+            assert toggle.causes == tuple(shortened(line.text, 300) for line in lines)
 
 
 def agrees(folder: Path) -> None:

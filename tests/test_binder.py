@@ -18,9 +18,8 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 PYTHON = (BINDER / "runtime.txt").read_text().strip().removeprefix("python-")
 HERE = ".".join(map(str, sys.version_info[:2]))
 
-needs_its_python = pytest.mark.skipif(
-    HERE != PYTHON, reason=f"binder/requirements.txt is for Python {PYTHON}, this is {HERE}"
-)
+_WHY = f"binder/requirements.txt is for Python {PYTHON}, this is {HERE}"
+needs_its_python = pytest.mark.skipif(HERE != PYTHON, reason=_WHY)
 
 
 def locked() -> dict[str, str]:
@@ -80,9 +79,8 @@ def test_all_notebooks_but_the_live_one_pass_strictly_there(built: FreshVenv) ->
     kernel = built.folder / "share" / "jupyter" / "kernels" / "of-binder"
     kernel.mkdir(parents=True)
     command = [str(built.folder / "bin" / "python"), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
-    kernel.joinpath("kernel.json").write_text(
-        json.dumps({"argv": command, "display_name": "Binder", "language": "python"})
-    )
+    spec = {"argv": command, "display_name": "Binder", "language": "python"}
+    kernel.joinpath("kernel.json").write_text(json.dumps(spec))
     notebooks = sorted((built.where / "notebooks").glob("*.ipynb"))
     quiet = [path for path in notebooks if path.stem != "08_watch_a_live_compile"]
     pytest_ = [

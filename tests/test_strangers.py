@@ -64,10 +64,8 @@ def test_a_best_configuration_belongs_to_a_kernel_in_a_wrapper(triton: Path) -> 
         kernel.unlink(missing_ok=True)
     shutil.rmtree(triton / "triton")  # its .ttir would name the kernel
     links = cachescope.read(triton).links.query("child_kind == 'best_config'")
-    assert (
-        len(links) == len(list(triton.rglob("*.best_config")))
-        and links["known_by"].str.contains("in the wrapper").any()
-    )
+    assert len(links) == len(list(triton.rglob("*.best_config")))
+    assert links["known_by"].str.contains("in the wrapper").any()
     assert "there is no kernel next to it" not in {reason for _, reason in alone(triton)}
 
 
@@ -113,11 +111,8 @@ def test_a_mega_cache_of_torch_2_7_is_read_and_names_its_device(tmp_path: Path) 
         assert (row["cache"], row["status"], row["fx_keys"]) == ("mega_cache", "ok", (fx.decode(),))
         assert "inductor 1" in row["detail"] and "torch 2.7 alone" in row["detail"]
         (device,) = scope.devices.to_dict("records")
-        assert (device["compute_capability"], device["sm_count"], device["seen_in"]) == (
-            "9.0",
-            60,
-            ("entries",),
-        )
+        seen = (device["compute_capability"], device["sm_count"], device["seen_in"])
+        assert seen == ("9.0", 60, ("entries",))
     file.write_bytes((1).to_bytes(8, "big") + parts[0] + (9).to_bytes(8, "big") + parts[1])
     assert "unknown type 9" in cachescope.read(file).entries["damage"][0]
 
@@ -148,9 +143,8 @@ def test_failed_compiles_lead_the_answer_with_their_reason(
     log.write_text("".join(lines))
     assert main(["explain", "--no-index", str(log)]) == 0
     said = capsys.readouterr().out
-    assert re.search(
-        r"^2 of 3 compiles failed .*\n.*raised: CalledProcessError:(?s:.)*problems:", said, re.MULTILINE
-    )
+    answer = r"^2 of 3 compiles failed .*\n.*raised: CalledProcessError:(?s:.)*problems:"
+    assert re.search(answer, said, re.MULTILINE)
     assert "/usr/bin/gcc could not build cuda_utils.so: it returned" in " ".join(said.split())
 
 
@@ -160,9 +154,8 @@ def told_by_tlparse(trace: Path, folder: Path, has_records: bool) -> Path:
     events, lines, texts = [], [], dict[int, str]()
     for number, record in enumerate(re.split(r"\n(?=V)", trace.read_text())):
         head, _, payload = record.partition("\n")
-        month_day, time, thread, place, told = re.fullmatch(
-            r"V(\d+) (\S+) +(\d+) (\S+)\] (.*)", head
-        ).groups()
+        form = r"V(\d+) (\S+) +(\d+) (\S+)\] (.*)"
+        month_day, time, thread, place, told = re.fullmatch(form, head).groups()
         envelope, payload = json.loads(told), payload.replace("\n\t", "\n").removeprefix("\t")
         kind = next(iter(envelope))
         ids = "/".join(str(envelope.get(name, "-")) for name in ("frame_id", "frame_compile_id"))
@@ -172,9 +165,8 @@ def told_by_tlparse(trace: Path, folder: Path, has_records: bool) -> Path:
             texts[envelope["str"][1]] = envelope["str"][0]
             continue
         if kind == "chromium_event":
-            events.append(
-                {**json.loads(payload), "args": {**(json.loads(payload)["args"] or {}), "compile_id": ids}}
-            )
+            said = json.loads(payload)
+            events.append({**said, "args": {**(said["args"] or {}), "compile_id": ids}})
         elif kind == "artifact":
             name = f"{envelope['artifact']['name']}_{number}.json"
             artifacts.append({"name": name, "url": name})

@@ -58,10 +58,8 @@ def test_a_graph_is_told_as_a_unified_diff(recording: Recording) -> None:
     ("y = f(x, 1)", "y = f(x)", "1 line of code gone, 1 new"),
 ])  # fmt: skip
 def test_where_one_name_or_number_of_code_changed_it_is_named(before: str, after: str, summary: str) -> None:
-    assert (
-        field_change("gm", f"def forward(self):\n{before}\n", f"def forward(self):\n{after}\n").summary
-        == summary
-    )
+    sides = (f"def forward(self):\n{code}\n" for code in (before, after))
+    assert field_change("gm", *sides).summary == summary
 
 
 def test_settings_in_pickled_bytes_are_named_where_they_can_be_read(recording: Recording) -> None:

@@ -84,9 +84,8 @@ def test_what_got_into_a_key_is_named(name: str, values: Path, capsys: pytest.Ca
         assert {change.before, change.after} == told
     assert change.summary.startswith(f"{case.words}: ")
     explained = scope.explain(lookup)
-    assert re.search(
-        rf"{re.escape(change.field)} (?:Change: )?{case.words}: ", " ".join(repr(explained).split())
-    )
+    sentence = rf"{re.escape(change.field)} (?:Change: )?{case.words}: "
+    assert re.search(sentence, " ".join(repr(explained).split()))
     assert case.words in explained._repr_html_()
     assert explained.advice is not None
     assert case.advice in explained.advice

@@ -82,9 +82,8 @@ def agreeing(scope: cachescope.Scope, told: dict[str, re.Match[str]]) -> int:
     for row in found.itertuples():
         by_torch = told[row.compile_id.partition("_")[0]]
         guards = GUARD.findall(by_torch["guards"])
-        assert any(
-            row.reason.startswith(f"a guard of compile {before} failed: {guard}") for before, guard in guards
-        )
+        sentences = [f"a guard of compile {before} failed: {guard}" for before, guard in guards]
+        assert any(map(row.reason.startswith, sentences))
         assert f"{by_torch['function']} ({by_torch['file']})" in row.kind
         assert row.evidence == "recorded"
     return len(again)
@@ -143,9 +142,8 @@ def test_a_symbol_that_is_put_in_moves_no_input(folder: Path) -> None:
 def test_what_is_no_longer_compiled_is_named(folder: Path) -> None:
     scope = cachescope.read(folder / "trace")
     (failed,) = scope.runs["failed_compiles"].iloc[0]
-    assert re.fullmatch(
-        r"by_too_many_sizes \(\S+recompiles_program\.py:\d+\): .*recompile limit exceeded", failed
-    )
+    place = r"by_too_many_sizes \(\S+recompiles_program\.py:\d+\)"
+    assert re.fullmatch(rf"{place}: .*recompile limit exceeded", failed)
     command = [sys.executable, "-m", "cachescope", "explain", folder / "trace"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert "compiles failed" in done.stdout and "recompile limit exceeded" in done.stdout

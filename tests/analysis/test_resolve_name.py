@@ -106,9 +106,8 @@ def test_of_many_keys_four_are_named_by_their_beginning() -> None:
     (["full_miss"], 0),
 ])  # fmt: skip
 def test_the_last_miss_of_a_key_else_its_last_lookup(lookups: list[str], number: int) -> None:
-    scope = scope_of(
-        run(*(fx("f1", outcome, G, at=at, compile_id=f"{at}/0") for at, outcome in enumerate(lookups)))
-    )
+    made = [fx("f1", outcome, G, at=at, compile_id=f"{at}/0") for at, outcome in enumerate(lookups)]
+    scope = scope_of(run(*made))
     assert lookup_named(scope.tables, "f1") == lookup_named(scope.tables, str(number)) == number
 
 
@@ -118,9 +117,8 @@ def test_the_details_of_a_key_are_those_of_its_lookup_that_has_some() -> None:
         entries=[entry("fxgraph", "f1", {"x": "9"}), entry("fxgraph", "f2", {"x": "8"})],
     )
     assert detail_set_of(scope.tables, "f2", None) == detail_set_of(scope.tables, None, 1)
-    assert scope.tables.hash_details.changed_fields(
-        detail_set_of(scope.tables, "f2", None), detail_set_of(scope.tables, "f1", None)
-    )
+    sets = [detail_set_of(scope.tables, key, None) for key in ("f2", "f1")]
+    assert scope.tables.hash_details.changed_fields(*sets)
     for asked in ((None, None), ("f1", 0)):
         with pytest.raises(TypeError):
             detail_set_of(scope.tables, *asked)

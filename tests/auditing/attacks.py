@@ -320,10 +320,8 @@ def attacks() -> dict[str, tuple[str, bytes]]:
     found |= {f"program: {name}": ("pickle", data) for name, data in PROGRAMS.items()}
     for place in range(5):
         for name, runs in (("bare", RUNS), ("protocol 2", PROTOCOL_2)):
-            found[f"torch.save, {name}, {place}"] = (
-                "storage",
-                b"".join([*LEGACY[:place], runs, *LEGACY[place + 1 :]]),
-            )
+            parts = b"".join([*LEGACY[:place], runs, *LEGACY[place + 1 :]])
+            found[f"torch.save, {name}, {place}"] = ("storage", parts)
     harmless = (
         b"".join([b"]", b"N0" * ((len(RUNS) - 2) // 2), b"N0"[: len(RUNS) % 2 * 2], b"."])[: len(RUNS) - 1]
         + b"."
@@ -345,18 +343,14 @@ def attacks() -> dict[str, tuple[str, bytes]]:
     )
     found["zip"] = "storage", zipped(PROTOCOL_2)
     found["zip behind a zip"] = "storage", zipped(RUNS) + zipped(harmless)
-    found["zip, one name twice"] = (
-        "storage",
-        zipped(PROTOCOL_2).replace(b"archive/byteorder", b"archive/data.pkl\0"),
-    )
+    twice = zipped(PROTOCOL_2).replace(b"archive/byteorder", b"archive/data.pkl\0")
+    found["zip, one name twice"] = ("storage", twice)
     for line in lines(GUARDS):
         found[f"guard: {line}"] = "guard", line.encode()
     for line in lines(STRIDES):
         found[f"stride: {line}"] = "stride", line.encode()
-    found["a block of a kernel"] = (
-        "setting",
-        json.dumps({"XBLOCK": BLOCK, "num_warps": 1, "found_by_coordesc": True}).encode(),
-    )
+    block = json.dumps({"XBLOCK": BLOCK, "num_warps": 1, "found_by_coordesc": True})
+    found["a block of a kernel"] = ("setting", block.encode())
     return found
 
 

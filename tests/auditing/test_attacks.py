@@ -91,7 +91,9 @@ def test_what_changes_torch_or_ends_the_program_is_not_proven(line: str, tmp_pat
     b"N0" * 600_000, b"I" + b"0" * 5_000 + b"\n0", b"(" * 3_000 + b"1" * 3_000, b"Np7\n0", b"S'x'\n0", b"U\x01x0",
 ])  # fmt: skip
 @pytest.mark.parametrize("name", ["README", "notes~", "LICENSE.txt"])
-def test_what_lies_beside_entries_is_loaded_by_any_name(name: str, before: bytes, tmp_path: Path) -> None:
+def test_what_lies_beside_entries_is_loaded_whatever_its_name(
+    name: str, before: bytes, tmp_path: Path
+) -> None:
     entry(tmp_path, FX, entry_bytes(graph()))
     assert against(tmp_path) == set()
     _in_key(name, before + attacks.RUNS)(tmp_path)
@@ -101,12 +103,10 @@ def test_what_lies_beside_entries_is_loaded_by_any_name(name: str, before: bytes
 @pytest.mark.parametrize("inner", ["output_strides", "metadata"])
 def test_shared_containers_cost_no_more_than_they_weigh(inner: str, tmp_path: Path) -> None:
     doubled = b"]\x94" + b"".join(b"0](h%ch%ce\x94" % (place, place) for place in range(90))
-    name = (
-        GRAPH if inner == "output_strides" else "torch._functorch._aot_autograd.schemas.ViewAndMutationMeta"
-    )
-    data = (
-        b"\x80\x04" + doubled + b"0" + found(*name.rsplit(".", 1)) + b")\x81}" + text_of(inner) + b"h\x5asb."
-    )
+    metadata = "torch._functorch._aot_autograd.schemas.ViewAndMutationMeta"
+    name = GRAPH if inner == "output_strides" else metadata
+    made = b"0" + found(*name.rsplit(".", 1)) + b")\x81}"
+    data = b"\x80\x04" + doubled + made + text_of(inner) + b"h\x5asb."
     entry(tmp_path, AOT, data)
     assert against(tmp_path) <= {"warning"}
 
@@ -203,10 +203,8 @@ def _deleted_while_open(root: Path) -> None:
 
 
 def _own_type(root: Path) -> None:
-    meta = Object(
-        "torch._functorch._aot_autograd.schemas.SubclassCreationMeta",
-        {"original_subclass_type": Object("mine.Two")},
-    )
+    of = {"original_subclass_type": Object("mine.Two")}
+    meta = Object("torch._functorch._aot_autograd.schemas.SubclassCreationMeta", of)
     entry(root, AOT, entry_bytes(Object(RESULT, {"guards_expr": None, "runtime_metadata": meta})))
 
 
@@ -350,23 +348,18 @@ def test_a_partial_is_of_the_function_that_its_state_says(tmp_path: Path) -> Non
     of_int = found("functools", "partial") + found("builtins", "int") + b"\x85R"
     data = _with(graph="@@").replace(b"\x8c\x02@@", of_int + b"(" + sympys + b"(I1\nt}Ntb")
     laid(tmp_path / "cache", "pickle", data)
-    assert (
-        cachescope.audit(tmp_path / "cache")["message"]
-        .str.startswith("uses torch.utils._sympy.functions.FloorDiv in a way")
-        .any()
-    )
+    messages = cachescope.audit(tmp_path / "cache")["message"]
+    assert messages.str.startswith("uses torch.utils._sympy.functions.FloorDiv in a way").any()
 
 
 @pytest.mark.parametrize(("scope", "levels"), [(None, {"unproven"}), ({"x": 1}, {"danger", "unproven"})])
 def test_a_kernel_has_what_triton_copies_of_its_code(scope: Any, levels: set[str], tmp_path: Path) -> None:
     """torch 2.8 pickles kernels without the function and its globals, and with the method that binds arguments."""
     copied = dict.fromkeys(("__doc__", "__module__", "__name__", "__qualname__"), "text")
-    kernel = Object(
-        "triton.runtime.jit.JITFunction", {**copied, "__globals__": scope, "fn": None, "arg_names": ["a"]}
-    )
-    autotuner = Object(
-        "torch._inductor.runtime.triton_heuristics.CachingAutotuner", {"fn": kernel, "binder": "@@"}
-    )
+    state = {**copied, "__globals__": scope, "fn": None, "arg_names": ["a"]}
+    kernel = Object("triton.runtime.jit.JITFunction", state)
+    state = {"fn": kernel, "binder": "@@"}
+    autotuner = Object("torch._inductor.runtime.triton_heuristics.CachingAutotuner", state)
     data = _with(_triton_bundle=autotuner)
     bound = (
         found("builtins", "getattr")

@@ -161,9 +161,8 @@ class _Part:
             return slot["id_lead"] + b"%d" % (int(slot["id_frame"]) + round_.first_graph)
         if epoch := slot["epoch"]:
             # Seconds, microseconds or nanoseconds, which the number of digits tells.
-            return slot["time_lead"] + b"%d" % (
-                int(epoch) + _ROUND_S * round_.number * 10 ** (len(epoch) - 10)
-            )
+            later = _ROUND_S * round_.number * 10 ** (len(epoch) - 10)
+            return slot["time_lead"] + b"%d" % (int(epoch) + later)
         return b"%s_r%d" % (slot["kernel"], round_.number)
 
 

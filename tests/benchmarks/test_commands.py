@@ -69,9 +69,8 @@ def vllm_folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("vllm")
     env = {f"VLLM_VARIABLE_{number}": "some value" for number in range(243)}
     for number in range(1_000):
-        make_folder(
-            root, env | {"VLLM_SIDE_PORT": 20_000 + number, "VLLM_ROOT": f"/home/user{number}/.config"}
-        )
+        varied = {"VLLM_SIDE_PORT": 20_000 + number, "VLLM_ROOT": f"/home/user{number}/.config"}
+        make_folder(root, env | varied)
     return root
 
 

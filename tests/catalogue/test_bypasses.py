@@ -144,9 +144,8 @@ def test_no_option_is_named_for_functions_of_compiled_autograd() -> None:
 
 def test_the_frame_is_as_declared() -> None:
     frame = bypasses()
-    assert dict(frame.dtypes) == {
-        column.name: pandas_type(column.dtype) for column in columns_of(BypassFacts)
-    }
+    wanted = {column.name: pandas_type(column.dtype) for column in columns_of(BypassFacts)}
+    assert dict(frame.dtypes) == wanted
     assert frame.notna().all(axis=None) and not frame.duplicated(["message", "caches"]).any()
     assert set(frame["caches"].explode()) == {"aotautograd", "fxgraph"}
     assert len(bypasses("2.13.0")) < len(frame)

@@ -17,7 +17,5 @@ def test_every_claim_has_tests_that_are_there() -> None:
         assert ", ".join(f"`{path}::{name}`" for path, name in named) == row["tests"], row["claim"]
         for path, name in named:
             nodes = ast.walk(ast.parse((ROOT / path).read_bytes()))
-            assert any(isinstance(node, ast.FunctionDef) and node.name == name for node in nodes), (
-                path,
-                name,
-            )
+            defined = {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
+            assert name in defined, (path, name)

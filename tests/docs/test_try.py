@@ -129,9 +129,8 @@ def downloaded(page: Any, form: str) -> str:
 def alike(text: str) -> str:
     """Without the folders where samples lie and the random name of one that an archive is unpacked to; a browser's files have times in milliseconds."""
     text = re.sub(r"(\.\d{3})\d+(?=[+])", r"\1", text.replace("<wbr>", ""))
-    text = re.sub(
-        r"(?<=data-order='\d{13})\d{6}(?=')|<script type='application/json' id='figures'>.*", "", text
-    )
+    varies = r"(?<=data-order='\d{13})\d{6}(?=')|<script type='application/json' id='figures'>.*"
+    text = re.sub(varies, "", text)
     text = re.sub(r"[\w./-]*(?=cachescope/samples/)", "", text)
     return re.sub(r"(?<=/cachescope-)\w{8}(?=/)", "", text)
 

@@ -28,15 +28,13 @@ def file_hashes() -> list[str]:
     found = importlib.util.find_spec("torch")
     assert found is not None and found.origin is not None
     folder = Path(found.origin).parent / "_inductor" / "codegen" / "cutlass"
-    return [
-        hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in ("serialization.py", "utils.py")
-    ]
+    files = (folder / name for name in ("serialization.py", "utils.py"))
+    return [hashlib.sha256(file.read_bytes()).hexdigest() for file in files]
 
 
 def steps(directory: Directory) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads((directory("cutlass_configs") / "provenance.json").read_text())[
-        "steps"
-    ]
+    provenance = (directory("cutlass_configs") / "provenance.json").read_text()
+    found: list[dict[str, Any]] = json.loads(provenance)["steps"]
     return found
 
 
@@ -68,9 +66,8 @@ def test_the_hashes_are_those_of_files_of_the_installed_torch(directory: Directo
 @pytest.mark.parametrize("at", [0, 1, 2], ids=["2.13", "2.10", "2.8"])
 def test_a_file_is_matched_to_the_machine_it_is_for(at: int, directory: Directory) -> None:
     step = steps(directory)[at]
-    entries = cachescope.read(
-        directory("cutlass_configs") / Path(step["environment"]["TORCHINDUCTOR_CACHE_DIR"]).name
-    )
+    name = Path(step["environment"]["TORCHINDUCTOR_CACHE_DIR"]).name
+    entries = cachescope.read(directory("cutlass_configs") / name)
     written = {row["request_key"]: row for row in step["truth"]["written"]}
     configs = entries.entries.query("cache == 'cutlass_configs'")
     assert set(configs["cache_key"]) == set(written)

@@ -333,11 +333,8 @@ def test_schemas_that_give_equal_isolation_keys_are_equal() -> None:
         made = KeySchema.from_dict(schema)
         assert made == KeySchema(isolation) == KeySchema.from_json(made.to_json()), schema
     assert hash(made) == hash(KeySchema(isolation))
-    assert made.forms_off == tuple(
-        f
-        for f in FORMS
-        if f not in [*isolation.forms("runtime_context"), *isolation.forms("compile_context")]
-    )
+    on = [*isolation.forms("runtime_context"), *isolation.forms("compile_context")]
+    assert made.forms_off == tuple(form for form in FORMS if form not in on)
 
 
 @given(st.lists(st.sampled_from(["gm", "a[b]", "inductor_configs", "runtime", "x*"])))
@@ -385,9 +382,8 @@ def test_without_any_form_only_the_graph_and_its_inputs_are_left() -> None:
 def test_a_part_of_tensors() -> None:
     assert removed("example_inputs[*].device").parts == dict.fromkeys(FIELDS[1:3], frozenset({"device"}))
     both = removed("example_inputs[*].device", "example_inputs[0].stride", "example_inputs[1]")
-    assert both == Removed(
-        frozenset({"example_inputs[1]"}), {"example_inputs[0]": frozenset({"device", "stride"})}
-    )
+    parts = {"example_inputs[0]": frozenset({"device", "stride"})}
+    assert both == Removed(frozenset({"example_inputs[1]"}), parts)
 
 
 def test_the_parts_are_those_of_torchs_own_metadata(codecache: object) -> None:

@@ -16,6 +16,7 @@ from cachescope.locking.lock import CacheLock
 from cachescope.locking.machine import installed_torch, installed_triton, this_machine
 from cachescope.locking.verifying import Verification
 from tests.cli.conftest import environment
+from tests.programs import python, ran
 
 PROGRAM = Path(__file__).parent / "locked_program.py"
 ALL = {"aot": 1, "fx": 2}
@@ -24,15 +25,10 @@ NONE = {"aot": 0, "fx": 0}
 THREADS = {"OMP_NUM_THREADS": "2"}
 
 
-def ran(cache: Path, **changed: str) -> dict[str, int]:
+def found_by_torch(cache: Path, **changed: str) -> dict[str, int]:
     env = {name: value for name, value in environment().items() if not name.startswith("TORCH")}
-    done = subprocess.run(
-        [sys.executable, str(PROGRAM)],
-        env={**env, **THREADS, "TORCHINDUCTOR_CACHE_DIR": str(cache), **changed},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    env = {**env, **THREADS, "TORCHINDUCTOR_CACHE_DIR": str(cache), **changed}
+    done = ran([sys.executable, PROGRAM], env)
     found: dict[str, int] = json.loads(done.stdout.splitlines()[-1])
     return found
 
@@ -42,7 +38,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, CacheLock]:
     folder = tmp_path_factory.mktemp("made")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OMP_NUM_THREADS", THREADS["OMP_NUM_THREADS"])
-        assert ran(folder / "cache", TORCH_TRACE=str(folder / "trace")) == NONE
+        assert found_by_torch(folder / "cache", TORCH_TRACE=str(folder / "trace")) == NONE
         return folder / "cache", cachescope.lock(folder / "cache", expect=folder / "trace")
 
 
@@ -60,7 +56,7 @@ def test_the_key_of_the_installed_torch_is_torchs_own(codecache: ModuleType) -> 
 def test_what_is_left_stays_as_locked(made: tuple[Path, CacheLock], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", THREADS["OMP_NUM_THREADS"])
     cache, lock = made
-    assert ran(cache) == ALL
+    assert found_by_torch(cache) == ALL
     found = Verification.of(lock, cache)
     assert found.findings == ()
     assert found.passed, found
@@ -91,7 +87,7 @@ def test_torch_finds_what_verify_says_it_finds(
     cache, lock = made
     copy = tmp_path / "cache"
     subprocess.run(["cp", "-a", str(cache), str(copy)], check=True)
-    hits = ran(copy, **{variable: value})
+    hits = found_by_torch(copy, **{variable: value})
     for name, given in {**THREADS, variable: value}.items():
         monkeypatch.setenv(name, given)
     found = Verification.of(lock, cache)
@@ -176,7 +172,7 @@ def test_key_of_the_installed_triton_is_tritons_own(tmp_path: Path, monkeypatch:
     folder = triton_in(tmp_path)
     code = "from triton.runtime.cache import triton_key; print(triton_key())"
     env = environment(PYTHONPATH=str(folder))
-    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
+    done = python(code, variables=env)
     monkeypatch.syspath_prepend(folder)
     found = installed_triton()
     assert (found.version, found.problem) == ("3.6.0", None)

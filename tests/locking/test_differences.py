@@ -118,10 +118,8 @@ def test_the_device(here: Machine, state: str) -> None:
     lock = made_by_hand(None, {"system_info[device]": {"name": H100}})
     found = fact(lock, here, "device", device="no driver")
     assert (found.state, found.locked) == (state, H100)
-    assert (
-        found.lost == {"equal": frozenset(), "differs": frozenset({0}), "unknown": None}.get(state)
-        or not found.lost
-    )
+    lost = {"equal": frozenset(), "differs": frozenset({0}), "unknown": None}.get(state)
+    assert found.lost == lost or not found.lost
 
 
 def test_keys_without_a_device_are_not_blamed_on_one() -> None:
@@ -274,14 +272,12 @@ def test_what_may_be_overridden_is_not_blamed(recording: Recording, monkeypatch:
 
 
 def test_what_points_to_a_lost_graph_is_lost() -> None:
-    lock = made_by_hand(
-        None, {"system_info[device]": {"name": H100}}, {"system_info[device]": {"name": A100}}
-    )
+    sides = ({"system_info[device]": {"name": board}} for board in (H100, A100))
+    lock = made_by_hand(None, *sides)
     files = dict(lock.files)
     for at in (0, 1):
-        files[f"aot/{at}"] = LockedFile(
-            f"aot/{at}", "aotautograd", 1, "0" * 64, f"a{at}", needs=(f"f{at}",), time_taken_ns=3 * 10**9
-        )
+        told = {"needs": (f"f{at}",), "time_taken_ns": 3 * 10**9}
+        files[f"aot/{at}"] = LockedFile(f"aot/{at}", "aotautograd", 1, "0" * 64, f"a{at}", **told)
     found = replace(lock, files=files)
     mine = Machine("3.12.4", "x86_64", cuda="12.8", devices=(H100,))
     device = fact(found, mine, "device")
@@ -298,9 +294,8 @@ def test_a_lock_of_entries_that_say_nothing_is_compared_with_its_machine(recordi
     other = fact(made, replace(made.machine, torch_key="BBBB"), "torch")
     assert (same.state, other.state, other.lost) == ("equal", "differs", None)
     # Their recordings do.
-    lock = cachescope.lock(
-        recording("2.6.0", "training") / "cache", expect=recording("2.6.0", "training") / "trace"
-    )
+    made = recording("2.6.0", "training")
+    lock = cachescope.lock(made / "cache", expect=made / "trace")
     assert lock.contexts
 
 

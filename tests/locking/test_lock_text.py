@@ -63,9 +63,8 @@ def locks(draw: st.DrawFn) -> CacheLock:
         )
         for path in paths
     }  # fmt: skip
-    links = draw(
-        st.dictionaries(PATH.filter(lambda path: path not in files), PATH | st.just("."), max_size=2)
-    )
+    targets = PATH.filter(lambda path: path not in files)
+    links = draw(st.dictionaries(targets, PATH | st.just("."), max_size=2))
     rules = st.builds(Rule, st.sampled_from(["switch", "int", "text", "other"]), OPTIONAL)
     variables = st.dictionaries(
         TEXT, st.builds(Variable, OPTIONAL, st.dictionaries(TEXT, rules, max_size=2)), max_size=2
@@ -151,9 +150,8 @@ def test_one_odd_value_anywhere_is_refused_or_harmless(short: dict[str, Any]) ->
             continue
         tried += 1
         assert validator(json.loads(data)), data[:300]
-        assert all(
-            ".." not in path.split("/") and not path.startswith("/") for path in {**read.files, **read.links}
-        )
+        paths = {**read.files, **read.links}
+        assert all(".." not in path.split("/") and not path.startswith("/") for path in paths)
     assert tried > 20
 
 

@@ -239,9 +239,8 @@ def hold(folder: Path, way: str) -> Held:
     scope = cachescope.read(*(folder / source for source in WAYS[way]))
     held.faults += [Fault("problem", p.source, f"{p.kind}: {p.message}") for p in scope.problems.itertuples()]
     programs = programs_of(folder)
-    wrong_runs = set(scope.runs["pid"]) ^ {
-        pid for pid, rows in programs.items() if any(sum(r.counted.values()) for r in rows)
-    }
+    counting = {pid for pid, rows in programs.items() if any(sum(r.counted.values()) for r in rows)}
+    wrong_runs = set(scope.runs["pid"]) ^ counting
     if wrong_runs:
         held.faults.append(Fault("runs", way, f"processes {sorted(wrong_runs)}"))
     told = scope.lookups.merge(scope.misses, on="lookup", how="left")

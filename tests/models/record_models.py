@@ -85,9 +85,8 @@ def record(session: Session, folder: Path) -> Path:
         shutil.copy(program, target)
     python = os.environ.get("CACHESCOPE_MODELS_PYTHON", sys.executable)
     steps = [run_process(python, target, session, number) for number in range(len(session.processes))]
-    (target / "session.json").write_text(
-        json.dumps({"session": session.name, "steps": steps}, indent=1) + "\n"
-    )
+    about = {"session": session.name, "steps": steps}
+    (target / "session.json").write_text(json.dumps(about, indent=1) + "\n")
     return target
 
 

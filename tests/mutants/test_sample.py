@@ -34,9 +34,8 @@ def test_an_edit_moves_no_other_change_in_or_out() -> None:
     before = sampled(CHANGES, 1, 5)
     gone = next(one for one in before if often[one.function, one.before, one.after] == 1)
     moved = [replace(one, line=one.line + 2, place=one.place + 7) for one in CHANGES if one is not gone]
-    assert [(one.function, one.before) for one in sampled(moved, 1, 4)] == [
-        (one.function, one.before) for one in before if one is not gone
-    ]
+    wanted = [(one.function, one.before) for one in before if one is not gone]
+    assert [(one.function, one.before) for one in sampled(moved, 1, 4)] == wanted
 
 
 def test_a_smaller_sample_is_a_part_of_a_larger_one_and_another_seed_is_another_sample() -> None:

@@ -39,9 +39,8 @@ def added(reading: Reading, text: str | None) -> int | None:
 
 
 def fx(key: str | None, details: str | None = None, **told: Any) -> LookupRow:
-    return LookupRow(
-        **({"cache": "fxgraph", "time": NOON_NS, "cache_key": key, "detail_set": details} | told)
-    )
+    usual = {"cache": "fxgraph", "time": NOON_NS, "cache_key": key, "detail_set": details}
+    return LookupRow(**(usual | told))
 
 
 def stored(key: str, details: str | None) -> EntryRow:

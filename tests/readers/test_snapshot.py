@@ -383,10 +383,8 @@ def test_runs_on_other_cores_are_told_apart_only_if_both_recorded_them(trace: Pa
     assert told in " ".join(wrapped(terminal_lines(contexts_blocks(scope))).split())
     said = {f"on other machines: {told}, and 64 cores", f"on other machines: 64 cores, and {told}"}
     assert said & {line.text for line in terminal_lines(time_blocks(TimeSpent.of(scope)))}
-    assert said & {
-        line.text
-        for line in terminal_lines(comparison_blocks(cachescope.compare("run:0", "run:1", within=scope)))
-    }
+    compared = comparison_blocks(cachescope.compare("run:0", "run:1", within=scope))
+    assert said & {line.text for line in terminal_lines(compared)}
     (tmp_path / "1" / "context.json").unlink()
     half = cachescope.read(tmp_path)
     assert "on other machines" not in repr(cachescope.compare("run:0", "run:1", within=half))

@@ -200,9 +200,8 @@ def test_an_archive_is_read_as_its_folder(kind: str, mode: str, given: str, tmp_
             archive.add("/etc/passwd", "../../outside")
     (tmp_path / "a").unlink()
     sources, problems = found(tmp_path, given)
-    assert [(one, path.endswith("/archive/in/it/a")) for one, path in sources] == [(kind, True)] * (
-        kind != "notes"
-    )
+    unpacked = [(one, path.endswith("/archive/in/it/a")) for one, path in sources]
+    assert unpacked == [(kind, True)] * (kind != "notes")
     assert all(os.path.getmtime(tmp_path / path) == 1_750_000_000 for _, path in sources)
     assert len(problems) == (kind == "notes")
     assert not any(name.endswith("outside") for name in os.listdir(tmp_path))

@@ -84,9 +84,8 @@ def test_a_report_is_text(turn: int | None, planted: Callable[[int], cachescope.
     assert turn is not None or len(without_drawing(page)) < 300_000
     elements = elements_of(page)
     # The figures, the lookups, the codes of a replay where there is one, and the script itself.
-    assert_only_text(
-        elements, scripts=2 + ("<div class='lookups'" in page) + ("<div class='replay cs'" in page)
-    )
+    parts = ("<div class='lookups'", "<div class='replay cs'")
+    assert_only_text(elements, scripts=2 + sum(part in page for part in parts))
     (figures,) = (element.text for element in elements if element.get("id") == "figures")
     assert figures and unseen_in(figures) == [] and unseen_in(texts_of(json.loads(figures))) == []
 

@@ -116,10 +116,9 @@ def test_hits_misses_and_bypasses_are_told_apart(name: str, recording: Recording
         hits, bypasses = outcomes.count("hit"), outcomes.count("bypass")
         words = f"{hits} hit, {len(outcomes) - hits - bypasses} missed"
         words += f", {bypasses} bypassed or disabled" if bypasses else ""
-        assert any(
-            line.text.startswith(f"{len(outcomes)} lookups in 1 run: {words} (")
-            for line in terminal_lines(answer_blocks(scope, {run}))[:2]
-        )
+        head = f"{len(outcomes)} lookups in 1 run: {words} ("
+        lines = terminal_lines(answer_blocks(scope, {run}))[:2]
+        assert any(line.text.startswith(head) for line in lines)
 
 
 @pytest.mark.slow

@@ -152,9 +152,8 @@ def test_a_list_for_cutlass_says_for_which_machine(step: int, directory: Directo
         assert one.made_for is not None
         if written["arch"] in names and written["toolkit"] == "12.4" and written["level"] == "0":
             said += 1
-            assert one.made_for.startswith(
-                f"{names[written['arch']]} (arch {written['arch']}), CUDA 12.4, instantiation level 0, torch "
-            )
+            board = f"{names[written['arch']]} (arch {written['arch']})"
+            assert one.made_for.startswith(f"{board}, CUDA 12.4, instantiation level 0, torch ")
             assert release.rpartition(".")[0] in one.made_for
         else:
             assert one.made_for.startswith("no machine that was read (arch 80, 90; CUDA 12.4; level 0)")

@@ -27,9 +27,8 @@ def opened(
     anchor: str = "",
 ) -> Iterator[Opened]:
     """The file in a window that has no network, with all that is folded opened; what it asks for all the same is noted."""
-    context = browser.new_context(
-        viewport={"width": width, "height": 1000}, color_scheme=scheme, offline=True, service_workers="block"
-    )
+    window = {"viewport": {"width": width, "height": 1000}, "color_scheme": scheme}
+    context = browser.new_context(**window, offline=True, service_workers="block")
     shown = Opened(context.new_page())
     shown.page.on(
         "console", lambda m: shown.errors.append(m.text) if m.type in ("error", "warning") else None
@@ -61,11 +60,8 @@ def test_the_first_screen_is_the_answer(browser: Any, tour: Path) -> None:
     with opened(browser, tour, is_folded=True) as shown:
         page = shown.page
         page.set_viewport_size({"width": 1400, "height": 900})
-        assert (
-            page.locator(".headline")
-            .inner_text()
-            .startswith("4.0 s of the 18.4 s compiled after misses were avoidable")
-        )
+        said = "4.0 s of the 18.4 s compiled after misses were avoidable"
+        assert page.locator(".headline").inner_text().startswith(said)
         seen = [
             page.locator("figure.plot .cs-drawing").first,
             page.get_by_text("torch._inductor.config.epilogue_fusion = True"),
@@ -93,9 +89,8 @@ def test_the_first_screen_is_the_answer(browser: Any, tour: Path) -> None:
 @pytest.mark.parametrize("width", [700, 1400])
 def test_no_table_is_a_box_that_scrolls(browser: Any, tour: Path, width: int) -> None:
     with opened(browser, tour, width) as shown:
-        sizes = shown.page.locator(".cs-scroll").evaluate_all(
-            "of => of.map((one) => [one.scrollWidth, one.clientWidth])"
-        )
+        widths = "of => of.map((one) => [one.scrollWidth, one.clientWidth])"
+        sizes = shown.page.locator(".cs-scroll").evaluate_all(widths)
         assert len(sizes) > 10 and not [wide for wide, seen in sizes if wide > seen]
 
 

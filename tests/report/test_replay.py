@@ -120,9 +120,8 @@ class History:
     def entry(self) -> Stored:
         fields = {**self.fields(), "fx_only": "1"}
         shown = self.random.choice([None, "", "s > 4"]) if self.has_guards else ""
-        return entry(
-            "fxgraph", self.key("f", fields), fields, at=self.random.randint(0, 30), guards_expr=shown
-        )
+        at = self.random.randint(0, 30)
+        return entry("fxgraph", self.key("f", fields), fields, at=at, guards_expr=shown)
 
 
 @pytest.mark.sweep
@@ -206,9 +205,8 @@ def test_a_warning_stays_while_others_are_out(browser: Any, recording: Recording
         shown.page.locator(".cs-tree summary", has_text="saving nothing alone").last.click()
         other.uncheck()
         assert shown.page.get_by_text("What is said beside each is of it alone").is_visible()
-        assert told(graph)[0].startswith("Not safe: ") and told(graph) == told_of(
-            scope, "gm", warnings_only=True
-        )
+        assert told(graph)[0].startswith("Not safe: ")
+        assert told(graph) == told_of(scope, "gm", warnings_only=True)
 
 
 @pytest.mark.parametrize(("took", "said"), [
@@ -267,9 +265,8 @@ def secret_scope() -> Scope:
     for at, more in enumerate(varied):
         outcome, took = ("hit", None) if at in (1, 2) else ("full_miss", 2.0)
         fields = {"gm": CODE, **dict.fromkeys(names, "0"), **more}
-        runs.append(
-            run(fx(f"f{at if more else 0}", outcome, fields, at=10 * at, took=took), cache_dir="/cache")
-        )
+        key = f"f{at if more else 0}"
+        runs.append(run(fx(key, outcome, fields, at=10 * at, took=took), cache_dir="/cache"))
     return scope_of(*runs)
 
 

@@ -314,9 +314,8 @@ def test_time_shows_the_phases_of_the_chosen_run(scopes: dict[str, Scope]) -> No
     pane.phases.show.value = True
     table = pane.phases.table
     at = [head["label"] for head in table.columns].index("Self time")
-    assert table.total == len(explorer.frame()) and table.rows[0][at] == duration(
-        scope.phases.query("run == 2")["self_time_ns"].max()
-    )
+    longest = scope.phases.query("run == 2")["self_time_ns"].max()
+    assert table.total == len(explorer.frame()) and table.rows[0][at] == duration(longest)
     assert re.search(rf">in all<.*>{total / 1e9:.1f} s<", pane.said.value)
     pane.phases.plot.clicked = {"data": [2], "at": 1}
     assert explorer.state.run is None

@@ -57,9 +57,8 @@ class Answer:
         said = [self.outcome, self.verdict, self.kind, self.evidence, *sorted(self.changed)[:5]]
         more = [f"… {len(self.changed)} fields"] if len(self.changed) > 5 else []
         words = " ".join(str(word) for word in [*said, *more] if word)
-        return f"{self.cache} {(self.key or 'no key')[:9]} {self.compile_id}: {words}" + (
-            "" if self.root or self.root is None else " <"
-        )
+        above = "" if self.root or self.root is None else " <"
+        return f"{self.cache} {(self.key or 'no key')[:9]} {self.compile_id}: {words}{above}"
 
 
 @dataclass

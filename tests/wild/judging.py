@@ -184,9 +184,8 @@ class Judge:
             return said.cause in self._causes_of_compile(said)
         parents = [one for one in self._whole.compile_of(true) if one.root]
         parents_found = [self._found.get(one.number) for one in parents]
-        return bool(said.root) and not any(
-            one.verdict is not None and not one.is_not_known for one in parents_found if one is not None
-        )
+        others = [one for one in parents_found if one is not None]
+        return bool(said.root) and not any(one.verdict is not None and not one.is_not_known for one in others)
 
     def _causes_of_compile(self, said: Answer) -> list[Cause | None]:
         return [one.cause for one in self._damaged.compile_of(said)]

@@ -92,9 +92,8 @@ def run(folder: Path, cache: Path, *arguments: str, **variables: str) -> list[St
     traced = {"TORCH_TRACE": str(folder / "trace"), "TORCH_LOGS": LOGGERS}
     own = environment(cache, OMP_NUM_THREADS="1", **traced, **variables)
     ran([sys.executable, PROGRAM, results, *arguments], own)
-    return [
-        Step(row.pop("case"), row.pop("step"), row) for row in json.loads(results.read_text(encoding="utf-8"))
-    ]
+    rows = json.loads(results.read_text(encoding="utf-8"))
+    return [Step(row.pop("case"), row.pop("step"), row) for row in rows]
 
 
 @dataclass(frozen=True)
@@ -168,12 +167,8 @@ def test_advice_on_a_changed_field_brings_the_hit(recorded: dict[str, Any], case
     missed = next(step for step in found.steps[case] if step.label == "changed")
     were_graphs_found = missed.counters["fx_hit"] == 1 and not missed.counters["fx_miss"]
     assert were_graphs_found == (case in OF_AUTOGRAD_ALONE)
-    facts = AdviceFacts(
-        "key_changed",
-        changes=found.changes[case],
-        were_graphs_found=were_graphs_found,
-        file=found.files[case],
-    )
+    told = {"were_graphs_found": were_graphs_found, "file": found.files[case]}
+    facts = AdviceFacts("key_changed", changes=found.changes[case], **told)
     advice = cause_advice(facts) or ""
     assert SAID[case] in advice
     assert ("FX graphs below were found" in advice) == were_graphs_found
@@ -231,9 +226,8 @@ def test_variables_and_the_order_of_sets_are_kept_by_the_environment(tmp_path: P
     assert [step.is_hit for step in steps["set"]] == [False, False, False, True]
     first, third = (_set_of(cachescope.read(tmp_path / number / "trace")) for number in "02")
     change = FieldChange("inductor_config[aot_inductor.metadata]", "value", first, third, "")
-    assert "PYTHONHASHSEED to one value" in (
-        cause_advice(AdviceFacts("key_changed", changes=(change,))) or ""
-    )
+    advice = cause_advice(AdviceFacts("key_changed", changes=(change,)))
+    assert "PYTHONHASHSEED to one value" in (advice or "")
 
 
 def test_what_a_recompile_says_spares_it(tmp_path: Path) -> None:

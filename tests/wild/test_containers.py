@@ -129,9 +129,8 @@ def test_traces_tell_each_process(version: str, name: str, way: str, recording: 
     told = lookups_of(scope)
     assert len(told) == len(SERVICES)
     for step, (trace,) in steps_of(folder).items():
-        (run,) = (
-            run.run for run in scope.runs.itertuples() if any(trace in source for source in run.sources)
-        )
+        runs = (run for run in scope.runs.itertuples() if any(trace in source for source in run.sources))
+        (run,) = (run.run for run in runs)
         assert told[run] == with_sorted_fields([SERVICES[step]])[0], step
 
 
@@ -187,9 +186,8 @@ def test_a_copy_of_a_service_is_no_part_of_its_next_process(recording: Recording
     folder = recording("2.13.0", "two_services_pods")
     lines = (folder / "text" / "all.log").read_bytes().splitlines(keepends=True)
     copies = [b"[pod/copy-5d9c7b/copy] " + line for line in lines]
-    (tmp_path / "all.log").write_bytes(
-        b"".join(line for pair in zip(lines, copies, strict=True) for line in pair)
-    )
+    pairs = zip(lines, copies, strict=True)
+    (tmp_path / "all.log").write_bytes(b"".join(line for pair in pairs for line in pair))
     scope = cachescope.read(folder / "trace", tmp_path / "all.log")
     told = lookups_of(scope)
     assert len(told) == 2 * len(SERVICES)

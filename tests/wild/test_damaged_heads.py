@@ -50,9 +50,8 @@ def lookups_in(data: bytes) -> Found:
 def read(path: Path) -> tuple[Found, cachescope.Scope]:
     scope = cachescope.read(path)
     rows = scope.lookups[["cache", "cache_key"]].itertuples(index=False)
-    return Counter(
-        (row.cache, row.cache_key if isinstance(row.cache_key, str) else None) for row in rows
-    ), scope
+    keys = ((row.cache, row.cache_key if isinstance(row.cache_key, str) else None) for row in rows)
+    return Counter(keys), scope
 
 
 @pytest.fixture(scope="module")

@@ -29,9 +29,8 @@ def test_no_trace_is_asked_for_where_one_was_read(recording: Recording) -> None:
     folder = recording("2.13.0", "edited_model_fx")
     for way, asks in (("trace", False), ("all", False), ("text", True)):
         misses = read_way(folder, way).misses
-        (reported,) = misses.loc[
-            (misses["evidence"] == "not_known") & (misses["lookup"] == 1), "evidence_text"
-        ]
+        is_it = (misses["evidence"] == "not_known") & (misses["lookup"] == 1)
+        (reported,) = misses.loc[is_it, "evidence_text"]
         assert ("a trace does" in reported) == asks, way
 
 

@@ -74,9 +74,8 @@ def test_where_its_lookup_is_logged_it_is_a_fact_of_that(
 
 
 def test_a_bypass_for_another_reason_does_not_hide_it(tmp_path: Path) -> None:
-    line = torch_line(
-        "Bypassing autograd cache due to: Cannot cache a graph with compiled autograd", level="I"
-    )
+    text = "Bypassing autograd cache due to: Cannot cache a graph with compiled autograd"
+    line = torch_line(text, level="I")
     scope = scope_of(tmp_path, *NOT_PICKLED, line)
     assert (scope.lookups["outcome"].tolist(), len(scope.problems)) == (["bypass"], 1)
     said = torch_line("Bypassing FX Graph Cache because 'Config options may be unpickleable.'", level="I")

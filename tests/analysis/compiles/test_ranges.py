@@ -120,9 +120,8 @@ class Recorded(NamedTuple):
     def of(self, function: str) -> pd.DataFrame:
         """The symbols of one function of the program, without its resumed rest."""
         compiles = self.scope.compiles
-        (compile_id,) = compiles[
-            compiles["symbols"].map(len).astype(bool) & (compiles["function"] == function)
-        ]["compile_id"]
+        of_function = compiles[compiles["function"] == function]
+        (compile_id,) = of_function[of_function["symbols"].map(len) > 0]["compile_id"]
         symbols = self.scope.symbols
         return symbols[symbols["compile_id"] == compile_id]
 

@@ -61,9 +61,8 @@ def check_counts(recorded: Recorded) -> None:
 
 def check_recompiles(recorded: Recorded) -> None:
     """Each recompile with its place and its guards, as torch prints them with TORCH_LOGS=recompiles."""
-    said = {
-        match[1]: match.groups()[1:] for match in map(_RECOMPILE.search, recorded.log.split("\n")) if match
-    }
+    found = filter(None, map(_RECOMPILE.search, recorded.log.split("\n")))
+    said = {match[1]: match.groups()[1:] for match in found}
     guards: dict[str, list[str]] = {compile_id: [] for compile_id in said}
     for match in map(_GUARD.search, recorded.log.split("\n")):
         if match:
@@ -139,9 +138,8 @@ def test_graph_breaks_have_their_place_and_their_reason(recorded: Recorded) -> N
     assert [place for place, _ in where] == [f"{file}:{line}" for line in lines_of("print(", "graph_break()")]
     reasons = [line for text in recorded.counters["graph_break"] for line in text.split("\n")]
     # torch 2.6 names the kind of the exception in the trace alone.
-    assert all(
-        any(reason.removeprefix("Unsupported: ") == line.strip() for line in reasons) for _, reason in where
-    )
+    texts = [reason.removeprefix("Unsupported: ") for _, reason in where]
+    assert all(any(text == line.strip() for line in reasons) for text in texts)
     assert broken["restarts"].map(len).tolist() == [1, 1]
 
 

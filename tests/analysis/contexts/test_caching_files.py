@@ -144,6 +144,5 @@ def test_keys_that_were_dumped_are_one_call_each() -> None:
 def test_parameters_that_have_no_name() -> None:
     (row,) = caching_files(stored(), ONE, [("fn", ((object,), {}))])
     assert row.status == "unknown" and row.file_name is None
-    assert row.reason is not None and row.reason.startswith(
-        "no name can be made of these parameters: cannot pickle a "
-    )
+    said = "no name can be made of these parameters: cannot pickle a "
+    assert row.reason is not None and row.reason.startswith(said)

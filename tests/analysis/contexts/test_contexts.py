@@ -259,9 +259,8 @@ def test_a_snapshot_or_a_bare_context() -> None:
 
 def test_the_frame_of_keys() -> None:
     path = "runtime_context[inductor_configs][pass]"
-    frame = isolation_keys(
-        frame_of([row(3), row(4, missing_forms=("runtime",)), row(5, text_only=(path,))], ContextRow)
-    )
+    rows = [row(3), row(4, missing_forms=("runtime",)), row(5, text_only=(path,))]
+    frame = isolation_keys(frame_of(rows, ContextRow))
     assert frame["context"].tolist() == [3, 4, 5]
     assert frame["isolation_key"].iloc[0] == isolation_key(context())
     assert frame["isolation_key"].isna().tolist() == [False, True, True]
@@ -272,21 +271,16 @@ def test_the_frame_of_keys() -> None:
 
 
 def test_forms_that_differ_or_may() -> None:
-    one, other = known_snapshots(
-        [context(new_b=1, runtime="A", runtime_version=...), context(new_a=1, runtime="B", new_b=1)]
-    )
+    told = [context(new_b=1, runtime="A", runtime_version=...), context(new_a=1, runtime="B", new_b=1)]
+    one, other = known_snapshots(told)
     assert compared(one, other) == (("runtime",), ("runtime_version", "new_b", "new_a"))
     assert compared(other, one) == (("runtime",), ("runtime_version", "new_a", "new_b"))
     assert compared(one, one) == ((), ("runtime_version", "new_b"))
 
 
 def test_the_least_change_comes_first() -> None:
-    made = [
-        context(),
-        context(runtime="B"),
-        context(runtime="B", runtime_version="2"),
-        context(inductor_configs={}),
-    ]
+    newer = context(runtime="B", runtime_version="2")
+    made = [context(), context(runtime="B"), newer, context(inductor_configs={})]
     schemas = joining_schemas(known_snapshots([*made, *made]))
     left_out = [tuple(form for form in FORMS if form not in chosen_forms(schema)) for schema in schemas]
     assert left_out == [

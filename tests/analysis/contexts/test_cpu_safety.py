@@ -20,9 +20,8 @@ from cachescope.analysis.contexts.cpu_safety import (
 from cachescope.frames.directory_rows import EntryRow
 from tests.analysis.plain_rows import entry_row
 
-CODE: dict[str, dict[str, str]] = json.loads(
-    lzma.decompress((Path(__file__).parents[2] / "data" / "cpu_code.json.xz").read_bytes())
-)
+_PACKED = Path(__file__).parents[2] / "data" / "cpu_code.json.xz"
+CODE: dict[str, dict[str, str]] = json.loads(lzma.decompress(_PACKED.read_bytes()))
 WIDTHS = {"avx512": 512, "avx2": 256, "default": 0}
 # What gave right numbers where entries made under AVX512 were loaded under AVX2, the two compared with eager
 # execution; all other numbers were wrong (nan, errors from 1.0 to 7e+289).

@@ -79,6 +79,5 @@ def test_without_a_device_or_a_version_nothing_is_known() -> None:
 def test_what_was_tried_is_said() -> None:
     versions = (("CUDA", "12.8", '{"cuda.cutlass_instantiation_level": "9"}'), ("CUDA", "12.4", None))
     found = machine("00000000", [H100, A100], versions=versions)
-    assert found.startswith(
-        "no machine that was read (arch 80, 90; CUDA 12.4, 12.8; level 0, 9), or one with another CUTLASS"
-    )
+    said = "no machine that was read (arch 80, 90; CUDA 12.4, 12.8; level 0, 9), or one with another CUTLASS"
+    assert found.startswith(said)

@@ -38,9 +38,8 @@ def lookup(key: str | None = "f1", outcome: str = "full_miss", *, lookup: int = 
 
 
 def entry(key: str | None = "f1", cache: str = "fxgraph", **told: Any) -> EntryRow:
-    return entry_row(
-        **({"entry": 5, "cache": cache, "cache_key": key, "root": "/c", "path": f"/c/ab/{key}"} | told)
-    )
+    usual = {"entry": 5, "cache": cache, "cache_key": key, "root": "/c", "path": f"/c/ab/{key}"}
+    return entry_row(**(usual | told))
 
 
 def of_lookup(row: LookupRow, held: Held, *entries: EntryRow) -> tuple[str, str]:

@@ -266,9 +266,8 @@ def test_what_entries_of_one_key_point_to(
     rows = found(*(stored(f"e{at}", **{name: value}) for at, value in enumerate(values)))
     assert [(row["kind"], row["fields"]) for row in rows] == ([] if kind is None else [(kind, (name,))])
     for row in rows:
-        assert row["evidence"] == f"entries of one key and equal guards {said}" or row["evidence"].endswith(
-            said
-        )
+        sentence = f"entries of one key and equal guards {said}"
+        assert row["evidence"] == sentence or row["evidence"].endswith(said)
         assert row["entries"] == tuple(range(len(values)))
 
 

@@ -49,9 +49,8 @@ def best(name: str, **told: Any) -> Stored:
 
 def links(*files: Stored) -> list[tuple[int, str, int | None, str]]:
     frame = scope_of(entries=files).links
-    rows = (
-        frame[["parent", "child_kind", "child", "known_by"]].astype(object).itertuples(index=False, name=None)
-    )
+    columns = ["parent", "child_kind", "child", "known_by"]
+    rows = frame[columns].astype(object).itertuples(index=False, name=None)
     return sorted((p, k, None if pd.isna(c) else int(c), b) for p, k, c, b in rows)
 
 

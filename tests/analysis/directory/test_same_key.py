@@ -97,9 +97,8 @@ def test_what_is_called_equal_is_so_byte_for_byte_and_none_missed(name: str, dir
         assert len({path.read_bytes() for path in files_of(scope, group.entries)}) == 1
         assert group.saved_bytes == (group.copies - 1) * group.size_bytes
     told = {entry for group in duplicates["entries"] for entry in group}
-    graphs = scope.entries[
-        scope.entries["cache"].isin(["fxgraph", "aotautograd"]) & (scope.entries["status"] == "ok")
-    ]
+    is_graph = scope.entries["cache"].isin(["fxgraph", "aotautograd"])
+    graphs = scope.entries[is_graph & (scope.entries["status"] == "ok")]
     contents_of: dict[bytes, list[int]] = {}
     for row in graphs.itertuples():
         contents_of.setdefault(Path(row.path).read_bytes(), []).append(row.entry)

@@ -226,9 +226,8 @@ def test_without_entries_there_are_none() -> None:
     (AT, AT - 1, False), (AT, AT, True), (AT, AT + 1, False), (AT, None, True),
 ])  # fmt: skip
 def test_an_entry_may_have_been_there(modified: int | None, time: int | None, may_be: bool) -> None:
-    found = candidates(
-        [lookup("f2", time)], entry(0, "f1", modified), replace(OTHER, detail_set=OF_B.detail_set)
-    )
+    stored = entry(0, "f1", modified)
+    found = candidates([lookup("f2", time)], stored, replace(OTHER, detail_set=OF_B.detail_set))
     assert found.may_be_of_graph(0) is may_be
 
 

@@ -118,9 +118,8 @@ def was_compiling(one: LookupRow, row: LookupRow, moment: int, history: list[Loo
         return False
     if one.time is not None:
         return end(one) >= moment
-    return any(
-        is_one_compile(one, other) and one.cache_key == other.cache_key for other in history[row.lookup :]
-    )
+    since = (other for other in history[row.lookup :] if other.cache_key == one.cache_key)
+    return any(is_one_compile(one, other) for other in since)
 
 
 def end(one: LookupRow) -> int:
@@ -172,9 +171,8 @@ def test_those_that_race_are_named_without_the_run_that_asks() -> None:
     found = past_of_last(*racing[:9], row(0, 20, compile_id="1/0")).racing
     assert found == (1, tuple(range(1, 9)), 0)
     # A run counts once, and one that has ended does not count.
-    found = past_of_last(
-        row(1, 0, 5, save_error="OSError"), row(2, 1, 100), row(2, 2, 100), row(0, 20)
-    ).racing
+    ended = row(1, 0, 5, save_error="OSError")
+    found = past_of_last(ended, row(2, 1, 100), row(2, 2, 100), row(0, 20)).racing
     assert found == (1, (2,), 0)
     # The very moment of its end is within it.
     assert past_of_last(row(1, 0, 20), row(0, 20)).racing == (0, (1,), 0)

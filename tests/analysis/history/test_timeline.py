@@ -13,9 +13,8 @@ WRITTEN = {"entry_path": "/cache/e"}
 
 
 def row(at: int, cache: str, **told: Any) -> LookupRow:
-    return replace(
-        TEMPLATE, **{"lookup": at, "cache": cache, "cache_key": f"k{at}", "direction": None, **told}
-    )
+    usual = {"lookup": at, "cache": cache, "cache_key": f"k{at}", "direction": None}
+    return replace(TEMPLATE, **(usual | told))
 
 
 def aot(at: int = 0, **told: Any) -> LookupRow:

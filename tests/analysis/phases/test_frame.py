@@ -215,12 +215,8 @@ def traced(
         for (at, ph, name), compile_id in zip(events, compile_ids or ("0/0",) * len(events), strict=True)
     ]  # fmt: skip
     if version is not None:
-        told.append(
-            record(
-                {"artifact": {"name": "torch_version", "encoding": "json"}},
-                json.dumps({"pytorch_version": version}),
-            )
-        )
+        said = json.dumps({"pytorch_version": version})
+        told.append(record({"artifact": {"name": "torch_version", "encoding": "json"}}, said))
     (folder / f"{pid}.log").write_text("".join([*told, code]).replace(" 7 torch", f" {pid} torch"))
 
 
@@ -373,17 +369,15 @@ def hold(folder: Path) -> int:
         plain = replayed(events_of(trace))
         by_name = phases.groupby("event")
         assert by_name["count"].sum().to_dict() == plain.counts
-        assert by_name["time_ns"].sum().to_dict() == pytest.approx(
-            {name: us * 1000 for name, us in plain.open_us.items()}, rel=0.005, abs=SLACK_NS
-        )
+        wanted = {name: us * 1000 for name, us in plain.open_us.items()}
+        assert by_name["time_ns"].sum().to_dict() == pytest.approx(wanted, rel=0.005, abs=SLACK_NS)
         assert phases["self_time_ns"].sum() == pytest.approx(plain.roots_us * 1000, rel=0.01)
         assert (phases["self_time_ns"] <= phases["time_ns"]).all()
         assert not phases["phase"].str.startswith(NOT_NAMED).any()
         if not scope.runs["failed_compiles"].map(len).any():
             # What torch does about an exception is in no event.
-            assert (
-                phases["self_time_ns"][phases["phase"] == REST].sum() <= 0.05 * phases["self_time_ns"].sum()
-            )
+            rest = phases["self_time_ns"][phases["phase"] == REST].sum()
+            assert rest <= 0.05 * phases["self_time_ns"].sum()
         # Lookups and events name compiles alike, but for attempts after the first, which events do not name.
         places = set(zip(phases["compile_id"], phases["segment"], strict=True))
         is_later = scope.lookups["compile_id"].str.contains("_", regex=False)

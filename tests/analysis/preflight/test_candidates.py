@@ -57,9 +57,8 @@ def test_whether_torch_could_load_an_entry(told: dict[str, str], is_there: Sure,
 
 def test_lines_of_a_remote_cache_that_could_not_be_read_are_said() -> None:
     places = [f"redis://host:{port}/0" for port in (1, 2)]
-    entries = scope_of(
-        entries=[entry(*FX, root=root, path=f"{root}/pt2:fx-graph-v1::f1:c1") for root in places]
-    ).tables.entries.rows
+    made = [entry(*FX, root=root, path=f"{root}/pt2:fx-graph-v1::f1:c1") for root in places]
+    entries = scope_of(entries=made).tables.entries.rows
     for problems, said in ((places[1:], f"some lines of {places[1]} could not be read"), (["/cache"], "")):
         assert StoredEntries(entries, (), (), frozenset(problems)).unread_remotely == said
     assert stored().unread_remotely == "a remote cache was not asked"

@@ -47,9 +47,8 @@ def remotely(key: str, **noted: Any) -> Made:
     """A lookup of a pre-flight of a program that asks a remote cache, by itself or as noted."""
     asks = {"cache": "fxgraph", "key": key, "cache_dir": "/cache", "sizes": [4], "remote": True} | noted
     stores = {"cache": "fxgraph", "key": key, "guards": "L['t0'] > 3"}
-    return fx(
-        key, "full_miss", at=0, took=0.25, preflight_note=json.dumps({"lookup": asks, "stored": stores})
-    )
+    note = json.dumps({"lookup": asks, "stored": stores})
+    return fx(key, "full_miss", at=0, took=0.25, preflight_note=note)
 
 
 def outcomes(lookups: list[Made], *entries: Any) -> list[str]:
@@ -230,9 +229,8 @@ def test_the_graphs_of_an_entry_are_looked_up_in_the_directory() -> None:
     """Also where the entry itself is looked up in a remote cache alone."""
     asks = {"cache": "aotautograd", "key": "a11", "cache_dir": "/cache", "not_local": True, "remote": True}
     made = aot("a11", at=0, took=0.5, preflight_note=json.dumps({"lookup": asks}))
-    stored = entry(
-        "aotautograd", "a11", root=REMOTE, path=f"{REMOTE}/pt2:autograd-v1::a11:c1", fx_keys=("f11",)
-    )
+    path = f"{REMOTE}/pt2:autograd-v1::a11:c1"
+    stored = entry("aotautograd", "a11", root=REMOTE, path=path, fx_keys=("f11",))
     assert outcomes([made], stored, entry("fxgraph", "f11")) == ["would_hit", "would_hit"]
     assert outcomes([made], stored, entry("fxgraph", "f22"))[0] == "would_miss"
     # To torch the entry itself was found, also where a graph of it is not there.
@@ -357,9 +355,8 @@ def test_what_a_recorded_lookup_left_behind(told: dict[str, Any], left: tuple[st
 def test_guards_are_known_of_what_was_found_alone() -> None:
     """Those at a miss are the ones that failed, not those of what it stored."""
     told = [{"outcome": "hit"}, {"outcome": "guard_miss"}, {"cache_key": "f22", "outcome": "hit"}]
-    recorded = stored_by_recorded(
-        [looked_up(**one, lookup=at, guards_expr="L['t0'] > 1") for at, one in enumerate(told)], []
-    )
+    rows = [looked_up(**one, lookup=at, guards_expr="L['t0'] > 1") for at, one in enumerate(told)]
+    recorded = stored_by_recorded(rows, [])
     assert recorded[KEY] == [
         Candidate("what run 7 had found", guards="L['t0'] > 1"),
         Candidate("what run 7 had stored", are_guards_known=False),

@@ -115,9 +115,8 @@ def test_graphs_are_looked_for_among_fx_entries() -> None:
         return [ONE]
 
     note = LookupNote(sizes=(4,))
-    made = found_under(
-        [entry(("f1", None), guards=LARGE), entry(("f2", None), guards=SMALL)], note, "", under
-    )
+    stored = [entry(("f1", None), guards=LARGE), entry(("f2", None), guards=SMALL)]
+    made = found_under(stored, note, "", under)
     assert (made.outcome, made.guards, asked) == ("hit", SMALL, [("fxgraph", "f2")])
 
 

@@ -293,9 +293,8 @@ def test_below_a_key_of_autograd_that_changed_the_graphs_were_found() -> None:
     renamed = field_change("gm", GRAPH.format(local="a", argument="p_0", number="2.5"),
                            GRAPH.format(local="b", argument="p_0", number="2.5"))  # fmt: skip
     other = field_change("gm", "def forward(self, x): return (x,)", "def forward(self, y, z): return (y, z)")
-    dtype = field_change(
-        "example_inputs[0]", TENSOR.format(**BEFORE), TENSOR.format(**{**BEFORE, "dtype": "b"})
-    )
+    after = TENSOR.format(**{**BEFORE, "dtype": "b"})
+    dtype = field_change("example_inputs[0]", TENSOR.format(**BEFORE), after)
     found = [cause_advice(AdviceFacts("key_changed", changes=changes, were_graphs_found=True)) or ""
              for changes in ((renamed,), (other,), (other, dtype))]  # fmt: skip
     assert all(advice.startswith("The FX graphs below were found") for advice in found)

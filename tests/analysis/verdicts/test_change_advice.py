@@ -260,9 +260,8 @@ def test_each_way_to_set_an_option_is_named() -> None:
         "by torch._inductor.config.coordinate_descent_tuning, or by TORCHINDUCTOR_COORDINATE_DESCENT_TUNING",
     )
     assert all(way in tuning for way in ways), tuning
-    assert "An argument that torch.compile hands to Inductor (is_backward)" not in (
-        field_advice("fx_kwargs[is_backward]") or ""
-    )
+    advice = field_advice("fx_kwargs[is_backward]") or ""
+    assert "An argument that torch.compile hands to Inductor (is_backward)" not in advice
 
 
 @pytest.mark.parametrize("field", ["gm", "a_field_of_no_torch", "example_inputs[0]"])

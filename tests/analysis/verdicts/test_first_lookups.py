@@ -253,9 +253,8 @@ def test_a_compile_that_ended_early_without_a_recorded_lookup_may_have_been_of_t
     (place,), *_ = scope.runs["unrecorded_compiles"]
     assert place.startswith("matmul_relu (")
     assert set(scope.misses["evidence"]) == {"not_known"}
-    assert "run 0 had begun to compile matmul_relu, and its log has no lookup of that" in str(
-        scope.explain(0)
-    )
+    said = "run 0 had begun to compile matmul_relu, and its log has no lookup of that"
+    assert said in str(scope.explain(0))
     # Alone, nothing speaks against a cold start.
     assert first_lookups(second) == [(COLD, "", (0,))]
 
@@ -294,9 +293,8 @@ def test_every_form_says_that_the_graph_is_new(recording: Recording) -> None:
 @pytest.mark.parametrize("name", ["four_processes", pytest.param("four_ranks", marks=pytest.mark.slow)])
 def test_four_at_once_race_and_then_hit(name: str, way: str, recording: Recording) -> None:
     folder = recording("2.13.0", name)
-    scope = cachescope.read(
-        *([folder / "trace", folder / "text", folder / "cache"] if way == "both" else [folder / way])
-    )
+    kinds = ("trace", "text", "cache") if way == "both" else (way,)
+    scope = cachescope.read(*(folder / kind for kind in kinds))
     assert len(scope.runs) == 8
     told = scope.lookups.merge(scope.misses, on="lookup", how="left")
     assert set(told.loc[told["run"] >= 4, "outcome"]) == {"hit"}

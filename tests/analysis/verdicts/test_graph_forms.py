@@ -32,9 +32,8 @@ class Made:
         code = " ".join(f"{word}_op" for word in words)
         details = set_of(self.store, {"gm": code, "example_inputs[0]": inputs})
         name, file = function
-        return replace(
-            TEMPLATE, detail_set=details, function=name, file=file, compile_id=compile_id, cache_key=words
-        )
+        named = {"function": name, "file": file, "compile_id": compile_id, "cache_key": words}
+        return replace(TEMPLATE, detail_set=details, **named)
 
     @property
     def aligner(self) -> GraphAligner[LookupRow]:

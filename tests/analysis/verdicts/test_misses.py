@@ -305,9 +305,8 @@ def test_many_that_compile_one_key_at_once_are_counted() -> None:
 
 
 def test_a_disabled_cache() -> None:
-    told, untold = miss_rows(
-        scope_of(run(fx(None, "disabled", at=0, bypass_reason="off"), fx(None, "disabled", at=1)))
-    )
+    off = run(fx(None, "disabled", at=0, bypass_reason="off"), fx(None, "disabled", at=1))
+    told, untold = miss_rows(scope_of(off))
     assert (told["verdict"], told["reason"]) == ("disabled", "caching was switched off: off")
     assert untold["reason"] == "caching was switched off: cache not enabled"
 
@@ -334,9 +333,8 @@ def test_what_hit_or_is_not_known_is_no_miss() -> None:
     assert miss_rows(scope_of(run(fx("f11", "hit", G, at=0), fx("f12", "unknown", G, at=1)))) == []
     # Whatever torch reports beside it.
     told = {"status_detailed": "hit", "load_error": LOAD_ERROR}
-    assert (
-        miss_rows(scope_of(run(aot("a11", "hit", G, at=0, **told), fx("f11", "hit", G, at=1, **told)))) == []
-    )
+    hits = run(aot("a11", "hit", G, at=0, **told), fx("f11", "hit", G, at=1, **told))
+    assert miss_rows(scope_of(hits)) == []
     again = run(aot("a11", "hit", G, at=9, **told), fx("f11", "unknown", G, at=10, **told))
     assert len(miss_rows(scope_of(run(aot("a11", details=G, at=0)), again))) == 1
 
@@ -354,10 +352,8 @@ def test_what_hit_or_is_not_known_is_no_miss() -> None:
     ({"gm": OTHER, "x": "1"}, "first_lookup", (), "nothing that was read before is of this graph"),
 ])  # fmt: skip
 def test_a_new_key(after: Details, verdict: str, changed: tuple[str, ...], reason: str) -> None:
-    before, now = (
-        graph("f11", at=0, function="f", file="a.py"),
-        graph("f12", after, at=100, function="f", file="a.py"),
-    )
+    named = {"function": "f", "file": "a.py"}
+    before, now = graph("f11", at=0, **named), graph("f12", after, at=100, **named)
     row = last(run(before, **HERE), run(now, **HERE))
     assert (row["verdict"], tuple(sorted(row["changed"]))) == (verdict, changed)
     assert row["reason"].startswith(reason)
@@ -366,9 +362,8 @@ def test_a_new_key(after: Details, verdict: str, changed: tuple[str, ...], reaso
 
 def test_where_the_run_before_differs_in_more_that_is_said() -> None:
     def reason(between: Details) -> str:
-        made = (
-            graph(f"f1{at}", fields, at=100 * at) for at, fields in enumerate((G, between, {**G, "x": "3"}))
-        )
+        keys = enumerate((G, between, {**G, "x": "3"}))
+        made = (graph(f"f1{at}", fields, at=100 * at) for at, fields in keys)
         return str(last(*(run(one, **HERE) for one in made))["reason"])
 
     assert reason({**G, "x": "2", "y": "2"}).endswith(" (compared with the run before it, 2 fields differ)")
@@ -454,17 +449,15 @@ def test_advice_on_an_autograd_key_says_if_its_graphs_were_found(graphs: list[Ma
 
 def test_advice_says_whether_lines_are_lost() -> None:
     for is_cut, said in ((True, "Lines of the log are lost"), (False, "TORCH_LOGS")):
-        scope = scope_of(
-            run(fx("f1", details=G, at=0)), run(fx("f2", details=None, at=9, is_details_cut=is_cut))
-        )
+        cut = fx("f2", details=None, at=9, is_details_cut=is_cut)
+        scope = scope_of(run(fx("f1", details=G, at=0)), run(cut))
         (advice,) = scope.causes.loc[scope.causes["verdict"] == "details_not_recorded", "advice"]
         assert said in advice
 
 
 def test_a_miss_without_a_key_had_no_entry() -> None:
-    (row,) = miss_rows(
-        scope_of(run(fx(None, details=G, at=9, load_error="EOFError: Ran out of input"), **HERE))
-    )
+    missed = fx(None, details=G, at=9, load_error="EOFError: Ran out of input")
+    (row,) = miss_rows(scope_of(run(missed, **HERE)))
     assert row["verdict"] == "first_lookup"
 
 
@@ -482,11 +475,8 @@ def test_a_graph_that_an_entry_of_autograd_points_to_is_no_first_lookup(
     rows = miss_rows(scope_of(run(aot("a11", details=G, at=0), *twice, **HERE)))
     assert [row["verdict"] for row in rows] == ["entry_unavailable"] * 3
     assert [row["kind"] for row in rows] == ["graph entry", "not known", "not known"]
-    assert ["its guards did not hold" in row["reason"] for row in rows] == [
-        False,
-        may_be_guards,
-        may_be_guards,
-    ]
+    are_guards = ["its guards did not hold" in row["reason"] for row in rows]
+    assert are_guards == [False, may_be_guards, may_be_guards]
 
 
 @pytest.mark.parametrize(("damaged_at", "stored_at", "verdict"), [

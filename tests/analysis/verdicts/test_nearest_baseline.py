@@ -149,9 +149,8 @@ def test_nearest_of_all_graphs_is_what_a_full_search_finds(made: list[tuple], en
         best = [None, *earlier][-1]
         for one in reversed(earlier):
             fewer = len(history.changed(one, row)) - len(history.changed(best, row))
-            is_better = fewer < 0 or (
-                fewer == 0 and isinstance(one, LookupRow) and isinstance(best, EntryRow)
-            )
+            is_lookup = isinstance(one, LookupRow) and isinstance(best, EntryRow)
+            is_better = fewer < 0 or (fewer == 0 and is_lookup)
             best = one if is_better else best
         assert baseline_of(baselines, history, at) == best
 

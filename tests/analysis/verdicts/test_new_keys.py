@@ -57,12 +57,8 @@ def test_each_of_several_upgrades_is_named() -> None:
     """Also where the same fields changed with each of them."""
     versions = ("2.10.0", "2.12.0", "2.13.0")
     runs = [
-        run(
-            key(str(at), 10.0 * at, {**G, "torch_version": version, "x": version}),
-            **HERE,
-            torch_version=version,
-        )
-        for at, version in enumerate(versions)
+        run(key(str(at), 10.0 * at, {**G, "torch_version": one, "x": one}), **HERE, torch_version=one)
+        for at, one in enumerate(versions)
     ]
     kinds = ["torch 2.10.0 -> 2.12.0", "torch 2.12.0 -> 2.13.0"]
     assert [(row["kind"], row["reason"]) for row in miss_rows(scope_of(*runs))[1:]] == [
@@ -71,9 +67,8 @@ def test_each_of_several_upgrades_is_named() -> None:
 
 
 def test_an_entry_of_another_torch() -> None:
-    row = last(
-        run(key("2", 10, UPGRADED), **HERE, torch_version="2.13.0"), entries=[entry("fxgraph", "f1", G, at=5)]
-    )
+    stored = entry("fxgraph", "f1", G, at=5)
+    row = last(run(key("2", 10, UPGRADED), **HERE, torch_version="2.13.0"), entries=[stored])
     assert (row["baseline"], row["kind"]) == ("entry 0", "upgrade: another torch -> 2.13.0")
 
 
@@ -88,10 +83,8 @@ def test_the_same_edit_of_two_graphs_is_one_kind_and_another_edit_is_another() -
         row = last(*runs)
         assert (row["verdict"], row["changed"], row["evidence"]) == ("key_changed", ("gm",), "inferred")
         assert row["reason"].startswith("another form of the graph, and one field of the key differs: gm, ")
-        share = re.search(
-            r"both are of the function f of one file, and (\d+) % of their code is alike",
-            row["evidence_text"],
-        )
+        said = r"both are of the function f of one file, and (\d+) % of their code is alike"
+        share = re.search(said, row["evidence_text"])
         assert share is not None and 40 < int(share[1]) < 100
         return str(row["kind"])
 
@@ -259,9 +252,8 @@ def test_an_entry_that_no_miss_wrote_was_there_before(stored: str, lookups: list
 ])  # fmt: skip
 def test_an_earlier_miss_without_details_may_be_of_the_same_graph(earlier: Made, evidence: str) -> None:
     rows = miss_rows(scope_of(run(earlier), run(key("2", 10, X2))))
-    (row,) = (
-        one for one in rows if one["changed"] == () and one["verdict"] == COLD and "graph" in one["reason"]
-    )
+    cold = (one for one in rows if one["changed"] == () and one["verdict"] == COLD)
+    (row,) = (one for one in cold if "graph" in one["reason"])
     assert row["evidence"] == evidence
 
 

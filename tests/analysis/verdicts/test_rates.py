@@ -13,9 +13,8 @@ G = {"gm": "a graph"}
 
 def hit(number: int, saved: float | None) -> Made:
     ns = None if saved is None else int(saved * SECOND_NS)
-    return fx(
-        f"h{number}", "hit", {"gm": "another graph"}, at=number, compile_id=f"{number}/0", time_saved_ns=ns
-    )
+    told = {"compile_id": f"{number}/0", "time_saved_ns": ns}
+    return fx(f"h{number}", "hit", {"gm": "another graph"}, at=number, **told)
 
 
 def miss(number: int, took: float | None, outcome: str = "full_miss") -> Made:

@@ -209,10 +209,8 @@ def test_without_functions_the_order_of_compiles_shows_a_graph_that_changed(
     before: list[str], after: list[str], wanted: int | None
 ) -> None:
     graphs = [graph(words, run, **UNNAMED) for run, side in enumerate((before, after)) for words in side]
-    assert (
-        Made(*graphs).replaced.by(len(before) + after.index(next(w for w in after if w not in before)))
-        == wanted
-    )
+    at = after.index(next(words for words in after if words not in before))
+    assert Made(*graphs).replaced.by(len(before) + at) == wanted
 
 
 @pytest.mark.parametrize(("above", "wanted"), [

@@ -23,9 +23,8 @@ def scope(vllm: Recorded) -> Scope:
 
 
 def by_step(scope: Scope) -> dict[str, Any]:
-    rows = scope.lookups.merge(scope.misses, on="lookup", how="left").merge(
-        scope.runs[["run", "source"]], on="run"
-    )
+    missed = scope.lookups.merge(scope.misses, on="lookup", how="left")
+    rows = missed.merge(scope.runs[["run", "source"]], on="run")
     return {Path(row.source).stem: row for row in rows.itertuples()}
 
 
@@ -74,9 +73,8 @@ def test_an_edited_file_is_known_from_vllm_itself(vllm: Recorded) -> None:
 def test_of_two_ranks_each_is_compared_with_itself(version: str, tmp_path: Path) -> None:
     told = recorded_ranks(version, tmp_path)
     scope = cachescope.read(told.cache, told.logs)
-    rows = scope.lookups.merge(scope.misses, on="lookup").merge(
-        scope.runs[["run", "source", "rank"]], on="run"
-    )
+    missed = scope.lookups.merge(scope.misses, on="lookup")
+    rows = missed.merge(scope.runs[["run", "source", "rank"]], on="run")
     found = {f"{Path(row.source).stem}_{row.rank}": row for row in rows.itertuples()}
     first = [row for step, row in found.items() if step.startswith("first")]
     assert {row.verdict for row in first} == {"first_lookup"}
@@ -136,9 +134,8 @@ def test_a_start_beside_folders(case: str, tmp_path: Path) -> None:
 def test_why_is_known_once_the_other_was_used(copied: int, evidence: str, text: str, tmp_path: Path) -> None:
     old = make_folder(tmp_path, time=NOON - 497 + copied)
     new = make_folder(tmp_path, OTHER, time=NOON + 3 + copied)
-    scope = cachescope.read(
-        tmp_path, write_log(tmp_path / "server.log", start(old, NOON - 500), start(new, pid=2))
-    )
+    log = write_log(tmp_path / "server.log", start(old, NOON - 500), start(new, pid=2))
+    scope = cachescope.read(tmp_path, log)
     first, miss = scope.misses.itertuples()
     assert (miss.verdict, miss.changed, miss.evidence) == ("key_changed", ("env[VLLM_A]",), evidence)
     assert miss.baseline_lookup == first.lookup
@@ -220,9 +217,8 @@ def test_a_cache_that_is_switched_off_is_said_to_be(tmp_path: Path) -> None:
 
 
 def test_the_same_folder_elsewhere_is_another_directory(tmp_path: Path) -> None:
-    log = write_log(
-        tmp_path / "server.log", start("aaaaaaaaaa"), start("aaaaaaaaaa", NOON + 60, pid=2, root="/d")
-    )
+    starts = start("aaaaaaaaaa"), start("aaaaaaaaaa", NOON + 60, pid=2, root="/d")
+    log = write_log(tmp_path / "server.log", *starts)
     _, miss = verdicts(log)
     assert (miss.verdict, miss.kind, miss.evidence) == ("entry_unavailable", "another directory", "recorded")
     # Not of one that was still made there.

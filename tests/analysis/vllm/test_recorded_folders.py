@@ -23,9 +23,8 @@ def test_every_name_follows_from_its_factors(scope: Scope, vllm: Recorded) -> No
 
 def test_hashes_are_those_that_vllm_logged(scope: Scope, vllm: Recorded) -> None:
     rows = scope.vllm_factors
-    read = set(
-        zip(*(rows[name] for name in ("env_hash", "config_hash", "compiler_hash", "code_hash")), strict=True)
-    )
+    hashes = ("env_hash", "config_hash", "compiler_hash", "code_hash")
+    read = set(zip(*(rows[name] for name in hashes), strict=True))
     assert read == {(one["env"], one["cfg"], one["comp"], one["code"]) for one in vllm.factors.values()}
 
 

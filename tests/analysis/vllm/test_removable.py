@@ -20,9 +20,8 @@ A_MONTH_NS = 30 * 24 * 3_600_000_000_000
 def removable_later(cache: Path) -> list[RemovableRow]:
     """What can go a month from now: nothing is kept for being new."""
     scope = cachescope.read(cache)
-    return removable_rows(
-        seen_at(scope.tables.entries.rows, time.time_ns() + A_MONTH_NS), scope.orphaned.rows
-    )
+    later = seen_at(scope.tables.entries.rows, time.time_ns() + A_MONTH_NS)
+    return removable_rows(later, scope.orphaned.rows)
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -56,9 +56,8 @@ def test_a_miss_that_stays_says_why(case: str) -> None:
     scope = scope_of(*runs)
     (row,) = (row for row in records(scope.cause_savings()) if row["fields"] == ("x",))
     assert (row["hits_after"], row["why"]) == (0, why)
-    (asked,) = (
-        row for row in records(scope.what_if(without="x").by_cause) if row["verdict"] == "key_changed"
-    )
+    by_cause = records(scope.what_if(without="x").by_cause)
+    (asked,) = (row for row in by_cause if row["verdict"] == "key_changed")
     assert (asked["hits_after"], asked["why"]) == (0, why)
     # What is asked of another field says nothing of it.
     assert scope.what_if(without="gm").by_cause["why"].isna().all()
@@ -135,8 +134,7 @@ def test_ranks_that_leak_their_number_and_start_at_once(recording: Recording) ->
     scope = read_once(recording("2.13.0", "two_ranks_cold_paths"))
     (row,) = records(scope.cause_savings())
     assert row["fields"] == (OUTPUT_PATH,)
-    assert row["why"] == (
-        "the runs were concurrent: 4 keys become 2; with a staggered start, 2 of 4 would hit"
-    )
+    said = "the runs were concurrent: 4 keys become 2; with a staggered start, 2 of 4 would hit"
+    assert row["why"] == said
     assert row["staggered_time_ns"] == row["time_lost_ns"] > 0
     assert scope.sensitivity()["fields"].tolist() == [(OUTPUT_PATH,)]

@@ -148,9 +148,8 @@ def slow(recording: Recording, removed: frozenset[str]) -> list[int]:
     def name_of(row: LookupRow) -> tuple[str | None, ...]:
         # Keys that differ where no field does stay apart, whatever is removed.
         alone = row.cache_key if len(keys_of[row.detail_set, row.cache]) > 1 else None
-        fields = (
-            f"{d.field}{d.detail_hash}" for d in details.details(row.detail_set) if d.field not in removed
-        )
+        counted = (d for d in details.details(row.detail_set) if d.field not in removed)
+        fields = (f"{d.field}{d.detail_hash}" for d in counted)
         return row.cache, alone, *fields
 
     def end_of(row: LookupRow) -> int:

@@ -47,9 +47,8 @@ def test_a_key_is_the_same_on_every_machine() -> None:
     store = HashDetails()
     lines = [f"[{hash_of(3)}] x: 3", f"[{hash_of(1)}] y: 1", f"[{hash_of(1)}] x: 1"], [f"[{hash_of(2)}] x: 2"]
     one, other = (store.add(some)[0] for some in lines)
-    table = KeyTable(
-        KeyDistances(store), [Key(*HOME, "f1", one), Key(*HOME, "f2", other), Key(*HOME, "f3", None)]
-    )
+    made = [Key(*HOME, "f1", one), Key(*HOME, "f2", other), Key(*HOME, "f3", None)]
+    table = KeyTable(KeyDistances(store), made)
     own = name_of(("fxgraph", "key", "f3"))
     assert names(table) == [name_of(HOME, X1, Y1), name_of(HOME, X2), own]
     assert names(table, "x") == [name_of(HOME, Y1), name_of(HOME), own]
@@ -66,9 +65,8 @@ def test_any_text_of_a_log_has_a_number() -> None:
 def test_hashes_decide_and_not_texts() -> None:
     same_text = names(table_of({"x": (1, "at 0x7f")}, {"x": (2, "at 0x7f")}))
     assert same_text[0] != same_text[1]
-    store_texts = names(
-        table_of({"x": (1, "at 0x7f"), "y": (1, "")}, {"x": (1, "at 0x55"), "y": (2, "")}), "y"
-    )
+    sides = {"x": (1, "at 0x7f"), "y": (1, "")}, {"x": (1, "at 0x55"), "y": (2, "")}
+    store_texts = names(table_of(*sides), "y")
     assert len(set(store_texts)) == 1
 
 
@@ -108,9 +106,8 @@ def test_keys_that_differ_where_no_field_does_stay_apart(lines: list[str]) -> No
 def test_a_key_without_details_is_what_it_is() -> None:
     store = HashDetails()
     code, _ = store.add([f"[{hash_of(1)}] gm: g"])
-    table = KeyTable(
-        KeyDistances(store), [Key("fxgraph", None, "f1", code), Key("fxgraph", None, "f2", None)]
-    )
+    made = [Key("fxgraph", None, "f1", code), Key("fxgraph", None, "f2", None)]
+    table = KeyTable(KeyDistances(store), made)
     assert table.with_details == [0]
     assert names(table)[1] == names(table, "gm")[1]
     assert len(set(names(table, "gm"))) == 2

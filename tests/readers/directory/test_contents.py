@@ -475,9 +475,8 @@ def test_a_hostile_pickle_is_no_sound_entry_wherever_it_lies(place: str, tmp_pat
 
 
 def test_a_mega_cache_in_a_directory_is_read_by_its_content(tmp_path: Path) -> None:
-    entry, _ = read_one(
-        tmp_path, "anything", summed(body(("inductor", [("f" + "a" * 51, b"")]), ("pgo", [])))
-    )
+    cache = summed(body(("inductor", [("f" + "a" * 51, b"")]), ("pgo", [])))
+    entry, _ = read_one(tmp_path, "anything", cache)
     assert (entry.cache, entry.status, entry.detail) == ("mega_cache", "damaged", "inductor 1")
 
 

@@ -51,7 +51,6 @@ def test_four_writers_at_work_are_no_problem(tmp_path: Path) -> None:
     found = read(cache)
     assert {entry.status for entry in found.entries} == {"ok"}
     on_disk = [path for path in cache.rglob("*") if path.is_file()]
-    assert sum(entry.size_bytes or 0 for entry in found.entries) == sum(
-        path.stat().st_size for path in on_disk
-    )
+    sizes = [path.stat().st_size for path in on_disk]
+    assert sum(entry.size_bytes or 0 for entry in found.entries) == sum(sizes)
     assert sum(entry.cache == "fxgraph" for entry in found.entries) == WRITERS

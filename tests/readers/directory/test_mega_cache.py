@@ -19,9 +19,8 @@ from tests.conftest import Directory
 FX, OTHER = "f" + "a" * 51, "f" + "b" * 51
 AOT = "a" + "b" * 51
 SHAPE = "torch._inductor.output_code.CompiledFxGraph"
-GRAPH = entry_bytes(
-    Object(SHAPE, {"device_types": {"cuda"}, "_fx_graph_cache_debug_lines": [detail_line("gm", "g")]})
-)
+_STATE = {"device_types": {"cuda"}, "_fx_graph_cache_debug_lines": [detail_line("gm", "g")]}
+GRAPH = entry_bytes(Object(SHAPE, _STATE))
 OF_CPU = entry_bytes(Object(SHAPE, {"device_types": {"cpu"}}))
 CUT = GRAPH[:-5]
 

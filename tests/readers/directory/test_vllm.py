@@ -231,9 +231,8 @@ def test_the_name_is_of_torch_and_the_device_alone(sglang: Path) -> None:
     names = {steps(sglang)["first"]["name"], "torch_compile_cache"}
     assert set(folders["folder"]) == names
     assert set(folders["name_is"]) == {"of_torch"}
-    assert folders[["rank", "dp_rank", "prefix"]].drop_duplicates().to_numpy().tolist() == [
-        [0, 0, "backbone"]
-    ]
+    (part,) = folders[["rank", "dp_rank", "prefix"]].drop_duplicates().to_numpy().tolist()
+    assert part == [0, 0, "backbone"]
 
 
 def test_what_it_compiled_are_entries_of_torch(sglang: Path) -> None:

@@ -120,9 +120,8 @@ def assert_same(one: Reading, other: Reading) -> None:
     # Compared as a whole: nobody wants to see megabytes of details.
     is_same = one.details.components == other.details.components
     assert is_same
-    assert [codes.tobytes() for codes in one.details.sets] == [
-        codes.tobytes() for codes in other.details.sets
-    ]
+    sets = [[codes.tobytes() for codes in side.details.sets] for side in (one, other)]
+    assert sets[0] == sets[1]
 
 
 def tour() -> list[bytes]:

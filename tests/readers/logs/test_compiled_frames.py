@@ -233,9 +233,8 @@ def test_a_guard_belongs_to_each_symbol_that_it_names(tmp_path: Path) -> None:
 
 def test_an_attempt_begins_with_no_symbols(tmp_path: Path) -> None:
     again = {"attempt": 1}
-    rows = symbols(
-        tmp_path, symbol("s0"), symbol("s1"), guard(), symbol("s0", **again), guard("s0 > 6", **again)
-    )
+    later = symbol("s0", **again), guard("s0 > 6", **again)
+    rows = symbols(tmp_path, symbol("s0"), symbol("s1"), guard(), *later)
     assert [(row.symbol, row.guards) for row in rows] == [("s0", ("/home/model.py:8: s0 > 6",))]
 
 

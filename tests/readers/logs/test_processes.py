@@ -187,9 +187,8 @@ def test_one_log_is_never_joined_to_itself() -> None:
 
 def test_runs_stand_in_the_order_of_time_and_those_without_last() -> None:
     def begun(source: str, first: float, **told: Any) -> Process:
-        return process(
-            source, [lookup(f"f{source}", first + 1)], pid=None, first=first, last=first + 2, **told
-        )
+        looked_up = [lookup(f"f{source}", first + 1)]
+        return process(source, looked_up, pid=None, first=first, last=first + 2, **told)
 
     made = [
         begun("text-none", 0, start_time=None, clock_first_us=None),
@@ -246,9 +245,8 @@ def test_lookups_of_one_key_are_joined_one_by_one() -> None:
 
 def test_what_only_the_text_log_tells_is_added_in_its_place() -> None:
     trace = process("trace", [lookup("f1", 1), lookup("f3", 5, compile_id="2/0")])
-    text = process(
-        "text", [lookup("f1", 1), lookup("f2", 3, compile_id="1/0"), lookup("f3", 5, compile_id="2/0")]
-    )
+    between = lookup("f2", 3, compile_id="1/0")
+    text = process("text", [lookup("f1", 1), between, lookup("f3", 5, compile_id="2/0")])
     (run,) = join_processes([trace, text])
     assert [one.cache_key for one in run.lookups] == ["f1", "f2", "f3"]
 
@@ -410,9 +408,8 @@ def test_a_lookup_that_a_trace_says_no_beginning_of_began_when_the_text_log_says
     (run,) = join_processes([trace, process("text", [lookup(at=0.9)])])
     assert run.lookups[0].time == NOON_NS + int(0.9 * S)
     for of_trace, of_text, wanted in ((1.0, 0.9, 0.9), (0.9, 1.0, 0.9), (1.0, None, 1.0)):
-        (run,) = join_processes(
-            [process("trace", [lookup(at=of_trace)]), process("text", [lookup(at=of_text)])]
-        )
+        logs = process("trace", [lookup(at=of_trace)]), process("text", [lookup(at=of_text)])
+        (run,) = join_processes([*logs])
         assert run.lookups[0].time == NOON_NS + int(wanted * S)
 
 

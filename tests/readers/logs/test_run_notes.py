@@ -94,9 +94,8 @@ def test_a_folder_is_told_by_what_lies_below_the_one_that_all_share(
         shutil.copy(one, tmp_path / "log")
         record(["sh", "-c", f'cp {tmp_path}/log "$TORCH_TRACE"'], tmp_path / "runs")
     labels = cachescope.read(tmp_path / "runs").runs["label"].tolist()
-    assert sorted(labels) == [
-        f"TORCHINDUCTOR_CACHE_DIR=…/{name}" for name in ("cache", "cold", "cold/x")[: len(labels)]
-    ]
+    names = ("cache", "cold", "cold/x")[: len(labels)]
+    assert sorted(labels) == [f"TORCHINDUCTOR_CACHE_DIR=…/{name}" for name in names]
 
 
 def test_a_value_that_most_runs_have_names_none_of_them(

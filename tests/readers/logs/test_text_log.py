@@ -64,9 +64,8 @@ def behind_a_bar(data: bytes) -> bytes:
 def in_a_notebook(data: bytes) -> bytes:
     lines = data.decode("utf-8", "backslashreplace").splitlines(keepends=True)
     outputs = [{"name": "stderr", "output_type": "stream", "text": part} for part in (lines[:40], lines[40:])]
-    return json.dumps(
-        {"cells": [{"cell_type": "code", "outputs": outputs}], "nbformat": 4}, indent=1
-    ).encode()
+    notebook = {"cells": [{"cell_type": "code", "outputs": outputs}], "nbformat": 4}
+    return json.dumps(notebook, indent=1).encode()
 
 
 def in_cloud_logging(data: bytes) -> bytes:
@@ -138,9 +137,8 @@ def test_a_line_that_another_process_wrote_into_is_not_of_the_process_that_began
         return {one.pid: {lookup.cache_key for lookup in one.lookups} for one in processes}
 
     texts = sorted((recording("2.13.0", "autograd_config") / "text").iterdir())
-    first, second = (
-        [lead + line for line in path.read_bytes().splitlines(keepends=True)] for path in texts[:2]
-    )
+    logs = (path.read_bytes().splitlines(keepends=True) for path in texts[:2])
+    first, second = ([lead + line for line in lines] for lines in logs)
     ((pid, _),) = keys(b"".join(first)).items()
     ((other, whole),) = keys(b"".join(second)).items()
     for end in range(len(lead) + 1, len(first[0]), 5):
@@ -234,9 +232,8 @@ def test_it_is_told(version: str, name: str, way: str, recording: Recording) -> 
     assert told <= set_to and told
     assert not runs["is_cut"].any()
     if version == "2.13.0" and way == "trace":
-        assert runs["cache_dir"].tolist() == [
-            step["environment"]["TORCHINDUCTOR_CACHE_DIR"] for step in steps
-        ]
+        wanted = [step["environment"]["TORCHINDUCTOR_CACHE_DIR"] for step in steps]
+        assert runs["cache_dir"].tolist() == wanted
 
 
 @pytest.mark.parametrize(("said", "shown"), [
@@ -257,9 +254,8 @@ def test_what_triton_says_of_its_cache_is_quoted_between_the_lines_of_torch(
 @pytest.mark.parametrize("before", ["> ", "2026-11-28T23:46:01.1234567Z ", "\x1b[2m"])
 def test_a_trace_behind_text_is_told(before: str, tmp_path: Path, recording: Recording) -> None:
     trace, *_ = recording("2.13.0", "training").glob("trace/*")
-    (tmp_path / "log").write_text(
-        "".join(before + line for line in trace.read_text().splitlines(keepends=True))
-    )
+    lines = trace.read_text().splitlines(keepends=True)
+    (tmp_path / "log").write_text("".join(before + line for line in lines))
     scope = cachescope.read(tmp_path / "log")
     assert len(scope.lookups) == 0
     (problem,) = scope.problems["message"]

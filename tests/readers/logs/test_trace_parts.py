@@ -108,9 +108,8 @@ def test_a_trace_without_the_time_of_an_event_has_the_year_of_its_file(tour: byt
     whole = assert_parts_tell_the_same(no_times, tmp_path / "t.log", 200_000)
     assert whole.processes[0].start_time is not None
     # The first half has none, the second has.
-    assert_parts_tell_the_same(
-        no_times[: len(tour) // 2] + tour[len(tour) // 2 :], tmp_path / "u.log", 200_000
-    )
+    later = no_times[: len(tour) // 2] + tour[len(tour) // 2 :]
+    assert_parts_tell_the_same(later, tmp_path / "u.log", 200_000)
 
 
 def test_a_payload_without_end_is_in_one_part(tour: bytes, tmp_path: Path) -> None:

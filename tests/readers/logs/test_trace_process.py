@@ -412,9 +412,8 @@ def test_what_autotuning_found_stored_is_told_as_torch_records_it(
         for at, ph in ((1, "B"), (3, "E"))
     ]
     read(looked_up("hit"), record, *tunes, folder=tmp_path)
-    assert "in compiles with hits alone, tuned in 2.0 s)" in " ".join(
-        repr(cachescope.read(tmp_path / "t.log")).split()
-    )
+    shown = " ".join(repr(cachescope.read(tmp_path / "t.log")).split())
+    assert "in compiles with hits alone, tuned in 2.0 s)" in shown
     # Of a compile id that is used again, nobody knows which one it was.
     read(looked_up("hit"), looked_up("miss", 2), record, folder=tmp_path)
     assert f"{said}, 1 not asked for" in " ".join(repr(cachescope.read(tmp_path / "t.log")).split())

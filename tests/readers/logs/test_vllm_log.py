@@ -193,9 +193,8 @@ def test_processes_of_ray_are_told_apart_by_their_hosts(tmp_path: Path) -> None:
 def test_what_ray_writes_once_for_several_is_said_to_be_left_out(tmp_path: Path) -> None:
     process = "(EngineCore pid=1) \x1b[36m(RayWorkerWrapper pid=7, ip=10.0.0.1)\x1b[0m "
     repeated = " [repeated 6x across cluster] (Ray deduplicates logs by default. Set RAY_DEDUP_LOGS=0 to ...)"
-    reading = read_lines(
-        tmp_path, *said(process, DIRECTORY.format(FOLDER, 7) + repeated, COMPILED_IN.format(3))
-    )
+    named = DIRECTORY.format(FOLDER, 7) + repeated
+    reading = read_lines(tmp_path, *said(process, named, COMPILED_IN.format(3)))
     assert [(row.rank, row.folder) for row in reading.vllm_starts] == [(7, FOLDER)]
     (problem,) = reading.problems
     assert problem.kind == "not_logged"

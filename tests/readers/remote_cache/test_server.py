@@ -53,12 +53,9 @@ def rows(*sources: object) -> Any:
     """The entries in one order. The number of a set of details depends on the order of reading, which a server chooses."""
     scope = cachescope.read(*map(str, sources))
     details = scope.tables.hash_details
-    entries = scope.entries.assign(
-        hash_details=[
-            None if pd.isna(code) else sorted(map(str, details.details(int(code))))
-            for code in scope.entries["detail_set"]
-        ]
-    )
+    sets = scope.entries["detail_set"]
+    told = [None if pd.isna(one) else sorted(map(str, details.details(int(one)))) for one in sets]
+    entries = scope.entries.assign(hash_details=told)
     return entries[COLUMNS].sort_values(["cache", "cache_key"], ignore_index=True)
 
 
