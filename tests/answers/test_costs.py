@@ -188,10 +188,8 @@ def test_what_a_call_is_made_under_is_no_setting(field: str) -> None:
 
 def test_another_machine_is_no_setting() -> None:
     keys = [{"gm": CODE, "system_info[device]": device} for device in ("A100", "H100")]
-    runs = [
-        run(fx(f"f{n}", details=details, at=20 * n, took=5.0), cache_dir="/cache")
-        for n, details in enumerate(keys)
-    ]
+    made = [fx(f"f{n}", details=details, at=20 * n, took=5.0) for n, details in enumerate(keys)]
+    runs = [run(one, cache_dir="/cache") for one in made]
     assert headline(Chosen(scope_of(*runs))) == (
         "Nothing was compiled twice: 5.0 s of first compiles; 5.0 s on another machine or torch"
     )
@@ -295,9 +293,8 @@ def test_the_ranks_of_first_lookups_are_told_where_other_ranks_had_none() -> Non
     assert "first lookups (cold start): 1 miss on rank 2, 2.0 s" in footer(some)
     every = scope_of(run(missed, rank=2))
     assert "first lookups (cold start): 1 miss, 2.0 s    " in footer(every)
-    each = (
-        run(fx(f"f{rank}", details={"gm": f"graph_{rank}"}, at=9, took=2.0), rank=rank) for rank in range(2)
-    )
+    missed = (fx(f"f{rank}", details={"gm": f"graph_{rank}"}, at=9, took=2.0) for rank in range(2))
+    each = (run(one, rank=rank) for rank, one in enumerate(missed))
     assert "2 misses, 4.0 s in 2 ranks    " in footer(scope_of(*each))
 
 

@@ -64,9 +64,8 @@ def everything_counts_alike(scope: Scope) -> None:
     for cause in scope.explained.rows:
         if (line := checked.causes.get(cause.cause)) is not None:
             lost = "" if cause.time_lost_ns is None else f", {duration(cause.time_lost_ns)} lost"
-            assert f"{cause.misses:,} " in line and line.endswith(
-                f"run{'s' * (len(cause.runs) > 1)}{lost}"
-            ), line
+            end = f"run{'s' * (len(cause.runs) > 1)}{lost}"
+            assert f"{cause.misses:,} " in line and line.endswith(end), line
     in_json = explain_object(scope)
     reasons = {row["lookup"]: row["reason"] for row in in_json["lookups"]}
     for miss in scope.facts.misses.values():

@@ -57,9 +57,8 @@ def test_a_pre_flight_beside_its_directory(preflights: Path) -> None:
 
 def test_a_pre_flight_alone_knows_no_outcome(preflights: Path) -> None:
     scope = cachescope.read(preflights / "as_baked")
-    assert counts_text(scope).startswith(
-        "predicted by a pre-flight: 6 lookups in 1 run: 0 hit, 0 missed, 6 of unknown outcome"
-    )
+    said = "predicted by a pre-flight: 6 lookups in 1 run: 0 hit, 0 missed, 6 of unknown outcome"
+    assert counts_text(scope).startswith(said)
 
 
 def test_the_changed_fields_are_those_that_were_changed(preflights: Path) -> None:
@@ -212,9 +211,8 @@ def test_a_way_that_the_program_fails_with_gives_way_to_the_next(reads: Reads) -
     found = fix(reads, [FUSION, FUSION_AS_OPTION], fails=lambda codes: FUSION in codes)
     assert codes(found) == [THREADS, FUSION_AS_OPTION] and failed(found) == [[FUSION]]
     assert found.after.counts["would_hit"] == 6
-    assert f"left out, as the command failed with it: {FUSION}" in "\n".join(
-        line.text for line in fix_lines(found)
-    )
+    shown = "\n".join(line.text for line in fix_lines(found))
+    assert f"left out, as the command failed with it: {FUSION}" in shown
     (reported,) = fix_object(found)["failed_with"]
     assert [setting["code"] for setting in reported] == [FUSION]
 

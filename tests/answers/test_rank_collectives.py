@@ -52,9 +52,8 @@ def test_a_function_compiled_with_different_collectives_is_named(version: str, r
     said = "step (collectives.py:10), compile 0/0, was compiled with different collectives: all_reduce ×2 in rank 0; all_reduce in rank 1"
     lines = [line.text for line in terminal_lines(time_blocks(spent))]
     assert said in lines
-    assert (
-        lines[lines.index(said) + 1] == "ranks may differ there for a reason, as the stages of a pipeline do"
-    )
+    below = lines[lines.index(said) + 1]
+    assert below == "ranks may differ there for a reason, as the stages of a pipeline do"
     (reported,) = time_object(scope, spent)["different_collectives"]  # type: ignore[misc]
     assert reported["of_ranks"][1] == {"ranks": (1,), "collectives": (_ALL_REDUCE,)}  # type: ignore[index,call-overload]
 

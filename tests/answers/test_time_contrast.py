@@ -115,9 +115,8 @@ def test_what_passed_besides_compiling(times: tuple[int | None, ...], wanted: tu
 def test_what_passed_besides_is_said_where_it_is_known_and_matters() -> None:
     assert besides_text(Besides(), 100) == ""
     assert besides_text(Besides(None, 5, None), 100) == ""
-    assert (
-        besides_text(Besides(None, 6, None), 100) == "in no event: 0 ms between the first and the last record"
-    )
+    said = "in no event: 0 ms between the first and the last record"
+    assert besides_text(Besides(None, 6, None), 100) == said
     assert besides_text(Besides(8 * 10**9, 0, 10**9), 100) == (
         "in no event: 8.0 s from the start of the command to its first record, imports among them; "
         "1.0 s from the last record to the end of the command"

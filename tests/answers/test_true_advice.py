@@ -102,6 +102,5 @@ def test_unknown_outcomes_stand_beside_the_rate_with_their_reason() -> None:
     scope = scope_of(run(*lookups))
     assert "1 hit, 1 missed, 1 of unknown outcome (50 % of the 2 known by count" in counts_text(scope)
     assert "unknown: 1, for the log ends before its outcome, has lost the line of it, or is" in footer(scope)
-    assert "known" not in counts_text(scope_of(run(*lookups[:2]))) and "unknown" not in footer(
-        scope_of(run(*lookups[:2]))
-    )
+    seen = scope_of(run(*lookups[:2]))
+    assert "known" not in counts_text(seen) and "unknown" not in footer(seen)

@@ -77,9 +77,8 @@ def test_a_replay_leaves_vllm_alone(beside_torch: Scope) -> None:
     assert not frame.loc[of_vllm, "changed_side"].any()
     assert frame.loc[of_vllm, "outcome"].equals(frame.loc[of_vllm, "outcome_after"])
     columns = ["cache_key", "outcome", "outcome_after"]
-    pd.testing.assert_frame_equal(
-        frame.loc[~of_vllm, columns].reset_index(drop=True), alone[columns], check_dtype=False
-    )
+    others = frame.loc[~of_vllm, columns].reset_index(drop=True)
+    pd.testing.assert_frame_equal(others, alone[columns], check_dtype=False)
     assert "not replayed" in beside_torch.cause_savings().set_index("summary").loc["code_hash", "why"]
     assert "13 lookups of vLLM's own cannot be replayed" in str(beside_torch.what_if(without=[field]))
 
@@ -108,9 +107,8 @@ def test_a_key_of_vllm_has_no_hash_details(scope: Scope) -> None:
 
 def test_runs_of_vllm_have_no_context_and_no_prediction(scope: Scope, beside_torch: Scope) -> None:
     assert scope.contexts["run"].isna().all() and set(scope.contexts["known_from"]) == {"entries"}
-    assert set(beside_torch.contexts["run"]) == set(
-        beside_torch.lookups[beside_torch.lookups["cache"] != "vllm"]["run"]
-    )
+    of_torch = beside_torch.lookups[beside_torch.lookups["cache"] != "vllm"]
+    assert set(beside_torch.contexts["run"]) == set(of_torch["run"])
 
 
 def test_past_misses_are_said_beside_logs_of_vllm(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -283,9 +281,8 @@ def test_the_command(vllm: Recorded, tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "Not known before a start" in text
     file.write_bytes(b"\xff\x00=\xff\nVLLM_TARGET_DEVICE=tpu\n")
     assert main(["vllm", str(vllm.cache), "--env", str(file)]) == 3
-    assert 'VLLM_TARGET_DEVICE is tpu, which is "tpu" to vLLM; the folder has "cpu"' in " ".join(
-        capsys.readouterr().out.split()
-    )
+    printed = " ".join(capsys.readouterr().out.split())
+    assert 'VLLM_TARGET_DEVICE is tpu, which is "tpu" to vLLM; the folder has "cpu"' in printed
     assert main(["vllm", str(vllm.cache), "--env", str(tmp_path / "none")]) == 1
 
 

@@ -32,9 +32,8 @@ def check_every_cause_is_there_under_a_name_of_its_own(recorded: Recorded) -> No
     causes = scope.causes
     # Nothing is to be fixed of these; the last line counts them.
     first = causes["verdict"].eq("first_lookup") & causes["kind"].ne("not known")
-    assert sorted(work.row.cause for work in works) == sorted(
-        set(causes["cause"]) - set(causes["cause"][first])
-    )
+    others = set(causes["cause"]) - set(causes["cause"][first])
+    assert sorted(work.row.cause for work in works) == sorted(others)
     titles = [work.title for work in works]
     assert len(set(titles)) == len(titles)
     misses = scope.misses.set_index("lookup")
@@ -45,9 +44,8 @@ def check_every_cause_is_there_under_a_name_of_its_own(recorded: Recorded) -> No
     assert costs == sorted(costs, reverse=True)
     # What changed is named or counted, and what gives a field its earlier value is given where it is not one process's own.
     for work in works:
-        assert work.is_by_guard == (
-            kind_of(work.row).is_of_function and "a guard of compile" in work.first.reason
-        )
+        names_guard = "a guard of compile" in work.first.reason
+        assert work.is_by_guard == (kind_of(work.row).is_of_function and names_guard)
         assert work.changes == (() if work.is_by_guard else scope.explain(work.first.lookup).changes)
         is_set = [change for change in work.changes if change.process_values is None]
         assert is_set or not work.settings
@@ -120,12 +118,8 @@ def test_what_is_beyond_the_most_is_counted() -> None:
     every = {"gm": CODE, **{f"x{number}": "0" for number in range(MOST + 2)}}
     changed = [fx(f"f{n}", details={**every, f"x{n}": "1"}, at=1 + n) for n in range(MOST + 2)]
     first, folded, more, _ = first_cards(Chosen(scope_of(run(fx("f", details=every)), *map(run, changed))))
-    assert (
-        isinstance(first, WorkItems)
-        and isinstance(folded, Group)
-        and folded.is_folded
-        and isinstance(folded.blocks[0], WorkItems)
-    )
+    assert isinstance(first, WorkItems) and isinstance(folded, Group)
+    assert folded.is_folded and isinstance(folded.blocks[0], WorkItems)
     assert len(first.cards) + len(folded.blocks[0].cards) == MOST and folded.title == f"{MOST - 3} more"
     assert isinstance(more, Line) and more.text == "2 more causes with 2 misses: see scope.causes."
 

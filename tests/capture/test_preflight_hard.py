@@ -77,9 +77,8 @@ class World:
     def variables(self) -> dict[str, str]:
         cache = self.root / "cache"
         named = {"TMPDIR": "tmp", "HOME": "home"}
-        return environment(
-            cache, HARD_CACHE=str(cache), **{one: str(self.root / at) for one, at in named.items()}
-        )
+        own = {name: str(self.root / folder) for name, folder in named.items()}
+        return environment(cache, HARD_CACHE=str(cache), **own)
 
     def ran(self, *command: str | Path) -> subprocess.CompletedProcess[str]:
         """Run a command in it, however it ends."""

@@ -120,9 +120,8 @@ def test_what_deleted_and_damaged_entries_come_to_is_predicted(tmp_path: Path, n
     whole = tmp_path / "cache"
     traces = preflown(program(name), whole, tmp_path / "preflight")
     really(program(name), whole, tmp_path / "cold")
-    entries = [
-        path.relative_to(whole) for which in ("aotautograd", "fxgraph") for path in entries_of(whole, which)
-    ]
+    paths = (path for which in ("aotautograd", "fxgraph") for path in entries_of(whole, which))
+    entries = [path.relative_to(whole) for path in paths]
     for how, at in (("deleted", -1), ("truncated", 0), ("emptied", -1), ("reversed", 1)):
         kept = copied(whole, tmp_path / "kept")
         broken(whole / entries[at % len(entries)], how)

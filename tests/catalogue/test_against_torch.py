@@ -187,9 +187,8 @@ def compiled(program: str, way: str, folder: Path) -> tuple[dict[str, int], str]
 
 def bypassed(counters: dict[str, int], known: Known) -> int:
     """How many lookups were bypassed, of the caches that the advice is about."""
-    names = (
-        ["fxgraph_cache_bypass"] if known.of_fx_alone else ["fxgraph_cache_bypass", "autograd_cache_bypass"]
-    )
+    names = ["fxgraph_cache_bypass"]
+    names += [] if known.of_fx_alone else ["autograd_cache_bypass"]
     return sum(counters.get(name, 0) for name in names)
 
 

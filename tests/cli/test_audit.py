@@ -148,9 +148,8 @@ def test_several_sources_are_told_apart(run: Run, hostile: Path, clean: Path, tm
     with tarfile.open(packed, "w:gz") as archive:
         archive.add(hostile, "cache")
     log = run("audit", clean, hostile, packed, "--format", "sarif").json
-    bases = {
-        r["locations"][0]["physicalLocation"]["artifactLocation"]["uriBaseId"] for r in check_required(log)
-    }
+    places = (one["locations"][0]["physicalLocation"] for one in check_required(log))
+    bases = {place["artifactLocation"]["uriBaseId"] for place in places}
     assert bases == {"SOURCE1", "SOURCE2"}
 
 

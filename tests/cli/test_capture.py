@@ -23,9 +23,8 @@ def test_the_manifest_of_torch_is_there_where_it_is_asked_for(run: Run, cache_ro
     assert run("capture").json["torch_manifest"] is None
     printed = run("capture", "--torch-manifest").json
     assert printed["torch_manifest"]["is_complete"]
-    assert (
-        printed["torch_manifest"]["torch_key"] == printed["context"]["compile_context"]["torch_version_hash"]
-    )
+    of_context = printed["context"]["compile_context"]["torch_version_hash"]
+    assert printed["torch_manifest"]["torch_key"] == of_context
 
 
 def test_without_torch_it_is_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

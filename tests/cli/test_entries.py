@@ -175,9 +175,8 @@ def watched(big: Path) -> tuple[list[str], dict[str, str]]:
 def test_ctrl_c_while_entries_are_read_leaves_nothing_behind(big: Path) -> None:
     before = tree(big.parents[1])
     arguments, env = watched(big)
-    process = subprocess.Popen(
-        arguments, env=env, cwd=big.parent, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    process = subprocess.Popen(arguments, env=env, cwd=big.parent, **pipes)
     assert process.stderr is not None and process.stderr.readline() == "ready\n"
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=300)

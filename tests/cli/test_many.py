@@ -143,9 +143,8 @@ def test_two_weeks_are_compared_as_runs_and_as_keys(run: Run, runs: Path) -> Non
     assert rows[0].startswith("Hit rate by count: ") and rows[0].endswith(f"({one} → {other})")
     assert rows[1].endswith(f"({first.sum()} runs → {(~first).sum()} runs, together)")
     assert rows[2].startswith("   lookups, aligned by their graphs: ")
-    assert f"before: {weeks[0]}: {first.sum()} runs (first run 0, 2026-11-10 09:00:00)" in " ".join(
-        " ".join(rows).split()
-    )
+    week = f"before: {weeks[0]}: {first.sum()} runs (first run 0, 2026-11-10 09:00:00)"
+    assert week in " ".join(" ".join(rows).split())
     aligned = run("diff", *weeks, "--json").json["compared_lookups"]
     told = [row["change"].replace("_", " ") for row in aligned]
     assert all(f"{told.count(change)} {change}" in rows[2] for change in {*told} - {"same"})

@@ -326,9 +326,8 @@ def test_many_lookups_stay_within_bounds() -> None:
     outcomes = figures.outcomes(lookups, runs)
     assert points(outcomes) < 64 * 5 * 2 + 20
     # Shares of the lookups of a row in each cache.
-    assert sum(x or 0 for bar in outcomes.data for x in bar.x) == pytest.approx(
-        100 * 2 * len(outcomes.layout.yaxis.ticktext)
-    )
+    labels = outcomes.layout.yaxis.ticktext
+    assert sum(x or 0 for bar in outcomes.data for x in bar.x) == pytest.approx(100 * 2 * len(labels))
     assert outcomes.layout.height < 900
     grid = figures.runs_by_graph(lookups, runs)
     assert points(grid) < 64 * 400 + 20 and len(grid.to_json()) < 2_000_000

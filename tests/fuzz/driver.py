@@ -145,9 +145,8 @@ class Driver:
         self._keep.mkdir(parents=True, exist_ok=True)
         stem = f"{self._seed}-{number}-{name.replace(' ', '_')}"
         (self._keep / f"{stem}.bin").write_bytes(data)
-        (self._keep / f"{stem}.txt").write_text(
-            "".join(traceback.format_exception(error))[-20_000:], errors="backslashreplace"
-        )
+        told = "".join(traceback.format_exception(error))[-20_000:]
+        (self._keep / f"{stem}.txt").write_text(told, errors="backslashreplace")
         print(f"FAILED --seed {self._seed} --only {number}  {what}: {str(error)[:200]!r}", flush=True)
 
     def _say(self, number: int, seconds: float) -> None:

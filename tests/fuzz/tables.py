@@ -102,9 +102,8 @@ def table_kinds(seeds: Seeds, folder: Path) -> list[Stored]:
     """A scope of logs and directories, and logs collected."""
     recording = seeds.folder / "recordings" / "2.13.0" / "entry_truncated"
     cachescope.read(recording, index=False).save(folder / "saved-seed")
-    cachescope.collect(
-        seeds.folder / "recordings" / "2.13.0" / "four_ranks", folder=folder / "collected-seed"
-    )
+    ranks = recording.with_name("four_ranks")
+    cachescope.collect(ranks, folder=folder / "collected-seed")
     return [
         Stored("saved scopes", folder / "saved-seed"),
         Stored("collected logs", folder / "collected-seed"),

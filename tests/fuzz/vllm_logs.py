@@ -100,9 +100,8 @@ def _holds(scope: Scope) -> None:
     for lookup, miss in scope.facts.misses.items():
         if lookup not in lookups.index:
             continue
-        assert (miss.verdict == "key_changed") == bool(miss.changed), (
-            "blamed on nothing, or named and not blamed"
-        )
+        is_changed = miss.verdict == "key_changed"
+        assert is_changed == bool(miss.changed), "blamed on nothing, or named and not blamed"
         assert miss.evidence != "not_known" or not miss.changed, "blamed, and not known"
         fields = [change.field for change in scope.changes(lookup)]
         assert fields == list(miss.changed), "other changes than fields"

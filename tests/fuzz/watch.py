@@ -79,9 +79,8 @@ class Watch:
     def _is_allowed(self, event: str, given: tuple[object, ...]) -> bool:
         if event == "open":
             path, mode, flags = given
-            writes = isinstance(flags, int) and bool(
-                flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC)
-            )
+            written = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
+            writes = isinstance(flags, int) and bool(flags & written)
             return not (writes or set(str(mode or "")) & set("wax+")) or self._is_inside(path)
         if event == "import":
             return str(given[0]).partition(".")[0] in _LOADED_LATE

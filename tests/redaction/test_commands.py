@@ -200,9 +200,8 @@ def test_what_a_cause_says_of_a_known_defect_is_shown_and_who_reported_one_is_no
     for one in all_defects():
         if one.sign is not None:
             assert Redaction()({"advice": sentence(one)}) == {"advice": sentence(one)}
-    reported = {
-        name for one in all_defects() for thread in one.threads for name in thread.split(" ")[0].split("/")
-    }
+    threads = (thread.split(" ")[0] for one in all_defects() for thread in one.threads)
+    reported = {name for thread in threads for name in thread.split("/")}
     assert {"kijai", "ComfyUI-KJNodes", "SkyRL", "unpacked"}.isdisjoint(vocabulary().words)
     assert reported >= {"kijai", "ComfyUI-KJNodes", "SkyRL"}
 
