@@ -157,9 +157,8 @@ def test_a_snapshot_has_the_cores_and_the_limits_of_its_process(
     files: dict[str, str], limits: dict[str, int], cache_root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     groups = {path.replace("//", "/"): text for path, text in files.items()}
-    root = "/sys/fs/cgroup"
     monkeypatch.setattr(
-        contexts, "_text", lambda at: groups.get(at.removeprefix(root).replace("//", "/"), "")
+        contexts, "_text", lambda path: groups.get(path.removeprefix("/sys/fs/cgroup").replace("//", "/"), "")
     )
     machine: Any = contexts.capture()["machine"]
     cores = {"cores": os.cpu_count(), "usable_cores": len(os.sched_getaffinity(0))}
