@@ -78,12 +78,13 @@ def really(command: list[str], cache: Path, folder: Path, **more: str) -> Went:
 
 def _artifact(cache: str, way: str, told: Mapping[str, str]) -> Lookup:
     if way == "bypass":
-        return cache, _without_addresses(told["cache_bypass_reason"]), way
+        return cache, _reason(told["cache_bypass_reason"]), way
     return cache, told["key"], "guard_miss" if told.get("cache_status_detailed") == "guard_miss" else way
 
 
-def _without_addresses(reason: str) -> str:
-    return re.sub(r"0x[0-9a-f]+", "0x…", reason.strip())
+def _reason(text: str) -> str:
+    """Without addresses, and without what could not be pickled: only the text log says that, which a pre-flight has, too."""
+    return re.sub(r"0x[0-9a-f]+", "0x…", re.sub("(?<=^Failed to pickle cache key): .*", "", text.strip()))
 
 
 def preflown(command: list[str], cache: Path, folder: Path, options: Sequence[str] = (), **more: str) -> Path:
@@ -118,7 +119,7 @@ def _foreseen(scope: cachescope.Scope) -> pd.DataFrame:
 def _predicted(row: Mapping[str, Any]) -> Lookup:
     outcome = WORDS.get(row["outcome"], row["outcome"])
     if outcome == "bypass":
-        return row["cache"], _without_addresses(row["bypass_reason"]), outcome
+        return row["cache"], _reason(row["bypass_reason"]), outcome
     is_guard_miss = outcome == "miss" and row["status_detailed"] == "guard_miss"
     return row["cache"], row["cache_key"], "guard_miss" if is_guard_miss else outcome
 

@@ -71,9 +71,8 @@ class Directory:
     def would_find(self, place: Place, at: int, guards: str | None = None, run: int = -1) -> Found:
         """What a lookup finds in the other places; in its own, nothing fits.
 
-        Positions must not decrease from one call to the next. `guards` are those of what the lookup compiled itself. Whether the guards
-        of an entry
-        hold is known if it has none, or the same. In all other cases it depends on sizes, which no log has.
+        Positions must not decrease from one call to the next. `guards` are those of what the lookup compiled itself. It is known whether
+        the guards of an entry hold if it has none, or the same. In all other cases that depends on sizes, which no log has.
         """
         self.move_to(at)
         if self._has_other(place, "") or (guards and self._has_other(place, guards)):
