@@ -58,7 +58,7 @@ def aot_config_parts(before: str, after: str) -> tuple[tuple[str, str, str], ...
 
 
 def is_named_at_random(before: str, after: str) -> bool:
-    """Whether nothing but such a name differs, or that one side has none."""
+    """Whether only such a name differs, or only one side has one."""
     sides = [_RANDOM_NAME.sub("None", text) for text in (before, after)]
     return sides[0] == sides[1] and sides != [before, after]
 

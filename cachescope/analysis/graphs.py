@@ -22,7 +22,7 @@ _OPERATOR: Final = re.compile(
     r"device_mesh|_dtensor|_native|_inductor_test|_inductor_debug)\.)(\w+)\.(\w+)"
 )
 _TOKEN: Final = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|[A-Za-z_]\w*|\d+(?:\.\d+)?(?:e[+-]?\d+)?|[^\w\s]")
-# torch/distributed/_functional_collectives.py, 2.4 to 2.15: these have the size of the group before its name. Where they have it, broadcast has a rank.
+# torch/distributed/_functional_collectives.py, 2.4 to 2.15: the size of the group comes before its name. In broadcast, a rank does.
 _GROUP_SIZE: Final = re.compile(
     r"\b_?c10d_functional\.(?:all_gather_into_tensor|reduce_scatter_tensor)\w*(?:\.default)?\([^()]*, (\d+), '[^'\n]*'\)"
 )

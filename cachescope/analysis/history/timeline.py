@@ -212,12 +212,10 @@ class Timeline:
             why = "torch restarted its compile, and the new attempt has its own key"
             return NotStored("restarted compile", why, True)
         if any(graph.outcome == "bypass" for graph in graphs):
-            # torch/_functorch/_aot_autograd/graph_compile.py, `_should_save_cache`: its graphs need a key (2.8 to 2.15).
-            return NotStored(
-                "graph bypassed",
-                "torch stores no entry of AOTAutograd's above a graph that it bypasses",
-                True,
-            )
+            # torch/_functorch/_aot_autograd/graph_compile.py, `_should_save_cache`: the graphs need a key (2.8 to 2.15). With
+            # `caching_precompile` they need none, but then no AOTAutograd key is ever looked up twice.
+            why = "torch stores no AOTAutograd entry above a graph that it bypasses"
+            return NotStored("graph bypassed", why, True)
         # Whether all of its graphs were compiled.
         is_compiled = row.compile_ended
         if is_compiled is None:
