@@ -30,6 +30,11 @@ def code_file(file: str | None) -> str | None:
     return None if file is None else of_any_process(file)
 
 
+def is_no_file(file: str | None) -> bool:
+    """Whether it is what Python calls code without a file, alike in all programs: ``<string>``, ``<stdin>``, ``<eval_with_key>.0``."""
+    return file is not None and file.startswith("<")
+
+
 def of_any_process(text: str) -> str:
     """A file, or a text that begins with one: the same text in all processes that ran one cell, unchanged where it is no cell.
 

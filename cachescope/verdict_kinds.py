@@ -56,6 +56,8 @@ NAMED_AT_RANDOM: Final = "a random name"
 """The kind of a changed AOTAutograd key that holds a name which each process draws."""
 NAMED_AND_MORE: Final = f"{NAMED_AT_RANDOM}, and more"
 """The same where fields of its graphs' keys changed, too: the graphs may be found without that."""
+IMPORTS: Final = "imports in another order"
+"""The kind of a key whose inputs differ in nothing but where pickle found their memory format."""
 EXPLAINED_BY_GRAPHS: Final = "as the graphs below it"
 """The kind of a changed AOTAutograd key that follows from the misses of its graphs, where others explain them."""
 AOT_INDUCTOR: Final = "AOTInductor"
@@ -98,8 +100,7 @@ class Kind:
     is_unexplained: bool = False  # whether nothing that was read says why it missed
     is_by_guards: bool = False  # whether guards decided: one cause in whichever cache they failed
     is_upgrade: bool = False  # whether another torch did: one cause, however many fields follow
-    # Whether a failed guard, or inputs of another kind, are one cause a function, whatever fields follow; and whether Dynamo traced the
-    # same code.
+    # Whether a failed guard, or inputs of another kind, are one cause a function; and whether Dynamo traced the same code.
     is_of_function: bool = False
     is_same_code: bool = False
     # Whether an AOTAutograd entry was found, but not the FX entry that it points to.
@@ -153,6 +154,7 @@ _OF_RECOMPILES: Final = (
     "torch compiles a function again for each value of what its guards compare: one value in every call, or a tensor in its place, may "
     "spare it."
 )
+_PREFIXES: Final = (UPGRADE, RECOMPILE, SIZES, ANOTHER_TYPE, OTHER_INPUTS, OTHERWISE)
 _UNAVAILABLE: Final = Kind(
     colour="blue",
     summary="entry unavailable: {kind}",
@@ -248,6 +250,7 @@ KINDS: Final[dict[tuple[str, str], Kind]] = {
     ),
     ("key_changed", NAMED_AT_RANDOM): replace(_CHANGED, cost="not cached", by="a random name in the key"),
     ("key_changed", NAMED_AND_MORE): replace(_CHANGED, cost="unknown"),
+    ("key_changed", IMPORTS): replace(_CHANGED, summary=IMPORTS, cost="avoidable", by=IMPORTS),
     ("key_changed", EXPLAINED_BY_GRAPHS): replace(
         _CHANGED, cost="unknown", is_shown_by_graphs=True, explains=frozenset(), explains_fields=False
     ),
@@ -428,9 +431,7 @@ class Judged(Protocol):
 def kind_of(judged: Judged) -> Kind:
     """What holds for the verdict and the kind of something."""
     verdict, kind = judged.verdict, judged.kind
-    prefix = next(
-        filter(kind.startswith, (UPGRADE, RECOMPILE, SIZES, ANOTHER_TYPE, OTHER_INPUTS, OTHERWISE)), ""
-    )
+    prefix = next(filter(kind.startswith, _PREFIXES), "")
     return KINDS.get((verdict, kind)) or KINDS.get((verdict, prefix)) or KINDS[verdict, ""]
 
 

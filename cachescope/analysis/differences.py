@@ -17,6 +17,7 @@ from cachescope.analysis.process_values import DiffersBy, Sides, differs_by
 from cachescope.components import Detail
 from cachescope.details import HashDetails
 from cachescope.keys.device_text import device_difference
+from cachescope.keys.input_hash import MAIN, module_of_format
 from cachescope.keys.printed_values import (
     FLAG,
     NUMBER,
@@ -31,6 +32,13 @@ from cachescope.wording import listed, plural, short
 _TENSOR: Final = re.compile(r"TensorMetadata(?:AndValues)?\((?P<body>.*)\)", re.DOTALL)
 # Raw bytes that torch decoded with replacement (2.10+) or did not print at all (through 2.9).
 _OPAQUE: Final = re.compile("[\x00-\x08\x0e-\x1f\x7f\ufffd]|^<bytes>$")
+# torch prints the metadata alone: `get_str` in torch/_inductor/codecache.py, 2.4 to 2.15.
+_PRINTED_ALIKE: Final = (
+    "the printed metadata are equal; what a tensor subclass holds, such as the placements of a DTensor, or the "
+    "values of a constant differ"
+)
+FOUND_ELSEWHERE: Final = "the metadata are equal; pickle found the memory format in"
+"""What is said of an input that differs in nothing but the order of the imports."""
 _ADDRESS: Final = re.compile(r"0x[0-9a-f]{6,}")
 _INPUT: Final = re.compile(r"example_inputs\[(\d+)\]")
 _CUT: Final = 200
@@ -112,7 +120,14 @@ def _changed(old: Detail | None, new: Detail | None) -> FieldChange:
     one = new or old
     assert one is not None
     texts = [None if side is None else side.value_text for side in (old, new)]
-    return field_change(one.field, *texts)
+    change = field_change(one.field, *texts)
+    if old is None or new is None or change.summary != _PRINTED_ALIKE:
+        return change
+    modules = [module_of_format(tensor_parts(side.value_text), side.detail_hash) for side in (old, new)]
+    if None in modules or modules[0] == modules[1]:
+        return change
+    before, after = ("the main program" if module == MAIN else "torch" for module in modules)
+    return change._replace(summary=f"{FOUND_ELSEWHERE} {before}, and now in {after}")
 
 
 def _with_what_inputs_are(
@@ -242,7 +257,7 @@ def field_change(field: str, before: str | None, after: str | None) -> FieldChan
         return FieldChange(field, "gone", before, None, f"{_in_short(before)} -> not there")
     if field == "gm":
         return _graph_change(field, before, after)
-    old, new = _tensor_parts(before), _tensor_parts(after)
+    old, new = tensor_parts(before), tensor_parts(after)
     if old and new:
         return _tensor_change(field, before, after, old, new)
     if old or new:
@@ -277,7 +292,7 @@ def _bytes_change(field: str, before: str, after: str) -> FieldChange:
 
 def _in_short(text: str) -> str:
     """A value in one line; for a tensor its type and shape."""
-    parts = _tensor_parts(text)
+    parts = tensor_parts(text)
     if not {"dtype", "shape"} <= parts.keys():
         return short(text)
     return f"{parts['dtype']} {_plain(parts['shape'])}"
@@ -320,7 +335,8 @@ def _graph_change(field: str, before: str, after: str) -> FieldChange:
     return FieldChange(field, "graph", before, after, summary, diff=diff)
 
 
-def _tensor_parts(text: str) -> dict[str, str]:
+def tensor_parts(text: str) -> dict[str, str]:
+    """The printed metadata of a tensor by their names; empty if it is none."""
     match = _TENSOR.search(text)
     parts = () if match is None else (argument.partition("=") for argument, _ in arguments(match["body"]))
     return {name: value for name, equals, value in parts if equals}
@@ -335,12 +351,7 @@ def _tensor_change(
         if old.get(name) != new.get(name)
     )
     if not parts:
-        # torch prints the metadata alone: `get_str` in torch/_inductor/codecache.py, 2.4 to 2.15.
-        summary = (
-            "the printed metadata are equal; what a tensor subclass holds, such as the placements of a DTensor, or the "
-            "values of a constant differ"
-        )
-        return FieldChange(field, "tensor", before, after, summary)
+        return FieldChange(field, "tensor", before, after, _PRINTED_ALIKE)
     return FieldChange(field, "tensor", before, after, _parts_text(parts), parts)
 
 

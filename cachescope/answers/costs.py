@@ -272,9 +272,10 @@ def _by(read: Recording, costs: Costs) -> str:
 
 
 def _cause(read: Recording, cause: CauseRow) -> str:
+    by = kind_of(cause).by
     if not cause.fields:
-        return kind_of(cause).by or cause.summary
-    named = fields_text((FREEZING,) if FREEZING in cause.fields else cause.fields, _FIELDS)
+        return by or cause.summary
+    named = by or fields_text((FREEZING,) if FREEZING in cause.fields else cause.fields, _FIELDS)
     told = next((miss for miss in read.facts.misses_of(cause.cause) if miss.baseline), None)
     return f"{named} and another directory" if told and other_directory(told, read.history) else named
 

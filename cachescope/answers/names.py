@@ -121,7 +121,7 @@ def _lies_there_too(history: History, before: LookupRow, at: int) -> bool:
 
 def why_never_stored(miss: MissRow, history: History) -> NotStored | None:
     """Why nothing was stored under the baseline's key, so that its fields would find nothing; None if something may be stored."""
-    if miss.baseline_lookup is None or kind_of(miss).cost != "fields":
+    if miss.baseline_lookup is None or not miss.changed or kind_of(miss).cost not in ("fields", "avoidable"):
         return None
     return history.never_stored(history.index_of[miss.baseline_lookup])
 

@@ -3,6 +3,7 @@
 import enum
 import importlib
 import pickle
+import sys
 from collections import OrderedDict
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -11,8 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cachescope.analysis.differences import tensor_parts
 from cachescope.errors import CachescopeError
 from cachescope.keys import UnsupportedValueError, detail_hash
+from cachescope.keys.input_hash import module_of_format
 from cachescope.keys.printed_values import FLAG, NUMBER, shown_settings
 from tests.conftest import Recording
 from tests.readings import read_once
@@ -169,3 +172,36 @@ def test_a_real_config_is_read_up_to_where_torch_cut_it(recording: Recording) ->
     # 1000 has a byte from 128 on.
     assert found["max_dist_from_bw"] == NUMBER
     assert "activation_memory_budget" not in found
+
+
+@pytest.mark.parametrize("module", ["torch._utils", "__mp_main__"])
+def test_where_pickle_found_the_memory_format_of_an_input(
+    module: str, pickler: Any, codecache: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torch = importlib.import_module("torch")
+    if module == "__mp_main__":
+        main = ModuleType(module)
+        main.torch = torch  # type: ignore[attr-defined]
+        behind = {name: sys.modules.pop(name) for name in list(sys.modules) if name != "sys"}
+        monkeypatch.setitem(sys.modules, module, main)
+        sys.modules.update({name: one for name, one in behind.items() if name != module})
+    fake = importlib.import_module("torch._subclasses").FakeTensorMode()
+    made = [torch.empty(sizes) for sizes in ((), (3,), (300, 70000), (2, 3, 4, 5))]
+    made += [torch.empty(2, 3, dtype=torch.int8, requires_grad=False), torch.empty(2, requires_grad=True)]
+    made += [torch.empty(2, 3, 4, 5).to(memory_format=torch.channels_last), torch.empty(2, device="meta")]
+    for tensor in map(fake.from_tensor, made):
+        printed = str(codecache.extract_tensor_metadata_for_cache_key(tensor))
+        parts = tensor_parts(printed)
+        assert module_of_format(parts, pickler.get_hash(tensor)) == module, printed
+        assert module_of_format(parts | {"is_conj": "True"}, pickler.get_hash(tensor)) is None
+
+
+@pytest.mark.parametrize(
+    "value", ["torch.Size([[1]])", "{[]: 1}", "(" * 500, "x", "'" + "x" * 300 + "'", "device(type='')"]
+)
+def test_other_metadata_have_no_hash(value: str) -> None:
+    assert (
+        module_of_format({"memory_format": "torch.contiguous_format", "shape": value, "x" * 300: "1"}, "a")
+        is None
+    )
+    assert module_of_format({"memory_format": "torch.contiguous_format", "shape": value}, "a") is None

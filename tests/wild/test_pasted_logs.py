@@ -208,3 +208,40 @@ def test_each_error_of_a_cache_is_told_and_nothing_is_said_to_be_absent(
 def test_errors_of_other_files_are_not_of_a_cache(tmp_path: Path) -> None:
     line = torch_line("Bundle contains illegal x").replace("_inductor/codecache.py", "_dynamo/other.py")
     assert scope_of(tmp_path, line).problems.empty
+
+
+INPUT = (
+    "TensorMetadata(dtype=torch.float32, shape=torch.Size([16, 16]), stride=(16, 1), device=device(type='cpu'), layout=torch.strided, "
+    "memory_format=torch.contiguous_format, storage_offset=0, storage_bytes=None, requires_grad=False, is_quantized=False, is_conj=False, "
+    "is_neg=False, is_inference=False, is_sparse=False, is_coalesced=None, dense_dim=None, sparse_dim=None)"
+)
+# The hashes that torch 2.13 printed in a process, and in one that it spawned.
+FOUND_IN_TORCH = "b2a3uetdnaemd6yjbcmrifx5pdhemtmuxgslhemisjlbcthufau"
+FOUND_IN_MAIN = "q5zuwtolz4ra5m5euxf3x3ehvh7wyxp7gpvdgtbwwmjcbpbc4me"
+
+
+@pytest.mark.parametrize(("hashes", "kind", "said"), [
+    ((FOUND_IN_TORCH, FOUND_IN_MAIN), "imports in another order",
+     "1 of 2 misses was avoidable, by imports in another order"),
+    ((FOUND_IN_MAIN, FOUND_IN_TORCH), "imports in another order", "by imports in another order"),
+    # As of a tensor subclass, which prints its metadata alone.
+    ((FOUND_IN_TORCH, "a" * 51), "", "for other inputs"),
+])  # fmt: skip
+def test_inputs_that_pickle_names_by_the_order_of_the_imports(
+    hashes: tuple[str, str], kind: str, said: str, tmp_path: Path
+) -> None:
+    for pid, found in enumerate(hashes, 4123):
+        key = "f" + "ab"[pid % 2] * 51
+        lines = (
+            f"FX graph cache hash details for key {key}:",
+            f"[{'g' * 51}] gm: <lambda>()",
+            f"[{found}] example_inputs[0]: {INPUT}",
+            *(f"[{'s' * 51}] {field}: x" for field in ("torch_version", "system_info[hash]")),
+            f"fx graph cache miss for key {key}",
+        )
+        text = "\n".join(torch_line(line, "0/0", "V").replace("4123", str(pid)) for line in lines)
+        (tmp_path / f"{pid}.log").write_text(text.replace("12:30:00", f"12:3{pid % 2}:00") + "\n")
+    scope = cachescope.read(tmp_path)
+    (row,) = scope.misses.query("verdict == 'key_changed'").to_dict("records")
+    assert row["kind"] == kind
+    assert said in headline(Chosen(scope)), headline(Chosen(scope))

@@ -30,7 +30,7 @@ from cachescope.frames.recorded_rows import LookupRow
 from cachescope.grouping import by_key
 from cachescope.kept import kept
 from cachescope.keys.key_fields import is_of_the_call
-from cachescope.notebook_cells import code_file
+from cachescope.notebook_cells import code_file, is_no_file
 from cachescope.readers.logs.trace_compiles import frame_of
 from cachescope.wording import percent
 
@@ -213,7 +213,8 @@ class Baselines:
         if isinstance(found, LookupRow) and (found.lookup, row.lookup) in self.replaced.aligner.in_one_place:
             text += ", and each stands alone between the same two graphs"
         if isinstance(found, LookupRow) and found.function is not None:
-            is_one = (found.function, code_file(found.file)) == (row.function, code_file(row.file))
+            file = code_file(row.file)
+            is_one = (found.function, code_file(found.file)) == (row.function, file) and not is_no_file(file)
             return f"both are of the function {row.function} of one file, and {text}" if is_one else text
         return text
 

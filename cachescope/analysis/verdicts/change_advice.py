@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from cachescope.analysis.aot_config import is_named_at_random
-from cachescope.analysis.differences import FieldChange, is_reordered
+from cachescope.analysis.differences import FOUND_ELSEWHERE, FieldChange, is_reordered
 from cachescope.analysis.graphs import group_sizes, inner_graphs, tokens
 from cachescope.analysis.process_values import Kind
 from cachescope.catalogue.facts import document, field_facts
@@ -259,6 +259,8 @@ _ADVICE: Final = {
     "stride": "An input has other strides, as a slice of a larger tensor does, which dynamic=True does not spare: pass "
     "tensor.contiguous(), or where a size of it is 1, tensor.clone(memory_format=torch.contiguous_format).",
     "requires_grad": "An input's requires_grad changed: where no gradient of it is needed, pass tensor.detach().",
+    "imports": "pickle names a memory format by the first module that has it: the main program if multiprocessing was imported before "
+    "torch, as in each process that it spawns; else torch. Import multiprocessing before torch in every program that shares the cache.",
 }
 _OTHER_RANK: Final = "An input has another number of dimensions, which needs code of its own."
 OF_A_GUARD: Final = {name: _ADVICE[name] for name in ("dtype", "requires_grad", "stride")} | {
@@ -361,6 +363,8 @@ def are_floats_passed(changes: Iterable[FieldChange]) -> bool:
 
 def _sentences(change: FieldChange) -> Iterator[str]:
     parts = {name: (before, after) for name, before, after in change.parts}
+    if FOUND_ELSEWHERE in change.summary:
+        yield _ADVICE["imports"]
     if "device" in parts:
         before, after = (_INDEX.sub("", text) for text in parts["device"])
         yield _OTHER_INDEX if before == after else _OTHER_DEVICE

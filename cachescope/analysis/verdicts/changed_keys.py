@@ -14,7 +14,7 @@ from itertools import starmap
 from typing import Final
 
 from cachescope.analysis.aot_config import is_named_at_random
-from cachescope.analysis.differences import component_change
+from cachescope.analysis.differences import FOUND_ELSEWHERE, component_change
 from cachescope.analysis.graphs import graph_diff
 from cachescope.analysis.history.history import History
 from cachescope.analysis.key_distance import Change
@@ -30,6 +30,7 @@ from cachescope.keys.paths import is_in_remote_cache
 from cachescope.terms import Evidence
 from cachescope.verdict_kinds import (
     ANOTHER_TYPE,
+    IMPORTS,
     NAMED_AND_MORE,
     NAMED_AT_RANDOM,
     OTHER_INPUTS,
@@ -108,6 +109,8 @@ class ChangedKeys:
             # The graph holds it too, and does not print it.
             if is_random and not inputs and not self._edit(change):
                 kind = NAMED_AT_RANDOM if {*changed} <= {"aot_config", "gm"} else NAMED_AND_MORE
+            elif all(before == after for before, after in inputs) and self._are_of_imports(change):
+                kind = IMPORTS
             elif became := sizes_became(inputs):
                 kind = f"{SIZES}{became}: {place_of(row)}"
             elif became := next(filter(None, starmap(type_became, inputs)), ""):
@@ -127,6 +130,10 @@ class ChangedKeys:
         if len(changed) < apart:
             reason += f" (compared with the run before it, {apart} fields differ)"
         return Why("key_changed", reason, *known, changed, kind)
+
+    def _are_of_imports(self, change: Change) -> bool:
+        """Whether nothing differs but the module in which pickle found the memory formats of inputs."""
+        return all(self._summary_of(*sides).startswith(FOUND_ELSEWHERE) for _, *sides in change.components)
 
     def _edit(self, change: Change) -> str:
         """How the code of the graph was edited; empty if the fields describe it completely."""

@@ -25,7 +25,7 @@ from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.grouping import by_key
 from cachescope.kept import kept
-from cachescope.notebook_cells import code_file, is_cell
+from cachescope.notebook_cells import code_file, is_cell, is_no_file
 from cachescope.terms import AOTAUTOGRAD
 
 # The score chooses among similar graphs: most of it is the similarity of the code, the rest the compile id and equal
@@ -249,11 +249,13 @@ def _enough(a: _Graph, b: _Graph, is_one_program: bool) -> float:
         is_same = a.file is not None and (code_file(a.file), a.function) == (code_file(b.file), b.function)
         return _ENOUGH_OF_ONE_CALL if is_same else _NEVER
     if one == other:
-        return _ENOUGH if _LIBRARY.search(one[1]) else _ENOUGH_OF_ONE_FUNCTION
+        return _ENOUGH if _LIBRARY.search(one[1]) or is_no_file(one[1]) else _ENOUGH_OF_ONE_FUNCTION
     # A renamed function, or a program that was moved as a whole. An edited cell has another name.
     is_moved = os.path.basename(one[1]) == os.path.basename(other[1])
     is_edited = is_cell(a.file or "") and is_cell(b.file or "")
-    is_one = one[1] == other[1] or (one[0] == other[0] and (is_moved or is_edited))
+    is_one = (one[1] == other[1] and not is_no_file(one[1])) or (
+        one[0] == other[0] and (is_moved or is_edited)
+    )
     return _ENOUGH if is_one else _NEVER
 
 

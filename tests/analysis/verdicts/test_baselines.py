@@ -312,6 +312,7 @@ def test_how_two_are_alike() -> None:
     assert made.baselines.are_alike_by(one, other) == f"both are of the function f of one file, and {text}"
     assert made.baselines.are_alike_by(one, renamed) == text
     assert made.baselines.are_alike_by(one, replace(other, file="/b.py")) == text
+    assert made.baselines.are_alike_by(*(replace(row, file="<string>") for row in (one, other))) == text
     assert made.baselines.are_alike_by(replace(one, function=None, file=None), nameless) == text
     assert made.baselines.are_alike_by(made.entries[0], other) == text
 

@@ -62,6 +62,10 @@ FEWEST: list[tuple[Function, Function, bool, int | None]] = [
     (("f", "/one/a.py"), ("g", "/two/a.py"), False, None),
     (("f", "/one/a.py"), ("f", "/one/b.py"), False, None),
     (("f", "/one/a.py"), ("f", "/one/b.py"), True, None),
+    # Code without a file: every program that was given in a command has a <string>, every fx graph is a <eval_with_key>.
+    (("f", "<string>"), ("f", "<string>"), False, 6),
+    (("f", "<string>"), ("g", "<string>"), False, None),
+    (("forward", "<eval_with_key>.3"), ("forward", "<eval_with_key>.14"), False, None),
     # Without a name of its own: of one program, or of one call.
     ((None, None), (None, None), False, None),
     ((None, None), (None, None), True, 6),
