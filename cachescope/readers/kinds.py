@@ -15,7 +15,7 @@ from functools import cache
 from typing import Final, Literal
 
 from cachescope.errors import SourceError
-from cachescope.readers.logs.log_prefix import PREFIX, LauncherPrefixes
+from cachescope.readers.logs.log_prefix import PREFIX, LauncherPrefixes, without_codes
 from cachescope.terms import AOT_COMPILE, AOT_KEY, AOTINDUCTOR, MEGA_CACHE, STANDALONE
 
 HEAD_BYTES: Final = 256
@@ -30,7 +30,7 @@ JSON_HEAD: Final = re.compile(
     rb'\{"asctime": "\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[^"]{0,8}", "levelname": "[A-Z]{1,10}", "name": "vllm[\w.]{0,200}"'
 )
 # Where text was copied, the escape character may be lost.
-_COLOURS: Final = re.compile(rb"\x1b\[[\d;]{0,20}m"), re.compile(rb"\[\d[\d;]{0,19}m")
+_LOST: Final = re.compile(rb"\[\d[\d;]{0,19}m")
 _VLLM_LEVELS: Final = b"DEBUG", b"INFO", b"WARNING", b"ERROR"
 _VLLM_HEAD: Final = re.compile(
     rb"(?:" + b"|".join(_VLLM_LEVELS) + rb") \d\d-\d\d \d\d:\d\d:\d\d \[?[\w./]{1,200}\.py:\d{1,6}\] "
@@ -126,6 +126,7 @@ def first_record(head: bytes) -> re.Match[bytes] | None:
 
 def looks_like_text_log(head: bytes) -> bool:
     """Whether a line of the first bytes of a file begins with torch's log prefix."""
+    head = without_codes(head)
     leads = LauncherPrefixes(head)
     return any(leads.prefix_of(line) or leads.short_of(line) for line in head.split(b"\n"))
 
@@ -141,7 +142,7 @@ def looks_like_vllm_log(head: bytes) -> bool:
 def without_colours(text: bytes) -> bytes:
     """A text without the codes that colour it on a terminal."""
     # One pattern after the other: each begins with fixed bytes, and is found ten times as fast as either of both.
-    return _COLOURS[1].sub(b"", _COLOURS[0].sub(b"", text))
+    return _LOST.sub(b"", without_codes(text))
 
 
 def looks_like_snapshot(head: bytes) -> bool:

@@ -158,17 +158,20 @@ def _nothing_in(path: str) -> SourceError:
     head = b""
     with contextlib.suppress(SourceError):
         head = b"" if what == "directory" else read_head(path, LOG_HEAD_BYTES)
-    if counted := _counters_in(head):
-        message = (
-            "no line of a lookup stands in this file: TORCH_LOGS was not set, standard error went elsewhere, or loggers were disabled, "
-            f"which of these is not known. torch's counters, printed there, say of the FX cache: {counted}"
-        )
-    elif line := next(filter(in_another_form, head.split(b"\n")), None):
+    counted = _counters_in(head)
+    if line := next(filter(in_another_form, head.split(b"\n")), None):
         quoted = line.decode("utf-8", "backslashreplace").strip()[:_LONGEST_QUOTE]
         message = (
             "a line of torch.compile stands in this file, in a form that torch 2.4 to 2.15 does not write, so that nothing of it is read: "
             + quoted
         )
+    elif counted:
+        message = (
+            "no line of a lookup stands in this file: TORCH_LOGS was not set, standard error went elsewhere, or loggers were disabled, "
+            "which of these is not known"
+        )
+    if counted:
+        message += f". torch's counters, printed there, say of the FX cache: {counted}"
     return SourceError(path, f"{message}; {HOW_TO_RECORD}", "unknown_source")
 
 

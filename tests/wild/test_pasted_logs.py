@@ -90,7 +90,19 @@ def test_errors_of_two_compiles_are_two(tmp_path: Path) -> None:
 @pytest.mark.parametrize("frame", ["{}", "{} ", "{}\t", "{}   │", "`{}`", "> {}<br>", '"{}"'])
 def test_what_stands_around_a_pasted_line_hides_nothing(frame: str, tmp_path: Path) -> None:
     line = torch_line(f"fx graph cache hit for key {KEY}", level="I")
-    assert scope_of(tmp_path, frame.format(line)).lookups["outcome"].tolist() == ["hit"]
+    written = torch_line(
+        f"Writing AOTAutograd cache entry to /c/aotautograd/a{'b' * 51}/{'c' * 51}", level="I"
+    )
+    scope = scope_of(tmp_path, frame.format(line), frame.format(written))
+    assert scope.lookups["outcome"].tolist() == ["hit"] and scope.problems.empty
+
+
+def test_the_colours_of_grep_hide_nothing(tmp_path: Path) -> None:
+    """By ``grep --color=always cache``, whose output was saved; and by a filter that colours the level."""
+    line = torch_line(f"fx graph cache hit for key {KEY}", level="I")
+    for word in ("cache", "I0710"):
+        scope = scope_of(tmp_path, line.replace(word, f"\x1b[01;31m\x1b[K{word}\x1b[m\x1b[K"))
+        assert scope.lookups["outcome"].tolist() == ["hit"]
 
 
 def test_a_key_that_was_cut_is_still_none(tmp_path: Path) -> None:
@@ -118,6 +130,9 @@ def test_what_a_formatter_of_the_program_wrote_is_quoted(line: str, tmp_path: Pa
     with pytest.raises(SourceError) as error:
         scope_of(tmp_path, "epoch 0", line, "epoch 1")
     assert f"so that nothing of it is read: {line};" in str(error.value)
+    with pytest.raises(SourceError) as error:
+        scope_of(tmp_path, line, "{'fxgraph_cache_miss': 1}")
+    assert f"read: {line}. torch's counters, printed there, say of the FX cache: 1 miss;" in str(error.value)
 
 
 LIMIT = [

@@ -64,7 +64,9 @@ _LAUNCHERS: Final = re.compile(
 )
 # Of a line, as ``grep -n`` prints it; behind a rank, srun puts a space.
 _NUMBER: Final = re.compile(rb"\d++:")
-_ONE_COLOUR: Final = re.compile(_COLOUR)
+ESCAPE: Final = b"\x1b"
+"""What each code for a terminal begins with."""
+_CODE: Final = re.compile(_COLOUR)
 _MOST_REMEMBERED: Final = 4096
 # Names are shorter; a progress bar that redraws its line is longer.
 _LONGEST_NAME: Final = 1_000
@@ -177,14 +179,9 @@ class LogClock(NamedTuple):
         return (_naive_us(clock, year) + self.offset_us) * 1000
 
 
-def without_tail(text: bytes) -> bytes:
-    """The text without trailing colour codes."""
-    if not text.endswith((b"m", b"K")):
-        return text
-    end = len(text)
-    while (at := text.rfind(b"\x1b[", 0, end)) >= 0 and _ONE_COLOUR.fullmatch(text, at, end):
-        end = at
-    return text[:end]
+def without_codes(text: bytes) -> bytes:
+    """The text without the codes that colour it on a terminal."""
+    return _CODE.sub(b"", text) if ESCAPE in text else text
 
 
 def tells_no_rank(lead: bytes) -> bool:

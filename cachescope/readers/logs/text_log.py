@@ -20,7 +20,14 @@ from cachescope.readers.json_record import well_formed
 from cachescope.readers.logs.byte_source import Pieces
 from cachescope.readers.logs.log_events import GoesOnError, Handle, LogKind
 from cachescope.readers.logs.log_lines import Lines
-from cachescope.readers.logs.log_prefix import LauncherPrefixes, clock_of, pid_of, tells_no_rank, without_tail
+from cachescope.readers.logs.log_prefix import (
+    ESCAPE,
+    LauncherPrefixes,
+    clock_of,
+    pid_of,
+    tells_no_rank,
+    without_codes,
+)
 from cachescope.readers.logs.text_lookups import TextProcesses
 from cachescope.readers.logs.text_messages import (
     DETAILS,
@@ -35,7 +42,6 @@ from cachescope.readers.reading import Reading, not_a_hash_detail
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH, HASH
 
 _HEAD_BYTES: Final = 1 << 16
-_ESCAPE: Final = b"\x1b"
 _AT_DEFAULT_LEVEL: Final = frozenset("WEC")
 _SHOWN: Final = 300
 # Triton's loggers have no form of their own, so their messages stand alone (triton/runtime/build.py, 3.4 and later).
@@ -104,7 +110,7 @@ class _TextReader:
         """Read the lines of a stream to its end; a failure before the end becomes a problem."""
         pieces = Pieces(stream)
         lines = Lines(pieces, self._lines)
-        self._leads = self._leads or LauncherPrefixes(lines.head(_HEAD_BYTES))
+        self._leads = self._leads or LauncherPrefixes(without_codes(lines.head(_HEAD_BYTES)))
         last = {stream: state.last for stream, state in self._streams.items() if state.last is not None}
         for message in _messages(lines, self._leads, last, self._quote_line):
             self._read_message(message)
@@ -239,7 +245,8 @@ def _messages(
         line = lines.take()
         if line is None:
             break
-        number = lines.number
+        number, is_plain = lines.number, ESCAPE not in line
+        line = without_codes(line)
         prefix = leads.prefix_of(line)
         if prefix is None:
             if leads.short_of(line) is None:
@@ -263,7 +270,7 @@ def _messages(
             before = open_messages[stream] = message
         latest = before
         # The other lines of a message nearly always follow at once, each after the same bytes.
-        if _ESCAPE not in line and prefix[0].endswith(b" "):
+        if is_plain and prefix[0].endswith(b" "):
             before.go_on(lines.take_continued(line[: prefix.end()], _continues))
     if latest is not None:
         latest.is_cut = not lines.is_whole
@@ -289,12 +296,12 @@ class _ShortMessages(dict[bytes, Message]):
             for name, message in self.items():
                 width = self._widths[name]
                 if self._leads.name(line[:width])[0] == name:
-                    message.go_on([without_tail(line[width:])])
+                    message.go_on([line[width:]])
                     break
             return None
         name, rank = self._leads.name(line[: match.start()])
         ended = self.get(name)
-        text = without_tail(line[match.end() :])
+        text = line[match.end() :]
         self[name] = Message(
             number, match["level"].decode()[:1], match["place"].decode(), [text], stream=(name, None, rank)
         )
@@ -303,7 +310,9 @@ class _ShortMessages(dict[bytes, Message]):
 
 
 def _continues(text: bytes) -> bool:
-    """Whether a text after a known prefix continues the message rather than the prefix."""
+    """Whether a text after a known prefix continues the message rather than the prefix, and needs no other look."""
+    if ESCAPE in text:
+        return False
     return _COMPONENT.match(text) is not None if text.startswith(b"[") else not begins_message(text)
 
 
@@ -318,7 +327,7 @@ def _message(number: int, line: bytes, prefix: re.Match[bytes], leads: LauncherP
         number,
         prefix["level"].decode(),
         prefix["place"].decode("utf-8", "replace"),
-        [without_tail(line[prefix.end() :])],
+        [line[prefix.end() :]],
         stream=(name, pid, rank),
         clock_us=clock,
         compile_id=compile_id.decode() if compile_id and compile_id != b"-" else None,

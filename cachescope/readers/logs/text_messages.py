@@ -44,7 +44,7 @@ NOT_SAVED: Final = re.compile(
     re.DOTALL,
 )
 WRITING: Final = re.compile(
-    rf"Writing AOTAutograd cache entry to (?P<path>.+/(?:entry|{HASH}))(?!\S)", re.DOTALL
+    rf"Writing AOTAutograd cache entry to (?P<path>.+/(?:entry|{HASH}))(?![\w./-])", re.DOTALL
 )
 # Of the logger of Dynamo, at INFO (torch/_dynamo/symbolic_convert.py, `InstructionTranslator.__init__`).
 STARTS_TRACING: Final = re.compile(
