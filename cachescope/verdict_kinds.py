@@ -6,7 +6,6 @@ What depends on more than the kind is asked elsewhere, by an attribute of it: th
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final, Literal, Protocol
 
@@ -232,7 +231,13 @@ KINDS: Final[dict[tuple[str, str], Kind]] = {
         is_unexplained=True,
     ),
     ("first_lookup", RECOMPILE): replace(
-        _FIRST, summary="{kind}", advice=_OF_RECOMPILES, cost="guards", is_first=False, is_of_function=True
+        _FIRST,
+        summary="{kind}",
+        advice=_OF_RECOMPILES,
+        advice_from="changes",
+        cost="guards",
+        is_first=False,
+        is_of_function=True,
     ),
     ("key_changed", ""): _CHANGED,
     ("key_changed", RECOMPILE): replace(_OF_FUNCTION, advice=_OF_RECOMPILES, cost="guards"),
@@ -433,18 +438,3 @@ def kind_of(judged: Judged) -> Kind:
     verdict, kind = judged.verdict, judged.kind
     prefix = next(filter(kind.startswith, _PREFIXES), "")
     return KINDS.get((verdict, kind)) or KINDS.get((verdict, prefix)) or KINDS[verdict, ""]
-
-
-SameCause = tuple[str, tuple[str, ...], str]
-"""What the misses of one cause have in common: the verdict, the changed fields and the kind."""
-
-
-def same_cause(judged: Judged, changed: Iterable[str]) -> SameCause:
-    """What misses for the same cause have in common with one, whose changed fields are given."""
-    kind = kind_of(judged)
-    if kind.is_of_function:
-        # Graph by graph, and in the graphs' own fields, one failed guard shows in many ways.
-        return "", (), judged.kind
-    # What changes with another torch differs from graph to graph.
-    fields = () if kind.is_upgrade else tuple(sorted(changed))
-    return judged.verdict, fields, "" if kind.is_by_guards else judged.kind

@@ -13,6 +13,7 @@ from typing import Final, Self
 
 from cachescope.analysis.differences import FieldChange
 from cachescope.analysis.rates import rates
+from cachescope.analysis.verdicts.misses import SameCause, same_cause
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.costs import Costs, cost_of_fields
 from cachescope.answers.names import is_named_by_fields, lookups_of_cause
@@ -24,7 +25,7 @@ from cachescope.frames.checks import Bar
 from cachescope.readers.reading import WHOLE_SOURCE
 from cachescope.table import Table, copied
 from cachescope.terms import VLLM
-from cachescope.verdict_kinds import SameCause, kind_of, same_cause
+from cachescope.verdict_kinds import kind_of
 from cachescope.wording import duration, listed, percent, plural, rank_names
 
 _CHANGES_NAMED: Final = 4

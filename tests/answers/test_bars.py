@@ -5,12 +5,12 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from cachescope.analysis.verdicts.misses import SameCause, same_cause
 from cachescope.frames.answer_rows import CauseRow, RateRow
 from cachescope.report.layout import wrapped
 from cachescope.report.terminal import terminal_lines
 from cachescope.report.why_missed import answer_blocks
 from cachescope.scope import Scope
-from cachescope.verdict_kinds import SameCause, same_cause
 from tests.made import CODE, Made, aot, fx, run, scope_of
 
 G = {"gm": CODE}

@@ -22,6 +22,7 @@ from cachescope.analysis.verdicts.change_advice import (
     OF_A_GUARD,
     OR_EDITED,
     TYPES_ONLY,
+    ZERO_OR_ONE,
     are_floats_passed,
     change_sentences,
     changed_sizes,
@@ -90,12 +91,19 @@ _OF_AN_INPUT: Final = re.compile(
 _OF_A_STATE: Final = "GLOBAL_STATE"
 # Sizes are compared first (`TensorCheck::check_verbose`).
 _OF_STRIDES: Final = re.compile(r" stride mismatch at index \d+$")
-_OF_NO_SIZE: Final = re.compile(r"GLOBAL_STATE|___check_(?:type|obj)_id\(|Accessor: ")
+_OF_NO_SIZE: Final = re.compile(
+    r"GLOBAL_STATE|___check_(?:type|obj)_id\(|Accessor: |expected type of '| rank mismatch$"
+)
+_OF_ZERO_OR_ONE: Final = re.compile(
+    r"size mismatch at index \d+\. expected (?:[01], actual \d+|\d+, actual [01])$"
+)
+_OF_A_LENGTH: Final = ": len("
 # torch/csrc/dynamo/guards.cpp, `TensorCheck::check_verbose`.
 _OF_AN_ARGUMENT: Final = re.compile(
     r"tensor '[A-Za-z_]\w*(?:\[(?:\d+|'\w+')\])?' (?P<what>dtype|requires_grad|rank|stride) mismatch(?: at index \d+)?$"
 )
 _ONCE_A_STATE: Final = "torch compiles the function once for each such state."
+_ONCE_A_LENGTH: Final = "torch compiles the function again for each number of arguments or items that its guards compare: the same number in every call may spare it."
 # An argument that a wrapper takes as `**kwargs` is called by its own name.
 _OF_A_SIZE: Final = re.compile(
     r"tensor '(?:kwargs\['(?P<name>\w+)'\]|(?P<tensor>[A-Za-z_][\w.]*(?:\[(?:\d+|'\w+')\])*))' size mismatch at index (?P<dim>\d+)$"
@@ -322,7 +330,8 @@ def _key_advice(facts: AdviceFacts) -> str | None:
         told = (
             (field, one.replace(OR_EDITED, "."))
             for field, one in told
-            if one == TYPES_ONLY or (field != "gm" and (is_by_input or not is_input(field)))
+            if one == TYPES_ONLY
+            or (field not in ("gm", IS_INFERENCE) and (is_by_input or not is_input(field)))
         )
         if is_of_strides or _OF_NO_SIZE.search(facts.kind):
             # Other sizes that differ are those of the compile that it is compared with.
@@ -336,6 +345,10 @@ def _key_advice(facts: AdviceFacts) -> str | None:
         return _OF_AN_OPTIMIZER
     if kind.is_of_function and _OF_A_FLOAT.search(facts.reason) and are_floats_passed(facts.changes):
         return _FLOAT_PASSED_NOW
+    if kind.is_of_function and _OF_ZERO_OR_ONE.search(facts.reason):
+        return ZERO_OR_ONE
+    if kind.is_of_function and _OF_A_LENGTH in facts.kind:
+        return _ONCE_A_LENGTH
     found = tuple(
         dict.fromkeys(_OF_AN_OPTIMIZER if is_optimizer and one == NUMBERS_ONLY else one for _, one in told)
     )

@@ -229,11 +229,11 @@ _OF_THE_MODEL: Final = {
     "dtype": "A parameter or buffer has another dtype: give the model one dtype in every process, with model.to(dtype).",
     "requires_grad": "requires_grad of a parameter or buffer changed: register and freeze the same parameters in every process.",
 }
-_ZERO_OR_ONE: Final = (
+ZERO_OR_ONE: Final = (
     "An input's size changed to or from 0 or 1, which torch compiles on its own also with dynamic=True: "
     "pad it to one size."
 )
-_OF_ONE_SIZE: Final = (_SEVERAL_SIZES, _ZERO_OR_ONE)
+_OF_ONE_SIZE: Final = (_SEVERAL_SIZES, ZERO_OR_ONE)
 _FIXED_NOW: Final = (
     "A size of an input that was symbolic is a fixed number now: dynamic shapes were switched off (dynamic=False, "
     "torch._dynamo.config.automatic_dynamic_shapes, assume_static_by_default), or torch had not yet seen it vary. "
@@ -320,7 +320,7 @@ def dynamism_advice(changes: Iterable[FieldChange]) -> str | None:
         return _ADVICE["stride"]
     sizes = [pair for pair in changed_sizes(inputs) if pair[0].isdigit() != pair[1].isdigit()]
     if sizes and all({"0", "1"} & {*pair} for pair in sizes):
-        return _ZERO_OR_ONE
+        return ZERO_OR_ONE
     return _FIXED_NOW if became == "fixed" else _SYMBOLIC_NOW
 
 
@@ -384,7 +384,7 @@ def _of_shape(before: list[str], after: list[str]) -> str:
         return _OTHER_RANK
     pairs = [(old, new) for old, new in zip(before, after, strict=True) if old != new]
     if any(size in ("0", "1") for pair in pairs for size in pair):
-        return _ZERO_OR_ONE
+        return ZERO_OR_ONE
     were_numbers, are_numbers = (all(pair[side].isdigit() for pair in pairs) for side in (0, 1))
     if were_numbers or are_numbers:
         return (

@@ -18,13 +18,28 @@ from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.keys.key_fields import is_of_the_program
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH, VLLM, Evidence
-from cachescope.verdict_kinds import Kind, SameCause, Verdict, kind_of, same_cause
+from cachescope.verdict_kinds import Judged, Kind, Verdict, kind_of
 
 Candidate = LookupRow | EntryRow
 # Only some graphs have these fields: below a changed AOTAutograd key, a new graph may add or drop them.
 _WITH_THE_GRAPH: Final = frozenset(
     {"triton_kernel_source_codes", "cpp_runtime_thread_count", "default_cuda_device_index"}
 )
+
+
+SameCause = tuple[str, tuple[str, ...], str]
+"""What the misses of one cause have in common: the verdict, the changed fields and the kind."""
+
+
+def same_cause(judged: Judged, changed: Iterable[str]) -> SameCause:
+    """What misses for the same cause have in common with one, whose changed fields are given."""
+    kind = kind_of(judged)
+    if kind.is_of_function:
+        # Graph by graph, and in the graphs' own fields, one failed guard shows in many ways.
+        return "", (), judged.kind
+    # What changes with another torch differs from graph to graph.
+    fields = () if kind.is_upgrade else tuple(sorted(changed))
+    return judged.verdict, fields, "" if kind.is_by_guards else judged.kind
 
 
 @dataclass(frozen=True)

@@ -132,7 +132,11 @@ def never_stored(reason: str) -> AdviceFacts:
     # A scheduler that changes a learning rate; with torch 2.9.1 four compiles became one, and none in the next process.
     (AdviceFacts("key_changed", f"{RECOMPILE}step (sgd.py:105): self.param_groups[0]['lr'] == …", file=_SGD), "finds the entry. Beside foreach=True it needs capturable=True."),
     (AdviceFacts("key_changed", f"{RECOMPILE}step (own.py:105): self.param_groups[0]['lr'] == …", file="/a/own.py"), "one value in every call"),
-    (AdviceFacts("key_changed", f"{RECOMPILE}step (sgd.py:105): len(self.state) != …", file=_SGD), "one value in every call"),
+    (AdviceFacts("key_changed", f"{RECOMPILE}step (sgd.py:105): len(self.state) != …", file=_SGD), "the same number in every call"),
+    # As of a model that generates a token at a time after its prompt.
+    (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): tensor 'args[0]' size mismatch at index 1", f"{_FAILED} tensor 'args[0]' size mismatch at index 1. expected 7, actual 1", changes=(_SYMBOLIC,)), "to or from 0 or 1"),
+    (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): tensor 'x' size mismatch at index 1", f"{_FAILED} tensor 'x' size mismatch at index 1. expected 1, actual 12"), "to or from 0 or 1"),
+    (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): tensor 'x' size mismatch at index 1", f"{_FAILED} tensor 'x' size mismatch at index 1. expected 11, actual 10", changes=(_SYMBOLIC,)), "mark_dynamic(x, 1)"),
     # A number that torch saw vary, beside what a mode brings with it.
     (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): scale == …", f"{_FAILED} scale == 0.25", changes=(_PASSED,)), "as a tensor"),
     (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): scale == …", f"{_FAILED} scale == -1e-05 # f(x)", changes=(_PASSED,)), "as a tensor"),
@@ -148,7 +152,7 @@ def never_stored(reason: str) -> AdviceFacts:
     (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): GLOBAL_STATE changed: grad_mode", changes=(_SYMBOLIC,), were_graphs_found=True), "FX graphs below were found"),
     # What the guard compares leads, whatever else differs from the compile that it is compared with.
     (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): tensor 'x' requires_grad mismatch", changes=(_SYMBOLIC,)), "pass tensor.detach(). A size"),
-    (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): tensor 'args[0]' rank mismatch", changes=(_SYMBOLIC,)), "another number of dimensions"),
+    (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): tensor 'args[0]' rank mismatch", changes=(_SYMBOLIC,)), "another number of dimensions, which needs code of its own."),
     (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): tensor 'x' dtype mismatch"), "cast it to one dtype"),
     # Nobody edits code within a process.
     (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): tensor 'x' size mismatch at index 0", changes=(_GROWN, _BRANCHED)), "to one size."),
@@ -156,7 +160,11 @@ def never_stored(reason: str) -> AdviceFacts:
     (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): tensor 'self.w' dtype mismatch"), "one value in every call"),
     # Another function, or an argument of another class, is no size.
     *((AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): {guard}", changes=(_SYMBOLIC,)), "one value in every call") for guard in (
-        "___check_type_id(fn, …), type=<class 'method'>", "CodeGuardAccessor: Not a function on fn.__code__")),
+        "___check_type_id(fn, …), type=<class 'method'>", "CodeGuardAccessor: Not a function on fn.__code__",
+        "expected type of 'x' to be a tensor type, ' but found <class 'NoneType'>")),
+    # An argument of another class, which is no advice on what Inductor is told of its gradients.
+    (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): expected type of 'x' to be a tensor type, ' but found <class 'torch.nn.parameter.Parameter'>", changes=(_TRAINED,)), "one value in every call"),
+    (AdviceFacts("first_lookup", f"{RECOMPILE}f (a.py:1): GLOBAL_STATE changed: grad_mode"), "once for each such state."),
     # A parameter where a tensor was: Dynamo traced the same code. With torch 2.13 its .data found the entry of the tensor.
     (AdviceFacts("key_changed", f"{OTHERWISE}f (a.py:1)", changes=(_ARGUMENTS, _PARAMETER)), "In the graph's code only the types of arguments changed"),
     (AdviceFacts("key_changed", f"{OTHER_INPUTS}f (a.py:1)", changes=(_CONJUGATED, _PARAMETER)), "In the graph's code only the types of arguments changed"),

@@ -12,7 +12,7 @@ from cachescope.analysis.verdicts.recompiles import Recompile, Recompiles, is_re
 from cachescope.details import HashDetails
 from cachescope.frames.recorded_rows import LookupRow
 from tests.analysis.plain_rows import TEMPLATE, history_of
-from tests.made import CODE, Made, fx, miss_rows, run, scope_of, set_of
+from tests.made import CODE, Made, aot, fx, miss_rows, run, scope_of, set_of
 
 Told = tuple[str | None, str, dict[str, Any]]
 
@@ -225,3 +225,37 @@ def test_what_a_process_had_found_and_compiled_again_without_gradients_is_no_edi
     )  # fmt: skip
     (found,) = [row for row in miss_rows(scope) if row["lookup"] == 2]
     assert found["kind"] == "compiled again: forward (train.py:9): GLOBAL_STATE changed: grad_mode"
+
+
+def test_what_is_compiled_again_for_other_inputs_than_another_run_had_is_no_first_lookup() -> None:
+    """As of a model that generates tokens, once for each prompt: one compile for the prompt, another for the tokens; no details of AOTAutograd."""
+    guard = "0/0: len(kwargs) == 6"
+
+    def lookups(size: int) -> list[Made]:
+        made: list[Made] = []
+        for number, graph in enumerate([CODE, CODE.replace("torch.mm(x, x)", "torch.mm(x, x) * 1")]):
+            told: dict[str, Any] = {
+                "compile_id": f"0/{number}",
+                "at": size + number,
+                "function": "f",
+                "file": "/p.py",
+                "line": 1,
+                "traced_code": f"t{number}",
+            }
+            told |= {"recompile_reasons": guard} if number else {}
+            inputs = (
+                f"TensorMetadata(dtype=torch.float32, shape=torch.Size([1, {size + number}]), stride=(8, 1))"
+            )
+            details = {"gm": graph.replace("b = ", f"b = {size}; b = "), "example_inputs[0]": inputs}
+            made += [
+                aot(f"a{size}{number}", **told),
+                fx(f"f{size}{number}", details=details, took=1.0, **told),
+            ]
+        return made
+
+    scope = scope_of(run(*lookups(10)), run(*lookups(20)))
+    found = miss_rows(scope)[4:]
+    assert {row["kind"] for row in found if row["verdict"] == "key_changed"} == {
+        "other inputs of the same code: f (p.py:1), shape"
+    }
+    assert [row["cause"] for row in found] == [found[0]["cause"]] * 4
