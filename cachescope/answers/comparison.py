@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -21,6 +22,7 @@ from cachescope.answers.chosen import Chosen
 from cachescope.answers.difference import Difference, Side, difference, folded
 from cachescope.answers.names import runs_name
 from cachescope.answers.recording import Recording
+from cachescope.answers.summary import compiles_of, why_no_lookup
 from cachescope.details import HashDetails
 from cachescope.errors import NotFoundError
 from cachescope.frames.answer_rows import RateRow
@@ -35,6 +37,7 @@ from cachescope.readers.reading import Reading
 from cachescope.rows import like
 from cachescope.table import Table, copied
 from cachescope.terms import BUNDLES, CACHES, MEGA_CACHE
+from cachescope.wording import listed, plural
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +211,8 @@ class Comparison:
     runs: ComparedRuns | None = None
     # The path of each side, to be shown beside its runs; empty for a side that was named within a scope.
     paths: tuple[str, str] = ("", "")
+    # Where nothing could be compared: what each side has, and why no lookup of it is recorded.
+    alone: tuple[str, ...] = ()
 
     # fmt: off
     contexts = copied(lambda found: found.form_differences, """See ``describe("context_difference")``; None where neither side is a snapshot, or one has no context.""")
@@ -226,7 +231,7 @@ class Comparison:
         """Compare two sides of what was read."""
         looked_up = {row.run for row in read.facts.lookups.values()}
         one, other = ([run for run in side.runs if run in looked_up] for side in (before, after))
-        return cls(
+        found = cls(
             before.name,
             after.name,
             graphs=difference(read, before.keys, after.keys) if before.keys and after.keys else None,
@@ -237,6 +242,37 @@ class Comparison:
             runs=ComparedRuns.of(read, one, other) if one and other and {*one}.isdisjoint(other) else None,
             paths=(before.path, after.path),
         )
+        if any(
+            (
+                found.graphs,
+                found.form_differences,
+                found.predicted,
+                found.built_alike,
+                found.covered,
+                found.runs,
+            )
+        ):
+            return found
+        return replace(found, alone=tuple(_alone(read, side) for side in (before, after)))
+
+
+def _alone(read: Recording, side: Side) -> str:
+    """What a side has, and why no lookup of it is recorded."""
+    lookups = sum(row.run in side.runs for row in read.facts.lookups.values())
+    kinds = [row.kind for row in compiles_of(read, side.runs) if row.run in side.runs]
+    compiles = [kind for kind in kinds if kind != "limit"]
+    counts = (
+        (lookups, "lookup"),
+        (len(compiles), "compile"),
+        (compiles.count("recompile"), "recompile"),
+        (len(side.entries), "entry"),
+    )
+    text = listed((plural(count, what) for count, what in counts if count), len(counts)) or "nothing"
+    if compiles and side.path:
+        text += f" ({shlex.join(('cachescope', 'compiles', side.path))})"
+    if side.runs and not lookups:
+        text += f"; no lookup is recorded, for {why_no_lookup(read, side.runs)}"
+    return f"{side.name}: {text}"
 
 
 def _difference_rows(graphs: Difference | None) -> Iterator[DifferenceRow]:

@@ -18,6 +18,7 @@ from cachescope.answers.difference import runs_below
 from cachescope.answers.facts import Facts
 from cachescope.answers.names import place_name, run_name, runs_name
 from cachescope.answers.recording import Recording
+from cachescope.answers.starts import Start, starts_of
 from cachescope.answers.vllm import Started, starts_of_vllm
 from cachescope.frames.compile_rows import CompileRow
 from cachescope.frames.recorded_rows import ProblemRow, RunRow
@@ -110,16 +111,21 @@ class Contrast:
     # How much longer it took in each phase, the largest first, those where it took less below zero; they add
     # up to `longer_ns`.
     phases: dict[str, int]
+    is_of_start: bool = False  # whether they are the ranks of one start among several processes
 
     @classmethod
-    def of_members(cls, members: Sequence[RunTime]) -> Self | None:
-        """Of the slowest and the quickest; None where there are not two."""
+    def of_members(cls, members: Sequence[RunTime], starts: Iterable[Start] = ()) -> Self | None:
+        """Of the slowest and the quickest; None where there are not two. Ranks of another start began from another cache."""
         if len(members) < 2:
             return None
         ordered = sorted(members, key=lambda one: one.readings.total_ns)
-        other, slower = ordered[0], ordered[-1]
+        of_start = next((start.runs for start in starts if ordered[-1].run in start.runs), ())
+        mates = [one for one in ordered if one.run in of_start and one.path is None]
+        is_of_start = 1 < len(mates) < len(members)
+        other, slower = mates[0] if is_of_start else ordered[0], ordered[-1]
         longer = phase_differences(other.phases, slower.phases)
-        return cls(slower, other, len(members), sum(longer.values()), longer)
+        of = len(mates) if is_of_start else len(members)
+        return cls(slower, other, of, sum(longer.values()), longer, is_of_start)
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +249,7 @@ class TimeSpent:
             alike=tuple(_alike(runs, read.facts)),
             without=tuple(run_name(read.facts, run) for run in rows if run not in readings),
             members=members,
-            contrast=Contrast.of_members(members),
+            contrast=Contrast.of_members(members, starts_of(read)),
             ranks=RanksWaited.of_runs(runs),
             apart=collectives_apart(read),
             problems=(*read.tables.problems.rows, *read.phases_read[1]),

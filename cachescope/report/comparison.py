@@ -201,7 +201,8 @@ def comparison_blocks(found: answer.Comparison) -> list[Block]:
         parts.append(key_difference_blocks(found.graphs, names))
     if found.built_alike:
         parts.append(built_lines(found.built_alike.rows))
-    return [*parted(parts)][1:] or [Line("nothing on either side that could be compared", style="bold")]
+    head = Line("nothing that both sides have could be compared", style="bold")
+    return [*parted(parts)][1:] or [head, *(Line(text, hang=3) for text in found.alone)]
 
 
 class Comparison(Reprs, answer.Comparison):

@@ -62,8 +62,9 @@ def slowest_text(runs: Sequence[RunTime]) -> str:
 def contrast_text(contrast: Contrast) -> str:
     """``run 0 took 9.3 s longer than run 1: 8.7 s in C++ compiler, 1.4 s in code generation; 1.3 s less in loading``."""
     slower, other = (one.path or one.name for one in (contrast.slower, contrast.other))
-    if contrast.of > 2:
-        slower, other = f"the slowest of {contrast.of:,}, {slower},", f"the quickest, {other}"
+    if contrast.of > 2 or contrast.is_of_start:
+        which = " ranks of its start" if contrast.is_of_start else ""
+        slower, other = f"the slowest of {contrast.of:,}{which}, {slower},", f"the quickest, {other}"
     if duration(contrast.longer_ns) == duration(0):
         return f"{slower} took as long as {other}, to the millisecond"
     return f"{slower} took {duration(contrast.longer_ns)} longer than {other}{_where(contrast.phases)}"

@@ -54,6 +54,14 @@ def test_it_says_where_the_slower_one_spent_longer(runs: list[RunTime], said: st
     assert contrast_text(found) == said
 
 
+def test_ranks_are_held_against_those_of_their_start(recording: Any) -> None:
+    """Four ranks on an empty directory, and again on what they left: the quickest of all is one that loaded."""
+    found = TimeSpent.of(cachescope.read(recording("2.13.0", "four_ranks") / "trace")).contrast
+    assert found is not None and found.is_of_start and found.of == 4
+    assert {found.slower.run, found.other.run} <= {0, 1, 2, 3}
+    assert contrast_text(found).startswith("the slowest of 4 ranks of its start, run ")
+
+
 def test_one_alone_is_held_against_nothing() -> None:
     assert Contrast.of_members([spent(0, a=3)]) is None
     assert Contrast.of_members([]) is None

@@ -161,6 +161,24 @@ def test_compiles_without_an_id_are_not_denied(tmp_path: Path) -> None:
     assert problem["kind"] == "quoted" and problem["message"].endswith(f"FORMAT=short: {LIMIT[0]}")
 
 
+def test_of_logs_without_lookups_it_is_said_what_they_have(tmp_path: Path) -> None:
+    lines = (
+        "Recompiling function k in /p.py:9",
+        "    triggered by the following guard failure(s):",
+        "    - 0/0: n == 3",
+    )
+    scope_of(tmp_path / "a b", *(torch_line(line, "0/1", "V") for line in lines))
+    hit = torch_line(f"fx graph cache hit for key {KEY}", level="I")
+    scope_of(tmp_path / "c", hit.replace(" 4123 ", " 4124 "))
+    a, b = tmp_path / "a b" / "pasted.log", tmp_path / "c" / "pasted.log"
+    said = " ".join(str(cachescope.compare(a, b)).split())
+    assert (
+        f"{a}: 1 compile, 1 recompile (cachescope compiles '{a}'); no lookup is recorded, for text logs"
+        in said
+    )
+    assert f"{b}: 1 lookup" in said
+
+
 def test_a_program_is_no_log(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="holds no trace"):
         scope_of(tmp_path, "from torch._inductor.codecache import FxGraphCache")
