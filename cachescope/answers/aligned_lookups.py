@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from cachescope.analysis.differences import FieldChange
@@ -30,6 +30,10 @@ _Identity = tuple[str, Hashable]
 _Changes = dict[tuple[_Identity, _Identity], tuple[FieldChange, ...]]
 # The lookups of one key: the first of each run, the second of each run, and so on.
 _Times = list[list[LookupRow]]
+# The keys of one side, and its lookups by key.
+_Side = tuple[Sequence[SeenKey], dict[_Identity, _Times]]
+# A cache and a direction, and whether a lookup has a graph and a place, by which it could be held against others.
+_ComparedBy = tuple[str, str | None, bool, bool]
 # Lookups of both sides.
 _Beside = tuple[list[LookupRow], list[LookupRow]]
 
@@ -45,6 +49,8 @@ class Aligned:
     by: Literal["key", "graph", "place", ""]
     # The fields in which the keys differ; None if not known, or if nothing is aligned.
     changes: tuple[FieldChange, ...] | None
+    # Whether it may belong to a lookup that the other side alone has.
+    is_open: bool = False
 
     @property
     def one(self) -> LookupRow:
@@ -67,10 +73,7 @@ class Aligned:
     def change(self) -> Change:
         """How the outcomes compare; not known if an outcome that was not seen could change that."""
         if not self.before or not self.after:
-            # Without a graph or a place, nothing shows that the other side did not look it up.
-            is_known = self.by or self.one.detail_set is not None or _place(self.one) is not None
-            only: Change = "only_before" if self.before else "only_after"
-            return only if is_known else "not_known"
+            return "not_known" if self.is_open else "only_before" if self.before else "only_after"
         (least, most), (least_after, most_after) = _share(self.before), _share(self.after)
         if most_after < least:
             return "regressed"
@@ -94,7 +97,29 @@ def aligned_lookups(read: Recording, sides: Iterable[tuple[Sequence[int], Sequen
                 for count, rows in enumerate(of_side):
                     found[one, other, count][side].extend(rows)
     every = [_aligned(one, other, beside, changes) for (one, other, _), beside in found.items()]
+    alone = {
+        is_after: {_compared_by(one.one) for one in every if not one.by and bool(one.after) == is_after}
+        for is_after in (False, True)
+    }
+    every = [
+        one if one.by else replace(one, is_open=_is_open(one.one, alone[not one.after])) for one in every
+    ]
     return sorted(every, key=lambda one: (not one.after, one.one.lookup))
+
+
+def _compared_by(row: LookupRow) -> _ComparedBy:
+    return row.cache, row.direction, row.detail_set is not None, _place(row) is not None
+
+
+def _is_open(row: LookupRow, others: Iterable[_ComparedBy]) -> bool:
+    """Whether a lookup that is aligned with none may belong to one that the other side alone has."""
+    cache, direction, has_graph, has_place = _compared_by(row)
+    return not (has_graph or has_place) or any(
+        cache == other_cache
+        and (direction == other_direction or None in (direction, other_direction))
+        and not ((has_graph and graph) or (has_place and place))
+        for other_cache, other_direction, graph, place in others
+    )
 
 
 def _pairs(
@@ -113,7 +138,7 @@ def _pairs(
         for a, b in same:
             pairs.append((a.identity, b.identity))
             changes[a.identity, b.identity] = fields
-    for a, b in _more_keys_of_graphs(read, apart, keys, other_keys):
+    for a, b in _more_keys_of_graphs(read, apart, (keys, old), (other_keys, new)):
         pairs.append((a.identity, b.identity))
         changes[a.identity, b.identity] = key_changes(read, a, b) or ()
     pairs += _at_one_place(old, new, apart.unknown, {one for pair in pairs for one in pair})
@@ -168,19 +193,23 @@ def _place(row: LookupRow) -> Hashable | None:
     return row.cache, row.compile_id, row.function, row.file
 
 
-def _more_keys_of_graphs(
-    read: Recording, found: Difference, before: Iterable[SeenKey], after: Iterable[SeenKey]
-) -> Iterator[Pair]:
+def _more_keys_of_graphs(read: Recording, found: Difference, before: _Side, after: _Side) -> Iterator[Pair]:
     """Further keys that one side has for a graph, such as one for each rank."""
     graph = read.history.keys.graph
-    for alone, others, is_after in ((found.only_before, after, True), (found.only_after, before, False)):
+    sides = ((found.only_before, before[1], after[0], True), (found.only_after, after[1], before[0], False))
+    for alone, own, others, is_before in sides:
         graphs = by_key(((other.cache, other.direction, graph(other.detail_set)), other) for other in others)
         for seen in alone:
-            own = graph(seen.detail_set)
-            same = graphs.get((seen.cache, seen.direction, own))
-            partner = of_same_graph(read, seen, same) if same and own is not None else None
-            if partner is not None:
-                yield (seen, partner) if is_after else (partner, seen)
+            code = graph(seen.detail_set)
+            same = graphs.get((seen.cache, seen.direction, code))
+            partner = of_same_graph(read, seen, same) if same and code is not None else None
+            # A process that made both keys compiled the graph again: the other side did not.
+            if partner is not None and not _runs(own, seen) <= _runs(own, partner):
+                yield (seen, partner) if is_before else (partner, seen)
+
+
+def _runs(slots: dict[_Identity, _Times], seen: SeenKey) -> set[int]:
+    return {row.run for rows in slots.get(seen.identity, ()) for row in rows}
 
 
 def _at_one_place(

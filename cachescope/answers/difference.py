@@ -102,24 +102,30 @@ def _judged_pairs(
 ) -> Iterator[Pair]:
     """Missed keys that only one side has and whose baseline is on the other, each once. Either side may be the later one.
 
-    A baseline that both sides have may serve several keys: an option may differ in one rank from the others, or from before.
+    A baseline that both sides have may serve several keys: an option may differ in one rank from the others, or from before. Those
+    that the other side itself made come first, and one of the same process is none: a recompile has no counterpart in what it follows.
     """
-    facts, found = read.facts, dict[int, Pair]()
+    facts, found = read.facts, dict[tuple[bool, int], Pair]()
     for number, side in enumerate(alone):
         known = {seen.identity: seen for seen in sides[1 - number]}
+        own_runs = {facts.lookups[seen.lookup].run for seen in sides[number] if seen.lookup is not None}
         for seen in side:
             miss = None if seen.lookup is None else facts.misses.get(seen.lookup)
             if miss is None or not miss.changed or miss.baseline is None:
                 continue
             base: LookupRow | EntryRow
+            run = None
             if miss.baseline_lookup is not None:
                 base = facts.lookups[miss.baseline_lookup]
+                run = base.run
             else:
                 assert miss.baseline_entry is not None
                 base = facts.entries[miss.baseline_entry]
+            if run == facts.lookups[miss.lookup].run:
+                continue
             partner = known.get((base.cache, base.cache_key or ""))
             if partner is not None:
-                found[miss.lookup] = (partner, seen) if number else (seen, partner)
+                found[run in own_runs, miss.lookup] = (partner, seen) if number else (seen, partner)
     once = {seen.identity for side in alone for seen in side}
     taken = set[tuple[str, str]]()
     for _, pair in sorted(found.items()):

@@ -14,7 +14,7 @@ class ComparedLookup:
     change: str = col(
         "regressed: the side before hit more often than the side after; fixed: less often; same; only_before and only_after: the "
         "other side did not look it up, or not as often; not_known: an outcome that was not seen could change the result, or "
-        "neither graph nor place is known")
+        "graphs and places are not recorded by which a lookup could belong to one of the other side")
     by: str | None = col(
         "how the sides were aligned: key; graph: an equal graph under a different key, or one in the place of another; place: "
         "the compile of the function, if a side has no key or its details were not recorded",

@@ -13,7 +13,7 @@ from cachescope.answers.time_spent import phase_differences
 from cachescope.errors import CachescopeError, NotFoundError
 from cachescope.scope import Scope
 from tests.conftest import Recording
-from tests.made import CODE, aot, fx, run, scope_of
+from tests.made import CODE, Made, aot, fx, run, scope_of
 from tests.readings import read_once
 from tests.recordings import Recorded
 
@@ -115,6 +115,13 @@ def test_an_outcome_that_was_not_seen_turns_nothing() -> None:
     assert changes(scope) == ["not_known"] == changes(scope, (1,), (0,))
 
 
+@pytest.mark.parametrize("other", [fx("ftwo", "hit", at=9), fx(None, "bypass", at=9, bypass_reason="no")])
+def test_a_graph_that_the_other_side_may_have_is_not_on_one_side_only(other: Made) -> None:
+    """As in text logs of a warm run, which have no details of the graphs that AOTAutograd's entries point to."""
+    scope = scope_of(run(fx("fone", details={"gm": CODE}, at=0)), run(other))
+    assert changes(scope) == ["not_known", "not_known"] == changes(scope, (1,), (0,))
+
+
 def test_a_bypass_has_no_key_and_stands_at_its_place() -> None:
     named = {"function": "f", "file": "/train.py"}
     hit = aot("aone", "hit", {"gm": CODE, "a": "1"}, at=0, **named)
@@ -131,6 +138,25 @@ def test_the_second_lookup_of_a_key_is_compared_with_the_second() -> None:
     twice = run(fx("fone", at=0), fx("fone", "hit", at=1))
     assert changes(scope_of(twice, run(fx("fone", "hit", at=9)))) == ["fixed", "only_before"]
     assert changes(scope_of(twice, run(fx("fone", at=9), fx("fone", at=10)))) == ["same", "regressed"]
+
+
+@pytest.mark.parametrize("code", [CODE, CODE.replace("relu", "tanh")], ids=["its graph", "another graph"])
+def test_a_second_compile_of_a_process_is_held_against_the_second_one_of_the_other(code: str) -> None:
+    """What it is compared with to be explained is in its own process, under a key that both processes looked up."""
+    named = {"function": "f", "file": "/train.py"}
+    one, two = {"gm": CODE, "grad": "no", "option": "1"}, {"gm": code, "grad": "yes", "option": "1"}
+    second = fx("ftwo", details=two, at=1, compile_id="0/1", **named)
+    first = run(fx("fone", details=one, at=0, **named), second)
+    warm = fx("fone", "hit", one, at=9, **named)
+    other = fx("fother", details=two | {"option": "2"}, at=10, compile_id="0/1", **named)
+    scope = scope_of(first, run(warm, other))
+    fixed, changed = ComparedRuns.of(scope, [0], [1]).aligned
+    assert (fixed.change, fixed.by, changed.change) == ("fixed", "key", "same")
+    assert [change.field for change in changed.changes or ()] == ["option"]
+    # Where the other process did not compile it again, nothing regressed.
+    scope = scope_of(first, run(warm))
+    assert changes(scope) == ["fixed", "only_before"]
+    assert changes(scope, (1,), (0,)) == ["regressed", "only_after"]
 
 
 def test_the_frame_is_as_described(tour: Scope) -> None:
