@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from itertools import starmap
 from typing import Final
 
@@ -24,6 +24,7 @@ from cachescope.analysis.verdicts.misses import Candidate, Why
 from cachescope.analysis.verdicts.recompiles import is_recompiled, place_of, recompile_of
 from cachescope.details import ChangedField, HashDetails
 from cachescope.frames.recorded_rows import LookupRow, RunRow
+from cachescope.grouping import by_key
 from cachescope.keys.detail_hash import default_hashes
 from cachescope.keys.key_fields import IS_INFERENCE, is_input
 from cachescope.keys.paths import is_in_remote_cache
@@ -77,15 +78,16 @@ class ChangedKeys:
         else:
             known = _REMOTE if is_in_remote_cache(baseline.path) else _BY_TIME
         if is_one_run or change.is_of_torch or change.is_of_graph:
-            return self._why(row, found, change, apart, known)
+            return self._why(at, baseline, change, apart, known)
         asked = change, apart, known
         if asked not in self._whys:
-            self._whys[asked] = self._why(row, found, change, apart, known)
+            self._whys[asked] = self._why(at, baseline, change, apart, known)
         return self._whys[asked]
 
     def _why(
-        self, row: LookupRow, found: Candidate, change: Change, apart: int, known: tuple[Evidence, str]
+        self, at: int, baseline: Baseline, change: Change, apart: int, known: tuple[Evidence, str]
     ) -> Why:
+        row, found = self._history.lookups[at], self._history.row_of(baseline)
         changed, details = change.names, self._history.details
         if change.is_of_torch:
             before = self._history.run_of.get(found.run) if isinstance(found, LookupRow) else None
@@ -115,9 +117,11 @@ class ChangedKeys:
                 kind = f"{SIZES}{became}: {place_of(row)}"
             elif became := next(filter(None, starmap(type_became, inputs)), ""):
                 kind = f"{ANOTHER_TYPE}{became}: {place_of(row)}"
-            elif same := _same_code(row, found, changed):
+            elif same := self._same_code(at, baseline, changed):
                 # The batch may differ in one run, and the dtype in the next.
-                pairs = [sides for field, *sides in change.components if is_input(field)]
+                pairs = [
+                    sides for field, *sides in change.components if is_input(field) and same == OTHER_INPUTS
+                ]
                 parts = {name for sides in pairs for name, *_ in component_change(details, *sides).parts}
                 kind = f"{same}{place_of(row)}" + "".join(f", {one}" for one in _PARTS if one in parts)
                 known = "inferred", f"{known[1]}; Dynamo traced the same operators, of the same lines of code"
@@ -134,6 +138,43 @@ class ChangedKeys:
     def _are_of_imports(self, change: Change) -> bool:
         """Whether nothing differs but the module in which pickle found the memory formats of inputs."""
         return all(self._summary_of(*sides).startswith(FOUND_ELSEWHERE) for _, *sides in change.components)
+
+    def _same_code(self, at: int, baseline: Baseline, changed: tuple[str, ...]) -> str:
+        """What changed a graph where Dynamo traced the same code; empty if that is not known."""
+        row = self._history.lookups[at]
+        if "gm" not in changed or not isinstance(baseline, int):
+            return ""
+        found = self._history.lookups[baseline]
+        is_traced_alike = row.traced_graph == found.traced_graph is not None
+        rest = [field for field in changed if field not in ("gm", "aot_config")]
+        # Whether a backward graph may follow is part of how the graph was made.
+        if set(rest) <= {IS_INFERENCE}:
+            return OTHERWISE if is_traced_alike else ""
+        if row.traced_code != found.traced_code or row.traced_code is None or not all(map(is_input, rest)):
+            return ""
+        # What a backward graph takes beside gradients, its forward graph has kept.
+        before, after = (self._forward_before(one) for one in (baseline, at))
+        if is_traced_alike and before is not None and after is not None:
+            return (
+                OTHER_INPUTS if any(map(is_input, self._history.change(before, after).names)) else OTHERWISE
+            )
+        return OTHER_INPUTS
+
+    def _forward_before(self, at: int) -> int | None:
+        """The forward graph of the same compile as a backward graph; None if there is none with hash details."""
+        row = self._history.lookups[at]
+        if row.direction != "backward":
+            return None
+        found = self._forwards.get((row.run, row.compile_id), [])
+        return next((one for one in reversed(found) if one < at), None)
+
+    @cached_property
+    def _forwards(self) -> dict[tuple[int, str | None], list[int]]:
+        rows = enumerate(self._history.lookups)
+        forwards = (
+            (at, row) for at, row in rows if row.direction == "forward" and row.detail_set is not None
+        )
+        return by_key(((row.run, row.compile_id), at) for at, row in forwards)
 
     def _edit(self, change: Change) -> str:
         """How the code of the graph was edited; empty if the fields describe it completely."""
@@ -175,19 +216,6 @@ _NO_DETAIL_DIFFERS: Final = Why(
     "recorded",
     "torch recorded the hash details of both keys",
 )
-
-
-def _same_code(row: LookupRow, found: Candidate, changed: tuple[str, ...]) -> str:
-    """What changed a graph where Dynamo traced the same code; empty if that is not known."""
-    if "gm" not in changed or not isinstance(found, LookupRow):
-        return ""
-    rest = [field for field in changed if field not in ("gm", "aot_config")]
-    # Whether a backward graph may follow is part of how the graph was made.
-    if set(rest) <= {IS_INFERENCE}:
-        return OTHERWISE if row.traced_graph == found.traced_graph is not None else ""
-    return (
-        OTHER_INPUTS if row.traced_code == found.traced_code is not None and all(map(is_input, rest)) else ""
-    )
 
 
 def _listed(changed: tuple[str, ...]) -> str:

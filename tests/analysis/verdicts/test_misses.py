@@ -524,6 +524,48 @@ def test_that_a_backward_graph_may_follow_is_no_edit(
     assert row["kind"].startswith(kind) and bool(row["kind"]) == bool(kind)
 
 
+@pytest.mark.parametrize(("batch", "kind"), [
+    (4, "the same code, compiled otherwise: f (p.py:1)"),
+    (8, "other inputs of the same code: f (p.py:1), shape"),
+])  # fmt: skip
+def test_what_a_forward_graph_keeps_for_its_backward_graph_is_no_input_of_the_program(
+    batch: int, kind: str
+) -> None:
+    """As with another activation_memory_budget, which no FX key holds, where AOTAutograd's cache is off or bypassed."""
+    traced: dict[str, Any] = {
+        "function": "f",
+        "file": "/p.py",
+        "line": 1,
+        "traced_graph": "t",
+        "traced_code": "t",
+    }
+    ways = ("False", "True")
+    runs = []
+    for size, keeps in ((4, "b, x"), (batch, "x")):
+        code, kept = (
+            CODE.replace("(b,)", f"({keeps})"),
+            f"TensorMetadata(shape=torch.Size([{size}, {len(keeps)}]))",
+        )
+        inputs = f"TensorMetadata(shape=torch.Size([{size}, 8]))", kept
+        details = [
+            {
+                "gm": code,
+                "example_inputs[0]": one,
+                "fx_kwargs[is_backward]": way,
+                "fx_kwargs[is_inference]": "False",
+            }
+            for one, way in zip(inputs, ways, strict=True)
+        ]
+        runs.append(
+            run(
+                *(fx(f"f{size}{keeps}{way}", details=one, at=len(runs) * 10 + at, **traced)
+                  for at, (one, way) in enumerate(zip(details, ways, strict=True))),
+                **HERE,
+            )
+        )  # fmt: skip
+    assert miss_rows(scope_of(*runs))[-1]["kind"] == kind
+
+
 RANDOM = "a random name"
 NOT_CACHED = "not cached (a random name in the key)"
 
