@@ -97,16 +97,16 @@ class Baselines:
             if self._hold_a_rank(found, at):
                 return found
             found = self._nearest_of_same_graph(at, is_finished=True)
-        if found is not None:
-            return found
-        # An earlier form of its graph; or, if that is farther away or has the same key, an earlier compile of the function in its process.
-        found = self.replaced.by(at)
+        # Or else an earlier form of its graph; and if that is farther away, or either has the same key, an earlier compile of the
+        # function in its process.
+        form = self.replaced.by(at) if found is None else None
+        earlier = form if found is None else found
         before = self.recompiles.before(at) if self._choice.mode == "auto" else None
-        if found is None or before is None:
-            return before if found is None else found
-        if self._history.key[found] == self._history.key[before]:
+        if earlier is None or before is None:
+            return before if earlier is None else earlier
+        if self._history.row_of(earlier).cache_key == self._lookups[before].cache_key:
             return before
-        return min(found, before, key=lambda one: self._history.distance(one, at))
+        return earlier if form is None else min(form, before, key=lambda one: self._history.distance(one, at))
 
     def nearer(self, at: int, found: Baseline) -> int | None:
         """A key of the same graph that differs in fewer fields than the baseline.

@@ -170,10 +170,7 @@ class ChangedKeys:
 
     @cached_property
     def _forwards(self) -> dict[tuple[int, str | None], list[int]]:
-        rows = enumerate(self._history.lookups)
-        forwards = (
-            (at, row) for at, row in rows if row.direction == "forward" and row.detail_set is not None
-        )
+        forwards = ((at, row) for at, row in self._history.described if row.direction == "forward")
         return by_key(((row.run, row.compile_id), at) for at, row in forwards)
 
     def _edit(self, change: Change) -> str:

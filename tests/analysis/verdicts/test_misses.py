@@ -566,6 +566,24 @@ def test_what_a_forward_graph_keeps_for_its_backward_graph_is_no_input_of_the_pr
     assert miss_rows(scope_of(*runs))[-1]["kind"] == kind
 
 
+@pytest.mark.parametrize("is_there", [True, False], ids=["the run before", "its entry alone"])
+def test_a_recompile_under_the_number_of_another_compile_in_the_run_before_is_one(is_there: bool) -> None:
+    """As of a program that no longer makes the first of its calls: one more fits under torch's recompile limit."""
+    told: dict[str, Any] = {
+        "function": "f",
+        "file": "/p.py",
+        "line": 1,
+        "recompile_reasons": "0/0: GLOBAL_STATE changed: grad_mode",
+    }
+    with_gradients, without = {**G, "grad_enabled": "True"}, {**G, "grad_enabled": "False"}
+    before = run(aot("a11", details=with_gradients, at=0, took=1, compile_id="0/1", **told), **HERE)
+    warm = aot("a11", "hit", with_gradients, at=10, **told | {"recompile_reasons": None})
+    now = run(warm, aot("a22", details=without, at=11, compile_id="0/1", **told), **HERE)
+    stored = [entry("aotautograd", "a11", with_gradients, at=1)]
+    rows = miss_rows(scope_of(*([before] if is_there else []), now, entries=stored))
+    assert rows[-1]["kind"] == "compiled again: f (p.py:1): GLOBAL_STATE changed: grad_mode"
+
+
 RANDOM = "a random name"
 NOT_CACHED = "not cached (a random name in the key)"
 
