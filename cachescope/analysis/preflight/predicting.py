@@ -7,9 +7,10 @@ torch would make them (torch/_functorch/_aot_autograd/autograd_cache.py, `AOTAut
 
 from __future__ import annotations
 
+import json
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, repeat
 
@@ -26,6 +27,7 @@ from cachescope.analysis.preflight.would_find import (
     not_known,
     stored_by_recorded,
 )
+from cachescope.details import HashDetails
 from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.grouping import by_key
 from cachescope.readers.assemble import Tables
@@ -51,10 +53,15 @@ def with_predictions(tables: Tables) -> Tables:
     with_problems = frozenset(problem.source for problem in tables.problems.rows)
     entries = StoredEntries(tables.entries.rows, tables.cache_roots, tables.listed, with_problems)
     recorded = stored_by_recorded(made, tables.runs.rows) if made and not entries.roots else None
+    widths = {
+        one.run: vector_width(json.loads(one.settings), one.platform or "")
+        for one in tables.contexts.rows
+        if one.run is not None and one.settings is not None
+    }
     of_run = by_key((row.run, row) for row in rows)
     predicted: dict[int, list[LookupRow]] = {}
     for command in commands(runs.values()):
-        world = World(entries, recorded)
+        world = World(entries, recorded, tables.hash_details, widths)
         walked = {run.run: PredictedRun(run, of_run[run.run], world) for run in command}
         for one in walked.values():
             one.tell_others()
@@ -131,6 +138,10 @@ class World:
 
     entries: StoredEntries  # what lies in the directories and remote caches that were read
     recorded: Stored | None  # what recorded runs left behind, unless a directory that was read shows it
+    details: HashDetails
+    widths: Mapping[
+        int, int | None
+    ]  # the bits of the vectors for which each recorded run generated code, if its snapshot says it
     # By key, what the processes of the command would store.
     beside: dict[Key, list[StoredBeside]] = field(default_factory=lambda: defaultdict(list))
 
@@ -254,7 +265,7 @@ class PredictedRun:
             yield from self._own[note.cache_dir][key]
             yield from (self._on_this_cpu(one, note) for one in self._world.entries.under(key, root))
             if self._world.recorded is not None:
-                yield from self._world.recorded.get(key, ())
+                yield from (self._on_this_cpu(one, note) for one in self._world.recorded.get(key, ()))
         beside = list(stored_beside(self._world.beside[key], self._run, note))
         yield from beside
         for one in self._remotely_under(key):
@@ -267,20 +278,30 @@ class PredictedRun:
 
     def _on_this_cpu(self, one: Candidate, note: LookupNote) -> Candidate:
         """A candidate. It may not load if its code was made for another CPU, which no key contains."""
-        if one.entry is None or note.cpu is None:
+        if note.cpu is None:
             return one
         capability, _, architecture = note.cpu.partition(" ")
         width = vector_width({CPU_CAPABILITY: capability}, architecture)
-        code = vector_code(source_of(one.entry) or "")
-        others = [kernel for kernel in code if width is not None and width not in kernel.widths]
+        others = [widths for widths in self._widths_of_code(one) if width is not None and width not in widths]
         if not others:
             return one
-        bits = " or ".join(map(str, sorted(others[0].widths)))
+        bits = " or ".join(map(str, sorted(others[0])))
         return one._replace(
             is_there="maybe",
-            why_not=f"its code was made for another CPU, in vectors of {bits} bits, and the process ({capability}) has "
-            f"{f'{width} bits' if width else 'none'}: it may not compile, or compute wrong numbers",
+            why_not=f"its code {'may have been' if one.entry is None else 'was'} made for another CPU, in vectors of {bits} bits, and the "
+            f"process ({capability}) has {f'{width} bits' if width else 'none'}: it may not compile, or compute wrong numbers",
         )
+
+    def _widths_of_code(self, one: Candidate) -> list[Collection[int]]:
+        """For which vectors the kernels of an entry are; of a recorded graph with an input on the CPU, those of its process."""
+        if one.entry is not None:
+            return [kernel.widths for kernel in vector_code(source_of(one.entry) or "")]
+        row, details = one.recorded, self._world.details
+        if row is None or row.cache != FXGRAPH or row.detail_set is None:
+            return []
+        width, inputs = self._world.widths.get(row.run), details.inputs(row.detail_set)
+        is_of_cpu = any("device(type='cpu')" in (details.value_text(code) or "") for code in inputs)
+        return [{width}] if width and is_of_cpu else []
 
     def _remotely_under(self, key: Key) -> list[Candidate]:
         return self._remote.get(key) or self._world.entries.remotely_under(key)

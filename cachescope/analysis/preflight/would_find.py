@@ -40,6 +40,9 @@ class Candidate(NamedTuple):
     # Whether the guards are known. Neither a recording nor a lock has the guards of what it stored.
     are_guards_known: bool = True
     entry: EntryRow | None = None  # the entry, if it was read
+    recorded: LookupRow | None = (
+        None  # the lookup of the run that found or stored it, if it is known from a recording
+    )
     # The FX entries that an AOTAutograd entry points to; the guards are None where it does not name them.
     graphs: tuple[tuple[str, str | None], ...] = ()
     is_remote: bool = False  # whether it is in a remote cache
@@ -166,6 +169,7 @@ def stored_by_recorded(lookups: Iterable[LookupRow], runs: Iterable[RunRow]) -> 
             "" if why_not is None else why_not.why,
             row.guards_expr if is_hit else None,
             are_guards_known=is_hit,
+            recorded=row,
             graphs=tuple((key, None) for key in dict.fromkeys(graphs) if key is not None),
         )
         found[row.cache, row.cache_key].append(one)

@@ -16,11 +16,12 @@ from cachescope.analysis.preflight.predicting import (
     with_predictions,
 )
 from cachescope.analysis.preflight.would_find import Candidate, stored_by_recorded
+from cachescope.frames.context_rows import ContextRow
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.readers.logs.notes import LookupNote
 from cachescope.table import Table
-from tests.analysis.plain_rows import lookup_row, run_row
+from tests.analysis.plain_rows import context_row, lookup_row, run_row
 from tests.made import Details, Made, aot, entry, fx, run, scope_of
 
 SECOND_NS = 10**9
@@ -187,6 +188,31 @@ def test_what_was_saved_is_not_checked_again(tmp_path: Path) -> None:
     assert saved.lookups["prediction"].tolist() == scope.lookups["prediction"].tolist()
     tables = replace(saved.tables, entries=Table(EntryRow, []))
     assert [row.outcome for row in with_predictions(tables).lookups.rows] == ["would_hit", "would_miss"]
+
+
+@pytest.mark.parametrize(("made_on", "device", "outcome"), [
+    ("AVX512", "cpu", "not_known"),
+    ("AVX2", "cpu", "would_hit"),
+    ("AVX512", "cuda", "would_hit"),
+    # Code without vectors runs on any of them.
+    ("DEFAULT", "cpu", "would_hit"),
+])  # fmt: skip
+def test_what_a_run_on_another_cpu_recorded_may_not_load(made_on: str, device: str, outcome: str) -> None:
+    """No key holds it: with ATEN_CPU_CAPABILITY=avx2, torch 2.12 finds such an entry and cannot compile its code."""
+    note = json.dumps(
+        {"lookup": {"cache": "fxgraph", "key": "f11", "cache_dir": "/cache", "cpu": "AVX2 x86_64"}}
+    )
+    stored = fx(
+        "f11",
+        details={"gm": "x", "example_inputs[0]": f"TensorMetadata(device=device(type='{device}'))"},
+        at=1,
+    )
+    tables = scope_of(run(stored), run(fx("f11", at=9, preflight_note=note), is_preflight=True)).tables
+    settings = json.dumps({"torch.backends.cpu.get_cpu_capability()": made_on})
+    context = context_row(0, run=0, settings=settings, platform="Linux-x86_64")
+    asked_again = [replace(row, prediction=None, outcome="full_miss") for row in tables.lookups.rows]
+    tables = replace(tables, lookups=Table(LookupRow, asked_again), contexts=Table(ContextRow, [context]))
+    assert with_predictions(tables).lookups.rows[-1].outcome == outcome
 
 
 def test_a_remote_cache_is_asked_where_the_program_asks_one() -> None:
@@ -358,8 +384,8 @@ def test_guards_are_known_of_what_was_found_alone() -> None:
     rows = [looked_up(**one, lookup=at, guards_expr="L['t0'] > 1") for at, one in enumerate(told)]
     recorded = stored_by_recorded(rows, [])
     assert recorded[KEY] == [
-        Candidate("what run 7 had found", guards="L['t0'] > 1"),
-        Candidate("what run 7 had stored", are_guards_known=False),
+        Candidate("what run 7 had found", guards="L['t0'] > 1", recorded=rows[0]),
+        Candidate("what run 7 had stored", are_guards_known=False, recorded=rows[1]),
     ]
     assert set(recorded) == {KEY, ("fxgraph", "f22")}
 
