@@ -275,7 +275,10 @@ def _cause(read: Recording, cause: CauseRow) -> str:
     by = kind_of(cause).by
     if not cause.fields:
         return by or cause.summary
-    named = by or fields_text((FREEZING,) if FREEZING in cause.fields else cause.fields, _FIELDS)
+    fields = (FREEZING,) if FREEZING in cause.fields else cause.fields
+    # What it was made by says all of its inputs.
+    rest = tuple(field for field in fields if not (by and is_input(field)))
+    named = " and ".join(filter(None, (by, fields_text(rest, _FIELDS) if rest else "")))
     told = next((miss for miss in read.facts.misses_of(cause.cause) if miss.baseline), None)
     return f"{named} and another directory" if told and other_directory(told, read.history) else named
 

@@ -253,15 +253,21 @@ FOUND_IN_TORCH = "b2a3uetdnaemd6yjbcmrifx5pdhemtmuxgslhemisjlbcthufau"
 FOUND_IN_MAIN = "q5zuwtolz4ra5m5euxf3x3ehvh7wyxp7gpvdgtbwwmjcbpbc4me"
 
 
-@pytest.mark.parametrize(("hashes", "kind", "said"), [
-    ((FOUND_IN_TORCH, FOUND_IN_MAIN), "imports in another order",
-     "1 of 2 misses was avoidable, by imports in another order"),
-    ((FOUND_IN_MAIN, FOUND_IN_TORCH), "imports in another order", "by imports in another order"),
+LETTERS = str.maketrans("34", "tf")
+ORDER = "imports in another order"
+OPTION = "inductor_config[epilogue_fusion]"
+
+
+@pytest.mark.parametrize(("hashes", "changed", "kind", "said"), [
+    ((FOUND_IN_TORCH, FOUND_IN_MAIN), "", ORDER, f"1 of 2 misses was avoidable, by {ORDER};"),
+    ((FOUND_IN_MAIN, FOUND_IN_TORCH), "", ORDER, f"by {ORDER};"),
+    ((FOUND_IN_TORCH, FOUND_IN_MAIN), OPTION, ORDER, f"by {ORDER} and epilogue_fusion;"),
+    ((FOUND_IN_TORCH, FOUND_IN_MAIN), "cuda_matmul_settings[0]", "", "for other inputs"),
     # As of a tensor subclass, which prints its metadata alone.
-    ((FOUND_IN_TORCH, "a" * 51), "", "for other inputs"),
+    ((FOUND_IN_TORCH, "a" * 51), "", "", "for other inputs"),
 ])  # fmt: skip
 def test_inputs_that_pickle_names_by_the_order_of_the_imports(
-    hashes: tuple[str, str], kind: str, said: str, tmp_path: Path
+    hashes: tuple[str, str], changed: str, kind: str, said: str, tmp_path: Path
 ) -> None:
     for pid, found in enumerate(hashes, 4123):
         key = "f" + "ab"[pid % 2] * 51
@@ -270,6 +276,7 @@ def test_inputs_that_pickle_names_by_the_order_of_the_imports(
             f"[{'g' * 51}] gm: <lambda>()",
             f"[{found}] example_inputs[0]: {INPUT}",
             *(f"[{'s' * 51}] {field}: x" for field in ("torch_version", "system_info[hash]")),
+            *([f"[{str(pid)[-1].translate(LETTERS) * 51}] {changed}: {pid}"] if changed else []),
             f"fx graph cache miss for key {key}",
         )
         text = "\n".join(torch_line(line, "0/0", "V").replace("4123", str(pid)) for line in lines)

@@ -136,8 +136,12 @@ class ChangedKeys:
         return Why("key_changed", reason, *known, changed, kind)
 
     def _are_of_imports(self, change: Change) -> bool:
-        """Whether nothing differs but the module in which pickle found the memory formats of inputs."""
-        return all(self._summary_of(*sides).startswith(FOUND_ELSEWHERE) for _, *sides in change.components)
+        """Whether inputs differ in the module alone in which pickle found their memory formats, and nothing else does but options."""
+        inputs = [sides for field, *sides in change.components if is_input(field)]
+        others = [field for field in change.names if not is_input(field)]
+        are_options = all(one.startswith("inductor_config[") and "custom" not in one for one in others)
+        found = (self._summary_of(*sides).startswith(FOUND_ELSEWHERE) for sides in inputs)
+        return bool(inputs) and are_options and all(found)
 
     def _same_code(self, at: int, baseline: Baseline, changed: tuple[str, ...]) -> str:
         """What changed a graph where Dynamo traced the same code; empty if that is not known."""
