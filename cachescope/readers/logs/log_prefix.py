@@ -64,8 +64,6 @@ _LAUNCHERS: Final = re.compile(
 )
 # Of a line, as ``grep -n`` prints it; behind a rank, srun puts a space.
 _NUMBER: Final = re.compile(rb"\d++:")
-ESCAPE: Final = b"\x1b"
-"""What each code for a terminal begins with."""
 _CODE: Final = re.compile(_COLOUR)
 _MOST_REMEMBERED: Final = 4096
 # Names are shorter; a progress bar that redraws its line is longer.
@@ -179,9 +177,9 @@ class LogClock(NamedTuple):
         return (_naive_us(clock, year) + self.offset_us) * 1000
 
 
-def without_codes(text: bytes) -> bytes:
+def uncoloured(text: bytes) -> bytes:
     """The text without the codes that colour it on a terminal."""
-    return _CODE.sub(b"", text) if ESCAPE in text else text
+    return _CODE.sub(b"", text) if b"\x1b" in text else text
 
 
 def tells_no_rank(lead: bytes) -> bool:

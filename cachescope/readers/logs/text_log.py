@@ -20,14 +20,7 @@ from cachescope.readers.json_record import well_formed
 from cachescope.readers.logs.byte_source import Pieces
 from cachescope.readers.logs.log_events import GoesOnError, Handle, LogKind
 from cachescope.readers.logs.log_lines import Lines
-from cachescope.readers.logs.log_prefix import (
-    ESCAPE,
-    LauncherPrefixes,
-    clock_of,
-    pid_of,
-    tells_no_rank,
-    without_codes,
-)
+from cachescope.readers.logs.log_prefix import LauncherPrefixes, clock_of, pid_of, tells_no_rank, uncoloured
 from cachescope.readers.logs.text_lookups import TextProcesses
 from cachescope.readers.logs.text_messages import (
     DETAILS,
@@ -110,7 +103,7 @@ class _TextReader:
         """Read the lines of a stream to its end; a failure before the end becomes a problem."""
         pieces = Pieces(stream)
         lines = Lines(pieces, self._lines)
-        self._leads = self._leads or LauncherPrefixes(without_codes(lines.head(_HEAD_BYTES)))
+        self._leads = self._leads or LauncherPrefixes(uncoloured(lines.head(_HEAD_BYTES)))
         last = {stream: state.last for stream, state in self._streams.items() if state.last is not None}
         for message in _messages(lines, self._leads, last, self._quote_line):
             self._read_message(message)
@@ -245,8 +238,7 @@ def _messages(
         line = lines.take()
         if line is None:
             break
-        number, is_plain = lines.number, ESCAPE not in line
-        line = without_codes(line)
+        number, written, line = lines.number, line, uncoloured(line)
         prefix = leads.prefix_of(line)
         if prefix is None:
             if leads.short_of(line) is None:
@@ -270,7 +262,7 @@ def _messages(
             before = open_messages[stream] = message
         latest = before
         # The other lines of a message nearly always follow at once, each after the same bytes.
-        if is_plain and prefix[0].endswith(b" "):
+        if line is written and prefix[0].endswith(b" "):
             before.go_on(lines.take_continued(line[: prefix.end()], _continues))
     if latest is not None:
         latest.is_cut = not lines.is_whole
@@ -311,7 +303,7 @@ class _ShortMessages(dict[bytes, Message]):
 
 def _continues(text: bytes) -> bool:
     """Whether a text after a known prefix continues the message rather than the prefix, and needs no other look."""
-    if ESCAPE in text:
+    if b"\x1b" in text:
         return False
     return _COMPONENT.match(text) is not None if text.startswith(b"[") else not begins_message(text)
 

@@ -10,7 +10,7 @@ import pytest
 from cachescope.readers.logs import byte_source, log_lines
 from cachescope.readers.logs.byte_source import Pieces, Unpacked, open_bytes, read_head, unpacking
 from cachescope.readers.logs.log_lines import Lines
-from cachescope.readers.logs.log_prefix import LauncherPrefixes, tells_no_rank, without_codes
+from cachescope.readers.logs.log_prefix import LauncherPrefixes, tells_no_rank, uncoloured
 
 
 @pytest.fixture(params=(1, 2, 3, 7, 1000))
@@ -319,4 +319,4 @@ def test_a_rank_that_none_has() -> None:
     (b"text", b"text"),
 ])  # fmt: skip
 def test_colours_are_left_out(text: bytes, wanted: bytes) -> None:
-    assert without_codes(text) == wanted
+    assert uncoloured(text) == wanted
