@@ -21,7 +21,14 @@ from cachescope.answers.starts import Start, starts_of
 from cachescope.answers.summary import counts_text, phases_of, without_lookups
 from cachescope.frames.answer_rows import CauseRow, MissRow, TrendRow
 from cachescope.grouping import by_key
-from cachescope.keys.key_fields import FREEZING, IS_INFERENCE, OF_THE_INSTALLATION, is_input, is_of_the_call
+from cachescope.keys.key_fields import (
+    FREEZING,
+    IS_INFERENCE,
+    OF_THE_INSTALLATION,
+    is_code,
+    is_input,
+    is_of_the_call,
+)
 from cachescope.rows import like
 from cachescope.terms import FXGRAPH, VLLM
 from cachescope.verdict_kinds import kind_of
@@ -198,18 +205,13 @@ def _cost_of(facts: Facts, cause: CauseRow) -> str:
 
 def cost_of_fields(fields: Sequence[str]) -> str:
     """The same where these fields of a key changed."""
-    if any(map(_is_code, fields)):
+    if any(map(is_code, fields)):
         return "code"
     if any(is_input(one) or is_of_the_call(one) for one in fields):
         return "inputs"
     if any(field.startswith(_OF_THE_MACHINE) for field in fields):
         return "machine"
     return "avoidable" if fields else "unknown"
-
-
-def _is_code(field: str) -> bool:
-    """Whether a field is of the user's own code: a graph, a kernel, or a custom pass and the like, by its uuid."""
-    return field == "gm" or "custom" in field or "triton" in field.partition("[")[0]
 
 
 def headline(chosen: Chosen) -> str:

@@ -27,6 +27,16 @@ OF_THE_INSTALLATION: Final = ("torch_version", "system_info")
 FREEZING: Final = "inductor_config[freezing]"
 """The option that makes constants of a model's parameters and folds them: a frozen graph and its inputs are others."""
 
+GRAPH_OPTIONS: Final = frozenset(
+    f"inductor_config[{name}]"
+    for name in (
+        "align_random_eager", "auto_chunker.enable", "deterministic", "emulate_precision_casts", "fallback_random", "force_shape_pad",
+        "joint_graph_constant_folding", "pattern_matcher", "permute_fusion", "pre_grad_fusion_options", "shape_padding",
+    )
+)  # fmt: skip
+"""Options by which torch makes another graph of the same code before it is hashed: torch/_inductor/decomposition.py, and in fx_passes/ the
+passes of joint_graph.py and pre_grad.py (2.9 to 2.13)."""
+
 IS_INFERENCE: Final = "fx_kwargs[is_inference]"
 """Whether no backward graph can follow: gradients are off, or no input needs any."""
 
@@ -50,6 +60,11 @@ def is_of_the_program(name: str) -> bool:
 def is_input(name: str) -> bool:
     """Whether a field describes the inputs of a graph."""
     return _OF_INPUTS.fullmatch(name) is not None
+
+
+def is_code(field: str) -> bool:
+    """Whether a field is of the user's own code: a graph, a kernel, or a custom pass and the like, by its uuid."""
+    return field == "gm" or "custom" in field or "triton" in field.partition("[")[0]
 
 
 def is_of_the_call(name: str) -> bool:

@@ -125,4 +125,5 @@ def _sameness(card: Card) -> str:
         return ""
     if card.is_of_vllm:
         return ", the same part of a model; nothing else differs"
-    return "; nothing else differs" if "gm" in card.row.fields else ", the same graph; nothing else differs"
+    is_other = any(change.field == "gm" for change in card.changes)
+    return "; nothing else differs" if is_other else ", the same graph; nothing else differs"

@@ -26,7 +26,7 @@ from cachescope.details import ChangedField, HashDetails
 from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.grouping import by_key
 from cachescope.keys.detail_hash import default_hashes
-from cachescope.keys.key_fields import IS_INFERENCE, is_input
+from cachescope.keys.key_fields import GRAPH_OPTIONS, IS_INFERENCE, is_code, is_input, is_of_the_call
 from cachescope.keys.paths import is_in_remote_cache
 from cachescope.terms import Evidence
 from cachescope.verdict_kinds import (
@@ -42,6 +42,7 @@ from cachescope.verdict_kinds import (
 from cachescope.wording import listed, plural
 
 _PARTS: Final = ("dtype", "shape")
+_FIELDS_TOLD: Final = 3
 _TORCH_VERSION: Final = "torch_version"
 # Numbers that dynamo gives to the variables of a graph. The same edit has other numbers in another graph.
 _NUMBERING: Final = re.compile(r"(?<=[a-z])_\d+\b")
@@ -123,8 +124,16 @@ class ChangedKeys:
                     sides for field, *sides in change.components if is_input(field) and same == OTHER_INPUTS
                 ]
                 parts = {name for sides in pairs for name, *_ in component_change(details, *sides).parts}
-                kind = f"{same}{place_of(row)}" + "".join(f", {one}" for one in _PARTS if one in parts)
-                known = "inferred", f"{known[1]}; Dynamo traced the same operators, of the same lines of code"
+                others = tuple(field for field in changed if not is_of_the_call(field))
+                follows = all(field == "gm" or field in others or is_input(field) for field in changed)
+                if same == OTHERWISE and follows and not GRAPH_OPTIONS.isdisjoint(others):
+                    changed, kind = others, ""
+                    how = "Dynamo traced the same graph, and an option that changed rewrites it"
+                else:
+                    told = *(one for one in _PARTS if one in parts), *others[:_FIELDS_TOLD]
+                    kind = ", ".join([f"{same}{place_of(row)}", *told])
+                    how = "Dynamo traced the same operators, of the same lines of code"
+                known = "inferred", f"{known[1]}; {how}"
             elif IS_INFERENCE in changed and None in (row.traced_graph, getattr(found, "traced_graph", None)):
                 # torch makes another graph of the same code where no backward graph can follow: nothing tells whether the code was edited.
                 kind = ""
@@ -151,10 +160,11 @@ class ChangedKeys:
         found = self._history.lookups[baseline]
         is_traced_alike = row.traced_graph == found.traced_graph is not None
         rest = [field for field in changed if field not in ("gm", "aot_config")]
-        # Whether a backward graph may follow is part of how the graph was made.
-        if set(rest) <= {IS_INFERENCE}:
+        if any(map(is_code, rest)):
+            return ""
+        if not any(map(is_input, rest)):
             return OTHERWISE if is_traced_alike else ""
-        if row.traced_code != found.traced_code or row.traced_code is None or not all(map(is_input, rest)):
+        if row.traced_code != found.traced_code or row.traced_code is None:
             return ""
         # What a backward graph takes beside gradients, its forward graph has kept.
         before, after = (self._forward_before(one) for one in (baseline, at))

@@ -56,6 +56,7 @@ class SeenKey:
     file: str | None = None
     lookup: int | None = None
     entry: int | None = None
+    traced_code: str | None = None
 
     @property
     def identity(self) -> tuple[str, str]:
@@ -241,13 +242,15 @@ def _function_of(row: _Graph) -> tuple[str, str] | None:
 
 
 def _enough(a: _Graph, b: _Graph, is_one_program: bool) -> float:
-    """How similar the code of two graphs must be for one to be a form of the other."""
+    """How similar the code of two graphs must be for one to be a form of the other: not at all, if Dynamo traced the same code of one function."""
     one, other = _function_of(a), _function_of(b)
     if one is None or other is None:
         if is_one_program:
             return _ENOUGH
         is_same = a.file is not None and (code_file(a.file), a.function) == (code_file(b.file), b.function)
         return _ENOUGH_OF_ONE_CALL if is_same else _NEVER
+    if one == other and a.traced_code == b.traced_code is not None:
+        return 0
     if one == other:
         return _ENOUGH if _LIBRARY.search(one[1]) or is_no_file(one[1]) else _ENOUGH_OF_ONE_FUNCTION
     # A renamed function, or a program that was moved as a whole. An edited cell has another name.

@@ -502,7 +502,10 @@ def test_a_damaged_entry_that_was_there_before_is_why_the_first_recorded_lookup_
     ({"fx_kwargs[is_inference]": ("True", "False")}, ("t", "u"), "edit "),
     # Whether the code is the same is not recorded.
     ({"fx_kwargs[is_inference]": ("True", "False")}, (None, "t"), ""),
-    ({"inductor_config[x]": ("1", "2")}, ("t", "t"), "edit "),
+    # What Dynamo traced was not edited, whatever option made another graph of it.
+    ({"inductor_config[x]": ("1", "2")}, ("t", "t"), "the same code, compiled otherwise: f (p.py:1), inductor_config[x]"),
+    ({"inductor_config[x]": ("1", "2")}, ("t", "u"), "edit "),
+    ({"inductor_config[x]": ("1", "2"), "inductor_config[post_grad_custom_post_pass]": ("1", "2")}, ("t", "t"), "edit "),
 ])  # fmt: skip
 def test_that_a_backward_graph_may_follow_is_no_edit(
     more: dict[str, tuple[str, str]], traced: tuple[str | None, str], kind: str
@@ -582,6 +585,40 @@ def test_a_recompile_under_the_number_of_another_compile_in_the_run_before_is_on
     stored = [entry("aotautograd", "a11", with_gradients, at=1)]
     rows = miss_rows(scope_of(*([before] if is_there else []), now, entries=stored))
     assert rows[-1]["kind"] == "compiled again: f (p.py:1): GLOBAL_STATE changed: grad_mode"
+
+
+@pytest.mark.parametrize(("graph", "traced", "inputs", "cost", "fields"), [
+    # As dropout by `fallback_random`: nearly no line of the graph is the same.
+    ("def forward(self, x):\n    return (torch.ops.aten.native_dropout.default(x, 0.5, True),)", "t", ((8, 4), (8, 4)), "avoidable", 1),
+    (CODE, "t", ((8, 4), (8, 4)), "avoidable", 1),
+    (CODE, "u", ((8, 4), (8, 4)), "changed code", 2),
+    # Another size has a graph of its own, whatever was set.
+    (CODE, "t", ((8, 4), (9, 4)), "for other inputs", 3),
+])  # fmt: skip
+def test_a_graph_that_an_option_rewrites_is_no_changed_code(
+    graph: str, traced: str, inputs: Any, cost: str, fields: int
+) -> None:
+    """A trace has no details of AOTAutograd's keys, which would show that the graph was the same before."""
+    option = "inductor_config[fallback_random]"
+    graphs, tensor = (
+        (CODE, graph.replace("return (b,)", "return (a,)")),
+        "TensorMetadata(shape=torch.Size({}))",
+    )
+    runs = [
+        run(
+            aot(f"a{side}", at=10 * side, function="f", file="/p.py", line=1, traced_graph=one, traced_code=one),
+            fx(
+                f"f{side}", details={"gm": graphs[side], "example_inputs[0]": tensor.format([*inputs[side]]), option: str(side == 1)},
+                at=10 * side, took=1.0, function="f", file="/p.py", line=1, traced_graph=one, traced_code=one,
+            ),
+            **HERE,
+        )
+        for side, one in enumerate(("t", traced))
+    ]  # fmt: skip
+    scope = scope_of(*runs)
+    (row,) = [row for row in miss_rows(scope) if row["verdict"] == "key_changed"]
+    assert len(row["changed"]) == fields and option in row["changed"]
+    assert cost in str(scope)
 
 
 RANDOM = "a random name"
