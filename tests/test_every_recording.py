@@ -15,6 +15,9 @@ from tests.analysis.directory.test_false_hits import check_there_is_no_false_hit
 from tests.analysis.phases.test_frame import check_phases_are_what_a_plain_replay_says
 from tests.analysis.test_real_values import check_nothing_else_is_taken_for_a_value_of_a_process
 from tests.analysis.verdicts.test_baked import check_no_copy_of_its_own_directory_is_called_another
+from tests.analysis.verdicts.test_first_lookups import (
+    check_nothing_becomes_new_or_edited_without_details_of_autograd,
+)
 from tests.analysis.what_if.test_what_if import check_the_unchanged_schema_gives_the_recorded_outcomes
 from tests.answers.test_compared_runs import (
     check_every_lookup_is_compared_and_the_other_way_round_is_the_mirror,
@@ -48,6 +51,7 @@ CHECKS = (
     check_the_unchanged_schema_gives_the_recorded_outcomes, check_what_is_lost,
     check_phases_are_what_a_plain_replay_says, check_there_is_no_false_hit, check_nothing_stands_against_it,
     check_verdicts_stay_or_become_not_known, check_no_copy_of_its_own_directory_is_called_another,
+    check_nothing_becomes_new_or_edited_without_details_of_autograd,
 )  # fmt: skip
 IN_A_BROWSER = (check_the_browser_has_the_numbers_of_the_package, check_the_page_says_what_the_package_says)
 DATA = Path(__file__).parent / "data"

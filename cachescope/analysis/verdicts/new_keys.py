@@ -278,7 +278,9 @@ class NewKeys:
         is_new = is_alone and not is_filled and self._compiled_unrecorded(row) is None
         if again is not None and is_new:
             return again
-        is_cold = is_new and not self._is_another_above(at) and not self._is_compiled_again(at)
+        is_cold = is_new and not (
+            self._is_another_above(at) or self._is_another_below(at) or self._is_compiled_again(at)
+        )
         return _COLD_START if is_cold else _not_recorded(row.cache)
 
     def _is_another_above(self, at: int) -> bool:
@@ -289,6 +291,11 @@ class NewKeys:
             return False
         why = self._found.why[above]
         return why is not None and not why.what.is_first
+
+    def _is_another_below(self, at: int) -> bool:
+        """Whether a graph below an AOTAutograd key is another form of an earlier one: so may be what it was made of."""
+        whys = [self._found.why[graph] for graph in self._history.timeline.graphs_of(at)]
+        return any(why is not None and not why.what.may_be_first for why in whys)
 
     @cached_property
     def _lost_graphs(self) -> int:

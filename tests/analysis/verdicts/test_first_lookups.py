@@ -1,5 +1,8 @@
 """First lookups, also beside AOTAutograd entries that say nothing of their keys, and lookups that a pre-flight predicts would miss: recorded, and made by hand."""
 
+import hashlib
+import json
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -16,10 +19,13 @@ from cachescope.answers.summary import footer
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.samples import sample
+from cachescope.verdict_kinds import kind_of
 from tests.analysis.plain_rows import entry_row, history_of
 from tests.analysis.what_if.test_replay import row
 from tests.conftest import Recording
 from tests.made import CODE, Details, Run, aot, entry, fx, miss_rows, run, scope_of
+from tests.recordings import Recorded
+from tests.wild.damaged_logs import logs
 
 CHANGED = ("cpp_runtime_thread_count", "inductor_config[epilogue_fusion]")
 """What the recorded pre-flight had changed: it ran with one thread and without this fusion."""
@@ -406,3 +412,39 @@ def test_guards_that_would_fail() -> None:
     wanted = ("guard_failed", "no guards hold", "inferred", "f1")
     assert (found.verdict, found.reason, found.evidence, found.kind) == wanted
     assert found.evidence_text.startswith("predicted: the guards of the entries were evaluated")
+
+
+_AUTOGRAD = re.compile(
+    rb'(\{"artifact": \{"name": "aotautograd_cache_\w+", .*"has_payload": ")\w{32}("\}\n)((?:\t.*\n)+)'
+)
+
+
+def _without_details(record: re.Match[bytes]) -> bytes:
+    about = json.loads(record[3].replace(b"\n\t", b"\n"))
+    about.pop("components", None)
+    text = json.dumps(about).encode()
+    return b"".join([record[1], hashlib.md5(text).hexdigest().encode(), record[2], b"\t", text, b"\n"])
+
+
+def check_nothing_becomes_new_or_edited_without_details_of_autograd(recorded: Recorded) -> None:
+    """As a trace of torch 2.12 or later is, unless AOTAutograd's logger is at DEBUG."""
+    changed = []
+    for path in logs(recorded.folder, "trace"):
+        plain, count = _AUTOGRAD.subn(_without_details, path.read_bytes())
+        (recorded.room / path.name).write_bytes(plain)
+        changed.append(count)
+    if not any(changed):
+        return
+    whole, part = (
+        cachescope.read(one).misses.set_index("lookup") for one in (recorded.folder / "trace", recorded.room)
+    )
+    assert [*whole.index] == [*part.index]
+    for one, other in zip(whole.itertuples(), part.itertuples(), strict=True):
+        assert kind_of(one).is_first or not kind_of(other).is_first, (one, other)
+        assert one.kind.startswith("edit ") or not other.kind.startswith("edit "), (one, other)
+
+
+@pytest.mark.parametrize("name", ["in_process", "config_flip", "recompiles"])
+def test_nothing_becomes_new_or_edited(name: str, recording: Recording, tmp_path: Path) -> None:
+    given = Recorded("2.13.0", name, recording("2.13.0", name), tmp_path, lambda *_: None)
+    check_nothing_becomes_new_or_edited_without_details_of_autograd(given)
