@@ -52,10 +52,7 @@ def fields_page() -> str:
     oldest, *_, newest = versions()
     parts = []
     for title in sorted(sections, key=lambda title: (title.startswith("inductor"), title)):
-        parts += [
-            f"## {title}",
-            f":::{{container}} long-names\n{table(_HEADS, sections[title])}\n:::",
-        ]
+        parts += [f"## {title}", f":::{{container}} long-names\n{table(_HEADS, sections[title])}\n:::"]
     return page(
         "Fields of a key",
         f"The {len(fields)} fields of FX graph and AOTAutograd keys, read off the sources of torch {oldest} to {newest}. Each is "

@@ -202,10 +202,7 @@ def static_inputs(details: HashDetails, set_code: int) -> frozenset[int]:
     found.update(number for number, name in enumerate(inputs, held) if name.endswith(_PARAMETER))
     sources = enumerate(argument_sources(config))
     found.update(number for number, source in sources if _PARAMETER_OR_BUFFER in source)
-    for text in (
-        details.text(set_code, _STATIC_OF_FX) or "",
-        of_autograd.get("static_input_indices", ""),
-    ):
+    for text in (details.text(set_code, _STATIC_OF_FX) or "", of_autograd.get("static_input_indices", "")):
         if _LISTED_NUMBERS.fullmatch(text):
             found.update(map(int, re.findall(r"\d+", text)))
     return frozenset(found)

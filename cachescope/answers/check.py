@@ -69,11 +69,7 @@ class Check:
 
     @classmethod
     def of(
-        cls,
-        read: Recording,
-        min_hit_rate: float | None,
-        max_time_lost_ns: int | None,
-        base: Recording | None,
+        cls, read: Recording, min_hit_rate: float | None, max_time_lost_ns: int | None, base: Recording | None
     ) -> Self:
         """Check what was read against bars; see `Scope.check`."""
         _refuse_no_bars(min_hit_rate, max_time_lost_ns, base)

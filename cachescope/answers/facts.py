@@ -19,10 +19,7 @@ class Facts:
     """What was read and judged, by id; misses by their lookup. Lookups, misses and causes are computed on demand."""
 
     def __init__(
-        self,
-        tables: Tables,
-        shown: Callable[[], Table[LookupRow]],
-        missed: Callable[[], Table[MissRow]],
+        self, tables: Tables, shown: Callable[[], Table[LookupRow]], missed: Callable[[], Table[MissRow]]
     ) -> None:
         self._tables, self._shown, self._missed = tables, shown, missed
 

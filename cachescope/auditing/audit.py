@@ -27,17 +27,7 @@ from cachescope.readers.reading import Reading
 from cachescope.readers.remote_cache.address import is_redis, without_password
 from cachescope.readers.remote_cache.stored import stored_in, stored_in_dump
 from cachescope.rows import like
-from cachescope.terms import (
-    AOTAUTOGRAD,
-    AUDIT_LEVELS,
-    CODE,
-    FX_KEY,
-    FXGRAPH,
-    HASH,
-    LOCK,
-    OTHER,
-    UNPROVEN,
-)
+from cachescope.terms import AOTAUTOGRAD, AUDIT_LEVELS, CODE, FX_KEY, FXGRAPH, HASH, LOCK, OTHER, UNPROVEN
 from cachescope.wording import readable
 
 if TYPE_CHECKING:

@@ -129,11 +129,7 @@ def _print_one(args: argparse.Namespace, scope: Scope, paths: list[str], key: st
     except NotFoundError as error:
         raise NotFoundError(f"{key!r} is no path; in {', '.join(paths)}: {error}") from error
     source = one.source
-    write_answer(
-        args,
-        lambda: one_entry_object(one),
-        lambda: [*one_entry_lines(one), *source_title(source)],
-    )
+    write_answer(args, lambda: one_entry_object(one), lambda: [*one_entry_lines(one), *source_title(source)])
     if source.text is not None and not args.json:
         write_source(source.text, source.language, redaction_of(args))
     return 0

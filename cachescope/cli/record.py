@@ -105,10 +105,6 @@ def _explain(args: argparse.Namespace, recorded: Recorded) -> Sequence[str]:
     write_answer(
         args,
         lambda: {**explain_object(scope), "recorded": told},
-        lambda: [
-            *answer_blocks(scope, runs),
-            *map(Line, missing),
-            Line(further, style="dim"),
-        ],
+        lambda: [*answer_blocks(scope, runs), *map(Line, missing), Line(further, style="dim")],
     )
     return ()

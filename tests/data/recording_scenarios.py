@@ -310,12 +310,7 @@ MAIN_VERSION: tuple[Scenario, ...] = (
 # Below, since they are made of the functions above.
 from container_scenarios import CONTAINERS  # noqa: E402
 from likeness_scenarios import LIKENESS  # noqa: E402
-from unsaved_scenarios import (  # noqa: E402
-    ENTRIES_NOT_WRITABLE,
-    ENTRIES_NOT_WRITABLE_2_6,
-    UNSAVED,
-    UNSAVED_EVERYWHERE,
-)
+from unsaved_scenarios import ENTRIES_NOT_WRITABLE, ENTRIES_NOT_WRITABLE_2_6, UNSAVED, UNSAVED_EVERYWHERE  # noqa: E402
 
 # Of any other release, in one archive.
 FEW = (COLD_WARM, CONFIG_FLIP, training(), DYNAMIC_GUARDS, COMBINED)

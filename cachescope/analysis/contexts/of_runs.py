@@ -94,9 +94,7 @@ def _of_run(run: RunRow) -> dict[str, Any]:
 
 
 def _row(
-    of: Mapping[str, Any],
-    forms: Mapping[str, str | None],
-    torch_of_hash: Mapping[str, ContextRow],
+    of: Mapping[str, Any], forms: Mapping[str, str | None], torch_of_hash: Mapping[str, ContextRow]
 ) -> ContextRow:
     found = dict(forms)
     torch_hash = found.get("torch_detail_hash")

@@ -9,10 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Final, TypeVar
 
-from cachescope.analysis.directory.equal_code import (
-    GeneratedCode,
-    KernelBinaries,
-)
+from cachescope.analysis.directory.equal_code import GeneratedCode, KernelBinaries
 from cachescope.frames.compared import Built
 from cachescope.frames.directory_rows import EntryRow, TimingRow
 from cachescope.grouping import by_key

@@ -11,12 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
-from cachescope.analysis.directory.equal_code import (
-    OTHER_SOURCE,
-    Compared,
-    GeneratedCode,
-    KernelBinaries,
-)
+from cachescope.analysis.directory.equal_code import OTHER_SOURCE, Compared, GeneratedCode, KernelBinaries
 from cachescope.analysis.history.entry_times import resolution_ns
 from cachescope.analysis.key_distance import EarlierKeys, KeyDistances
 from cachescope.frames.directory_rows import EntryRow
@@ -26,10 +21,7 @@ from cachescope.terms import FXGRAPH
 
 
 def past_misses(
-    entries: Sequence[EntryRow],
-    keys: KeyDistances,
-    code: GeneratedCode,
-    binaries: KernelBinaries,
+    entries: Sequence[EntryRow], keys: KeyDistances, code: GeneratedCode, binaries: KernelBinaries
 ) -> list[PastMiss]:
     """The rows of the frame past_misses."""
     of_root = by_key((entry.root, entry) for entry in entries)

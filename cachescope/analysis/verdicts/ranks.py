@@ -22,10 +22,7 @@ _GRAPH: Final = "gm"
 
 
 def rank_differences(
-    lookups: Iterable[LookupRow],
-    runs: Iterable[RunRow],
-    details: HashDetails,
-    job_of: Mapping[int, int],
+    lookups: Iterable[LookupRow], runs: Iterable[RunRow], details: HashDetails, job_of: Mapping[int, int]
 ) -> list[RankDifference]:
     """See ``describe("rank_differences")``: the field that most places differ in comes first.
 

@@ -72,9 +72,7 @@ class GraphAligner(Generic[SomeGraph]):
     """Finds the graphs of another run that the graphs of a run replaced."""
 
     def __init__(
-        self,
-        keys: KeyDistances,
-        graph_above: Callable[[SomeGraph], int | None] | None = None,
+        self, keys: KeyDistances, graph_above: Callable[[SomeGraph], int | None] | None = None
     ) -> None:
         self._keys = keys
         self._graph_above: Callable[[SomeGraph], int | None] = graph_above or (lambda _: None)

@@ -120,10 +120,7 @@ _PUT_BACK: Final = 8
 
 
 def sensitivity_rows(
-    replay: Replay,
-    spoken: SafetyOfFields,
-    largest: int = 2,
-    of_causes: Iterable[tuple[str, ...]] = (),
+    replay: Replay, spoken: SafetyOfFields, largest: int = 2, of_causes: Iterable[tuple[str, ...]] = ()
 ) -> list[SensitivityRow]:
     """The rows by safety, with what is part of the program last; then by compile time, the most first."""
     trial = _Trial(replay, spoken)

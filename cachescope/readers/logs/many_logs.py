@@ -122,9 +122,7 @@ class _Asked:
 
 
 def read_logs(
-    logs: Iterable[tuple[LogKind, str]],
-    executor: Executor | None,
-    index: Callable[[], Index | None] | None,
+    logs: Iterable[tuple[LogKind, str]], executor: Executor | None, index: Callable[[], Index | None] | None
 ) -> Generator[Callable[[Reading], None]]:
     """Yield, for each log in order, a function that reads it into a reading.
 

@@ -219,10 +219,7 @@ class _TextReader:
 
 
 def _messages(
-    lines: Lines,
-    leads: LauncherPrefixes,
-    last: Mapping[Stream, Head],
-    on_other: Callable[[bytes, int], None],
+    lines: Lines, leads: LauncherPrefixes, last: Mapping[Stream, Head], on_other: Callable[[bytes, int], None]
 ) -> Iterator[Message]:
     """Join physical lines into messages, separately for each process.
 

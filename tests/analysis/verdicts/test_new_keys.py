@@ -99,9 +99,7 @@ def test_the_same_edit_of_two_graphs_is_one_kind_and_another_edit_is_another() -
 
 
 @pytest.mark.parametrize("order", [("first", "other"), ("other", "first")])
-def test_of_earlier_forms_that_differ_in_as_many_fields_the_most_alike_counts(
-    order: tuple[str, str],
-) -> None:
+def test_of_earlier_forms_that_differ_in_as_many_fields_the_most_alike_counts(order: tuple[str, str]) -> None:
     """As of an optimizer's step whose learning rate was another one in the run before."""
     forms = {"first": CODE, "other": CODE.replace("relu", "gelu")}
     runs = [run(key(name, 10.0 * at, {**G, "gm": forms[name]}), **HERE) for at, name in enumerate(order)]

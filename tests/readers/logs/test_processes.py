@@ -447,9 +447,7 @@ LOG_OF_2_5 = (
 )
 
 
-def test_a_trace_of_2_5_that_says_how_long_compiles_took_is_of_the_process_of_its_log(
-    tmp_path: Path,
-) -> None:
+def test_a_trace_of_2_5_that_says_how_long_compiles_took_is_of_the_process_of_its_log(tmp_path: Path) -> None:
     (tmp_path / "trace.log").write_text(TRACE_OF_2_5)
     (tmp_path / "torch.log").write_text(LOG_OF_2_5)
     scope = cachescope.read(tmp_path)
