@@ -6,7 +6,6 @@ or the main program, by the name that multiprocessing gives it, if that was impo
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Mapping
 from typing import Final
@@ -14,6 +13,7 @@ from typing import Final
 from cachescope.keys.detail_hash import plain_pickle
 from cachescope.keys.hashing import sha256_hash
 from cachescope.keys.json_values import UnsupportedValueError
+from cachescope.keys.printed_values import literal_value
 
 MAIN: Final = "__mp_main__"
 """What multiprocessing calls the main program."""
@@ -33,7 +33,7 @@ def module_of_format(metadata: Mapping[str, str], printed_hash: str) -> str | No
     ways = ((module, protocol) for module in _MODULES for protocol in _PROTOCOLS)
     try:
         return next((way[0] for way in ways if sha256_hash(_pickled(metadata, *way)) == printed_hash), None)
-    except (ValueError, TypeError, OverflowError, SyntaxError, RecursionError, UnsupportedValueError):
+    except (ValueError, OverflowError, RecursionError, UnsupportedValueError):
         return None
 
 
@@ -48,12 +48,15 @@ def _pickled(metadata: Mapping[str, str], module: str, protocol: int) -> bytes:
 
 def _value(name: str, text: str, module: str) -> bytes:
     if sizes := _SIZES.fullmatch(text):
-        return _name("torch", "Size") + _plain(tuple(ast.literal_eval(sizes["sizes"]))) + b"\x85R"
+        read = literal_value(sizes["sizes"])
+        if not isinstance(read, list):
+            raise ValueError(sizes["sizes"])
+        return _name("torch", "Size") + _plain(tuple(read)) + b"\x85R"
     if device := _DEVICE.fullmatch(text):
         index = b"\x85" if device["index"] is None else _plain(int(device["index"])) + b"\x86"
         return _name("torch", "device") + _text(device["type"]) + index + b"R"
     if not text.startswith("torch."):
-        return _plain(ast.literal_eval(text))
+        return _plain(literal_value(text))
     if name == "layout":
         return _name("torch.serialization", "_get_layout") + _text(text) + b"\x85R"
     return _name(module, text) if name == "memory_format" else _name("torch", text.removeprefix("torch."))
