@@ -44,7 +44,7 @@ SAID = {
     "threads": "torch.set_num_threads(…) (2.13 and later); set it explicitly",
     "provenance": "switching debugging on changes the key",
     "pass": "a uuid() should change only when its pass does",
-    "precompile": "What AOTAutograd knows of the arguments",
+    "precompile": "puts a random name into the key",
     "learning_rate": "lr=torch.tensor(…) is passed to the step",
 }
 # What only AOTAutograd hashes: the FX graph is found.
