@@ -118,20 +118,18 @@ class ChangedKeys:
                 kind = f"{SIZES}{became}: {place_of(row)}"
             elif became := next(filter(None, starmap(type_became, inputs)), ""):
                 kind = f"{ANOTHER_TYPE}{became}: {place_of(row)}"
-            elif same := self._same_code(at, baseline, changed):
+            elif (are_other := self._are_inputs_of_same_code_other(at, baseline, changed)) is not None:
                 # The batch may differ in one run, and the dtype in the next.
-                pairs = [
-                    sides for field, *sides in change.components if is_input(field) and same == OTHER_INPUTS
-                ]
+                pairs = [sides for field, *sides in change.components if is_input(field) and are_other]
                 parts = {name for sides in pairs for name, *_ in component_change(details, *sides).parts}
                 others = tuple(field for field in changed if not is_of_the_call(field))
                 follows = all(field == "gm" or field in others or is_input(field) for field in changed)
-                if same == OTHERWISE and follows and not GRAPH_OPTIONS.isdisjoint(others):
+                if not are_other and follows and not GRAPH_OPTIONS.isdisjoint(others):
                     changed, kind = others, ""
                     how = "Dynamo traced the same graph, and an option that changed rewrites it"
                 else:
                     told = *(one for one in _PARTS if one in parts), *others[:_FIELDS_TOLD]
-                    kind = ", ".join([f"{same}{place_of(row)}", *told])
+                    kind = ", ".join([f"{OTHER_INPUTS if are_other else OTHERWISE}{place_of(row)}", *told])
                     how = "Dynamo traced the same operators, of the same lines of code"
                 known = "inferred", f"{known[1]}; {how}"
             elif IS_INFERENCE in changed and None in (row.traced_graph, getattr(found, "traced_graph", None)):
@@ -152,27 +150,27 @@ class ChangedKeys:
         found = (self._summary_of(*sides).startswith(FOUND_ELSEWHERE) for sides in inputs)
         return bool(inputs) and are_options and all(found)
 
-    def _same_code(self, at: int, baseline: Baseline, changed: tuple[str, ...]) -> str:
-        """What changed a graph where Dynamo traced the same code; empty if that is not known."""
+    def _are_inputs_of_same_code_other(
+        self, at: int, baseline: Baseline, changed: tuple[str, ...]
+    ) -> bool | None:
+        """Whether inputs of the program changed a graph of which Dynamo traced the same code; None if that it did is not known."""
         row = self._history.lookups[at]
         if "gm" not in changed or not isinstance(baseline, int):
-            return ""
+            return None
         found = self._history.lookups[baseline]
         is_traced_alike = row.traced_graph == found.traced_graph is not None
         rest = [field for field in changed if field not in ("gm", "aot_config")]
         if any(map(is_code, rest)):
-            return ""
+            return None
         if not any(map(is_input, rest)):
-            return OTHERWISE if is_traced_alike else ""
+            return False if is_traced_alike else None
         if row.traced_code != found.traced_code or row.traced_code is None:
-            return ""
+            return None
         # What a backward graph takes beside gradients, its forward graph has kept.
         before, after = (self._forward_before(one) for one in (baseline, at))
         if is_traced_alike and before is not None and after is not None:
-            return (
-                OTHER_INPUTS if any(map(is_input, self._history.change(before, after).names)) else OTHERWISE
-            )
-        return OTHER_INPUTS
+            return any(map(is_input, self._history.change(before, after).names))
+        return True
 
     def _forward_before(self, at: int) -> int | None:
         """The forward graph of the same compile as a backward graph; None if there is none with hash details."""

@@ -20,7 +20,7 @@ from cachescope.analysis.verdicts.replaced_graphs import is_named
 from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.kept import kept
 from cachescope.terms import AOTAUTOGRAD, HOW_TO_RECORD, MISSED, VLLM
-from cachescope.verdict_kinds import CONCURRENT, NEW_GRAPH, NOT_KNOWN, RECOMPILE
+from cachescope.verdict_kinds import CONCURRENT, NEW_GRAPH, NOT_KNOWN
 from cachescope.wording import place_text
 
 _COLD_START: Final = Why(
@@ -270,7 +270,7 @@ class NewKeys:
         again, below = _compiled_again(row), self._why_graphs_are_new(at)
         if below is not None and below.what.is_first and at <= self._lost_graphs:
             return below
-        if again is not None and below is not None and below.kind.startswith(RECOMPILE):
+        if again is not None and below is not None and (below.evidence, below.evidence_text) == GUARD_FAILED:
             return replace(again, reason=below.reason, kind=below.kind)
         is_filled = (
             row.cache in self._is_stored_before or self._is_filled(at) or self._history.found_below(at)
