@@ -26,7 +26,14 @@ from cachescope.details import ChangedField, HashDetails
 from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.grouping import by_key
 from cachescope.keys.detail_hash import default_hashes
-from cachescope.keys.key_fields import GRAPH_OPTIONS, IS_INFERENCE, is_code, is_input, is_of_the_call
+from cachescope.keys.key_fields import (
+    FREEZING,
+    GRAPH_OPTIONS,
+    IS_INFERENCE,
+    is_code,
+    is_input,
+    is_of_the_call,
+)
 from cachescope.keys.paths import is_in_remote_cache
 from cachescope.terms import Evidence
 from cachescope.verdict_kinds import (
@@ -155,7 +162,8 @@ class ChangedKeys:
     ) -> bool | None:
         """Whether inputs of the program changed a graph of which Dynamo traced the same code; None if that it did is not known."""
         row = self._history.lookups[at]
-        if "gm" not in changed or not isinstance(baseline, int):
+        # A frozen graph follows from the option, and so may its inputs.
+        if "gm" not in changed or FREEZING in changed or not isinstance(baseline, int):
             return None
         found = self._history.lookups[baseline]
         is_traced_alike = row.traced_graph == found.traced_graph is not None
