@@ -35,7 +35,7 @@ GRAPH_OPTIONS: Final = frozenset(
     )
 )  # fmt: skip
 """Options by which torch makes another graph of the same code before it is hashed: torch/_inductor/decomposition.py, and in fx_passes/ the
-passes of joint_graph.py and pre_grad.py (2.9 to 2.13)."""
+passes of joint_graph.py and pre_grad.py (2.9, 2.12 and 2.13)."""
 
 IS_INFERENCE: Final = "fx_kwargs[is_inference]"
 """Whether no backward graph can follow: gradients are off, or no input needs any."""

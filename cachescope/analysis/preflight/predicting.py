@@ -139,9 +139,8 @@ class World:
     entries: StoredEntries  # what lies in the directories and remote caches that were read
     recorded: Stored | None  # what recorded runs left behind, unless a directory that was read shows it
     details: HashDetails
-    widths: Mapping[
-        int, int | None
-    ]  # the bits of the vectors for which each recorded run generated code, if its snapshot says it
+    # The bits of the vectors for which each recorded run generated code, if its snapshot says it.
+    widths: Mapping[int, int | None]
     # By key, what the processes of the command would store.
     beside: dict[Key, list[StoredBeside]] = field(default_factory=lambda: defaultdict(list))
 

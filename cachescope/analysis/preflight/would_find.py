@@ -40,9 +40,8 @@ class Candidate(NamedTuple):
     # Whether the guards are known. Neither a recording nor a lock has the guards of what it stored.
     are_guards_known: bool = True
     entry: EntryRow | None = None  # the entry, if it was read
-    recorded: LookupRow | None = (
-        None  # the lookup of the run that found or stored it, if it is known from a recording
-    )
+    # The lookup of the run that found or stored it, if it is known from a recording.
+    recorded: LookupRow | None = None
     # The FX entries that an AOTAutograd entry points to; the guards are None where it does not name them.
     graphs: tuple[tuple[str, str | None], ...] = ()
     is_remote: bool = False  # whether it is in a remote cache

@@ -125,7 +125,7 @@ class ChangedKeys:
                 kind = f"{SIZES}{became}: {place_of(row)}"
             elif became := next(filter(None, starmap(type_became, inputs)), ""):
                 kind = f"{ANOTHER_TYPE}{became}: {place_of(row)}"
-            elif (are_other := self._are_inputs_of_same_code_other(at, baseline, changed)) is not None:
+            elif (are_other := self._is_by_inputs(at, baseline, changed)) is not None:
                 # The batch may differ in one run, and the dtype in the next.
                 pairs = [sides for field, *sides in change.components if is_input(field) and are_other]
                 parts = {name for sides in pairs for name, *_ in component_change(details, *sides).parts}
@@ -157,10 +157,8 @@ class ChangedKeys:
         found = (self._summary_of(*sides).startswith(FOUND_ELSEWHERE) for sides in inputs)
         return bool(inputs) and are_options and all(found)
 
-    def _are_inputs_of_same_code_other(
-        self, at: int, baseline: Baseline, changed: tuple[str, ...]
-    ) -> bool | None:
-        """Whether inputs of the program changed a graph of which Dynamo traced the same code; None if that it did is not known."""
+    def _is_by_inputs(self, at: int, baseline: Baseline, changed: tuple[str, ...]) -> bool | None:
+        """Whether other inputs of the program made another graph of the same code; None if nothing shows that Dynamo traced the same code."""
         row = self._history.lookups[at]
         # A frozen graph follows from the option, and so may its inputs.
         if "gm" not in changed or FREEZING in changed or not isinstance(baseline, int):
