@@ -21,7 +21,7 @@ from typing import Final
 from cachescope.frames.compile_rows import CompileRow, SymbolRow
 from cachescope.json_types import JsonObject
 from cachescope.readers.json_record import Record, load_json
-from cachescope.readers.logs.log_prefix import LogClock
+from cachescope.readers.logs.log_prefix import LogClock, time_at
 from cachescope.readers.logs.text_messages import (
     FAILED_GUARD,
     FAILED_GUARD_2_4,
@@ -408,7 +408,7 @@ class TextCompiles:
     def rows(self, clock: LogClock | None) -> list[CompileRow]:
         """The compiles as they are read."""
         for one, at in zip(self._read, self._clocks, strict=True):
-            one.row.start_time = None if clock is None or at is None else clock.ns(at)
+            one.row.start_time = time_at(clock, at)
             one.finish()
         return [one.row for one in self._read]
 

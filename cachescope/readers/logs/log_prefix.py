@@ -177,6 +177,11 @@ class LogClock(NamedTuple):
         return (_naive_us(clock, year) + self.offset_us) * 1000
 
 
+def time_at(clock: LogClock | None, at: int | None) -> int | None:
+    """The time at a clock of a log, in nanoseconds since the epoch; None if one of them is not known."""
+    return None if clock is None or at is None else clock.ns(at)
+
+
 def uncoloured(text: bytes) -> bytes:
     """The text without the codes that colour it on a terminal."""
     return _CODE.sub(b"", text) if b"\x1b" in text else text

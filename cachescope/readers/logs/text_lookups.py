@@ -13,7 +13,7 @@ from cachescope.grouping import by_key
 from cachescope.readers.logs.byte_source import modified_s
 from cachescope.readers.logs.compiled_frames import TextCompiles
 from cachescope.readers.logs.log_events import Fold
-from cachescope.readers.logs.log_prefix import LogClock, on_from
+from cachescope.readers.logs.log_prefix import LogClock, on_from, time_at
 from cachescope.readers.logs.lookup_order import put_in_order, run_starts
 from cachescope.readers.logs.text_messages import (
     BYPASS,
@@ -144,7 +144,7 @@ class _TextProcess:
         elif any(pattern.match(text) for pattern in OF_COMPILES):
             first = text.partition("\n")[0]
             problem = f"not read, as no compile id precedes it, as with TORCH_LOGS_FORMAT=short: {first}"
-            self._reading.problem(self.process.source, f"line {message.line}", "quoted", problem)
+            self._problem(f"line {message.line}", "quoted", problem)
 
     def begin(self, lookup: LookupRow, clock_us: int | None, *, is_2_4: bool) -> None:
         """Take a lookup whose outcome is still to come."""
@@ -174,10 +174,9 @@ class _TextProcess:
         if first is not None:
             clock = LogClock.from_file_time(first, modified_s)
             for lookup, began in zip(self._lookups, self._clocks, strict=True):
-                lookup.time = None if clock is None or began is None else clock.ns(began)
-                logged = self._outcome_clocks.get(id(lookup), began)
-                lookup.logged_time = None if clock is None or logged is None else clock.ns(logged)
-            self.process.start_time = None if clock is None else clock.ns(first)
+                lookup.time = time_at(clock, began)
+                lookup.logged_time = time_at(clock, self._outcome_clocks.get(id(lookup), began))
+            self.process.start_time = time_at(clock, first)
         starts = run_starts(self._lookups, self._clocks, self._reading.details)
         if len(starts) == 1:
             self.process.lookups = put_in_order(self._lookups)
@@ -235,8 +234,7 @@ class _TextProcess:
         if lookup.outcome == "unknown" and self._compiled_after(lookup):
             lookup.outcome = "full_miss"
         if lookup.outcome == "unknown" and problem is not None:
-            where = f"key {lookup.cache_key}"
-            self._reading.problem(self.process.source, where, "truncated", problem)
+            self._problem(f"key {lookup.cache_key}", "truncated", problem)
 
     def _compiled_after(self, aot: LookupRow) -> bool:
         """Whether this AOTAutograd lookup certainly missed, although no line says so.
@@ -322,10 +320,7 @@ class _TextProcess:
 
     def _read_bypass(self, match: re.Match[str], message: _Message) -> None:
         if message.is_cut:
-            where = f"line {message.line}"
-            self._reading.problem(
-                self.process.source, where, "truncated", "the log ends within torch's reason"
-            )
+            self._problem(f"line {message.line}", "truncated", "the log ends within torch's reason")
             return
         is_fx = match["which"].startswith("FX")
         cache = FXGRAPH if is_fx else AOTAUTOGRAD
@@ -383,7 +378,10 @@ class _TextProcess:
         compile_id = waiting.compile_id
         where = "" if compile_id is None else f"compile {compile_id}: "
         message = f"{where}{what}: {waiting.text} (no line says in which cache and for which key)"
-        self._reading.problem(self.process.source, f"line {waiting.line}", "no_lookups", message)
+        self._problem(f"line {waiting.line}", "no_lookups", message)
+
+    def _problem(self, where: str, kind: str, message: str) -> None:
+        self._reading.problem(self.process.source, where, kind, message)
 
     def _note_entry(self, path: str, message: _Message) -> None:
         if self.process.cache_dir is None:

@@ -17,7 +17,7 @@ from cachescope.frames.recorded_rows import LookupRow
 from cachescope.json_types import JsonObject
 from cachescope.readers.logs.byte_source import modified_s
 from cachescope.readers.logs.log_events import Fold
-from cachescope.readers.logs.log_prefix import LogClock, on_from
+from cachescope.readers.logs.log_prefix import LogClock, on_from, time_at
 from cachescope.readers.logs.lookup_order import put_in_order
 from cachescope.readers.logs.notes import PreflightNotes
 from cachescope.readers.logs.trace_compiles import TraceCompiles, first_attempt
@@ -101,9 +101,9 @@ class TraceProcess(Fold):
         clock = self._clock
         if clock is None and first is not None:
             clock = LogClock.from_file_time(first, modified_s(self._path))
-        process.start_time = None if clock is None or first is None else clock.ns(first)
+        process.start_time = time_at(clock, first)
         for lookup, at in self._lookups:
-            lookup.end_time = lookup.logged_time = None if clock is None or at is None else clock.ns(at)
+            lookup.end_time = lookup.logged_time = time_at(clock, at)
             if lookup.time is None and lookup.end_time is not None:
                 # Of an FX graph 2.5 says how long it took, but not when it began (torch/_inductor/codecache.py, `FxGraphCache.load`).
                 taken = lookup.time_taken_ns if lookup.cache == FXGRAPH else None

@@ -37,7 +37,7 @@ from cachescope.readers.json_record import MOST_NS_OF_A_DURATION, load_json, wel
 from cachescope.readers.kinds import JSON_HEAD, SGLANG_HEAD, without_colours
 from cachescope.readers.logs.byte_source import Pieces, modified_s, open_bytes
 from cachescope.readers.logs.log_lines import Lines
-from cachescope.readers.logs.log_prefix import LogClock, clock_us, on_from
+from cachescope.readers.logs.log_prefix import LogClock, clock_us, on_from, time_at
 from cachescope.readers.reading import Process, Reading
 from cachescope.terms import VLLM
 
@@ -253,17 +253,14 @@ class _Start:
 
     def lookup(self, row: StartRow, clock: LogClock | None) -> LookupRow:
         """The same as one lookup of vLLM's cache."""
-        began, ended = (
-            None if clock is None or one is None else clock.ns(one) for one in (self.began_us, self.ended_us)
-        )
         row.found = LookupRow(
             cache=VLLM,
-            time=began,
+            time=time_at(clock, self.began_us),
             cache_key=self.key,
             outcome="disabled" if row.is_disabled else _OUTCOMES[row.outcome],
             load_error=row.load_error,
             time_taken_ns=row.compile_time_ns,
-            end_time=ended,
+            end_time=time_at(clock, self.ended_us),
         )
         return row.found
 
@@ -387,7 +384,7 @@ def _process(source: str, pid: str | None, starts: list[tuple[_Start, StartRow]]
         rank=ranks[0] if ranks else None,
         clock_first_us=first,
         clock_last_us=last,
-        start_time=None if clock is None or first is None else clock.ns(first),
+        start_time=time_at(clock, first),
         lookups=[start.lookup(row, clock) for start, row in starts],
     )
 
