@@ -120,12 +120,7 @@ def _run_row(number: int, run: Process, label: str | None) -> RunRow:
 
 def _details_of_keys(reading: Reading, runs: list[Process]) -> dict[str, tuple[int, str]]:
     """The hash details of each key and their origin: equal keys have equal details, whatever recorded them."""
-    known: dict[str, tuple[int, str]] = {}
-    for key, details in reading.details_of_key.items():
-        known[key] = (details, "from_entry")
-    for entry in reading.entries:
-        if entry.detail_set is not None and entry.cache_key is not None:
-            known[entry.cache_key] = (entry.detail_set, "from_entry")
+    known = {key: (details, "from_entry") for key, details in reading.details_in_entries()}
     for run in runs:
         for lookup in run.lookups:
             if lookup.detail_set is not None and lookup.cache_key is not None:

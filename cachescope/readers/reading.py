@@ -7,7 +7,7 @@ be read go to `problems`, or raise at once under ``strict=True``.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -142,6 +142,13 @@ class Reading:
     """The text logs in which torch says nothing of a lookup or a compile, with the pids of their lines."""
     contents: dict[tuple[object, ...], EntryRow] = field(default_factory=dict)
     """The first entry of each content that is known by a hash: vLLM copies those of one layer into all that are alike."""
+
+    def details_in_entries(self) -> Iterator[tuple[str, int]]:
+        """The keys whose hash details entries contain, with the codes of the sets."""
+        yield from self.details_of_key.items()
+        for entry in self.entries:
+            if entry.detail_set is not None and entry.cache_key is not None:
+                yield entry.cache_key, entry.detail_set
 
     def problem(self, source: str, where: str, kind: str, message: str, count: int = 1) -> None:
         """Note what could not be read, or raise it under ``strict=True``."""

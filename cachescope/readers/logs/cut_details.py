@@ -9,7 +9,7 @@ the same in all sets that one build of torch made (`FxGraphHashDetails` of torch
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
@@ -235,7 +235,7 @@ class _Peers:
             for lookup in process.lookups:
                 if lookup.detail_set is not None and lookup.cache_key is not None:
                     self._of_key[lookup.cache_key].add(lookup.detail_set)
-        for key, code in _stored(reading):
+        for key, code in reading.details_in_entries():
             self._of_key[key].add(code)
             self._whole.add((AOTAUTOGRAD if key.startswith("a") else FXGRAPH, code))
         ended = {
@@ -321,17 +321,8 @@ def _required(found: dict[frozenset[int], int]) -> frozenset[int]:
 
     A name that occurs only in a damaged line is not required of the others.
     """
-    counts: dict[int, int] = defaultdict(int)
+    counts = Counter[int]()
     for fields, sets in found.items():
-        for field in fields:
-            counts[field] += sets
+        counts.update(dict.fromkeys(fields, sets))
     common = frozenset(field for field, sets in counts.items() if sets > 1)
     return common.union(*(fields for fields in found if common <= fields))
-
-
-def _stored(reading: Reading) -> Iterator[tuple[str, int]]:
-    """Keys of entries, with the sets of details that the entries contain."""
-    yield from reading.details_of_key.items()
-    for entry in reading.entries:
-        if entry.detail_set is not None and entry.cache_key is not None:
-            yield entry.cache_key, entry.detail_set
