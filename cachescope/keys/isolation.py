@@ -175,7 +175,7 @@ def _every_selection(forms: tuple[str, ...]) -> list[bool | dict[str, bool]]:
     return [True, False, *(dict(zip(forms, choice, strict=True)) for choice in choices)]
 
 
-def _checked(section: str, selection: object) -> Selection:
+def _normal(section: str, selection: object) -> Selection:
     if isinstance(selection, bool):
         return selection
     if not isinstance(selection, Mapping):
@@ -188,17 +188,10 @@ def _checked(section: str, selection: object) -> Selection:
             raise SchemaError(f"{section} has no form {form!r}; it has {listed(CONTEXT_FORMS[section])}")
         if not isinstance(chosen, bool):
             raise SchemaError(f"{section}[{form}] is true or false, not {kind_name(chosen)}")
-    return selection
-
-
-def _normal(section: str, selection: Selection) -> Selection:
-    selection = _checked(section, selection)
-    if isinstance(selection, bool):
-        return selection
-    chosen = {form: selection.get(form, False) for form in CONTEXT_FORMS[section]}
-    if len(set(chosen.values())) == 1:
-        return next(iter(chosen.values()))
-    return MappingProxyType(chosen)
+    full: dict[str, bool] = {form: selection.get(form, False) for form in CONTEXT_FORMS[section]}
+    if len(set(full.values())) == 1:
+        return next(iter(full.values()))
+    return MappingProxyType(full)
 
 
 def loaded(text: str | bytes, what: str) -> Any:

@@ -10,6 +10,7 @@ are still there; ``True`` and ``False`` print alike. Nothing is unpickled: the t
 from __future__ import annotations
 
 import ast
+import contextlib
 import re
 import struct
 import warnings
@@ -115,14 +116,12 @@ def shown_settings(text: str) -> dict[str, str]:
     # What is cut ends with an ellipsis; a whole pickle never does.
     reader = _Reader(text.removesuffix("..."), len(_FIRST))
     found: dict[str, str] = {}
-    try:
+    with contextlib.suppress(_NotReadError):
         reader.memo()
         while reader.take(1) in ("(", "u"):
             while reader.next == "X":
                 name = reader.name()
                 found[name] = reader.value()
-    except _NotReadError:
-        pass
     return found
 
 

@@ -299,7 +299,7 @@ def entries_inside(path: str, reading: Reading) -> list[EntryRow]:
 
 def _entries_in(data: bytes, path: str, reading: Reading) -> list[EntryRow]:
     found: list[EntryRow] = []
-    try:
+    with contextlib.suppress(DamagedContent):
         if looks_like_standalone(data[:HEAD_BYTES]):
             holds, data = content_of(data)
             if holds != MEGA_CACHE:
@@ -307,6 +307,4 @@ def _entries_in(data: bytes, path: str, reading: Reading) -> list[EntryRow]:
         for kind, key, content, is_loaded in loaded_artifacts(data):
             if kind in CHECKS and is_loaded:
                 found.append(_entry_in(path, path, kind, key, content, reading))
-    except DamagedContent:
-        pass
     return found

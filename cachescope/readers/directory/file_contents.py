@@ -85,10 +85,8 @@ def _of_graph(path: str, cache: str, cache_key: str | None) -> SourceCode:
     if again.source_code is not None:
         # Wrappers are Python; with `cpp_wrapper`, Python around a string of C++.
         return SourceCode(again.source_code, "python")
-    if again.status == "damaged":
-        return SourceCode(None, why_not=f"damaged: {again.damage}")
-    if again.status == UNREADABLE:
-        return SourceCode(None, why_not=f"unreadable: {again.damage}")
+    if again.status in ("damaged", UNREADABLE):
+        return SourceCode(None, why_not=f"{again.status}: {again.damage}")
     if cache == AOTAUTOGRAD:
         return SourceCode(None, why_not="the source is in the FX entries it points to")
     return SourceCode(None, why_not="the entry holds none")

@@ -105,12 +105,8 @@ def read_kernel_metadata(entry: EntryRow, path: str, name: str, reading: Reading
     is_there = _read_metadata(entry, path, name, reading)
     group = f"__grp__{name}"
     # A link may lead to the file alone, and the path may not be spelled as it is on the disk.
-    folders = (os.path.dirname(one) for one in (path, entry.path))
-    if (
-        is_there
-        and entry.status == "ok"
-        and not any(os.path.exists(os.path.join(one, group)) for one in folders)
-    ):
+    places = (os.path.join(os.path.dirname(one), group) for one in (path, entry.path))
+    if is_there and entry.status == "ok" and not any(map(os.path.exists, places)):
         mark_damaged(entry, f"without {group} Triton does not find it", None, reading)
     return is_there
 

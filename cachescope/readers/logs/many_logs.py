@@ -61,10 +61,6 @@ class _Task:
             self._results = _from_worker(self.future)
         return self._results.popleft() if self._results is not None else read_alone(read, path)
 
-    def cancel(self) -> None:
-        """Cancel the task if it has not begun."""
-        self.future.cancel()
-
 
 @dataclass(slots=True)
 class _Asked:
@@ -90,7 +86,7 @@ class _Asked:
     def cancel(self) -> None:
         """Cancel what workers have not begun."""
         for task in self.tasks:
-            task.cancel()
+            task.future.cancel()
 
     def _from_index(self, kept: Kept) -> Iterator[LogTables]:
         """The events of a log that the index has, or is to have."""

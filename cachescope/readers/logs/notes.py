@@ -43,7 +43,7 @@ def tell_of_runs(reading: Reading) -> None:
 def labels_of(runs: Sequence[Process]) -> list[str | None]:
     """Each run's own label; else what tells it from the others: words of its command, each with the option before it, variables, the commit."""
     told = [
-        (*(run.command or "").split(), *variables, *_commit_of(run))
+        (*(run.command or "").split(), *variables, *([] if run.commit is None else [f"commit {run.commit}"]))
         for run, variables in zip(runs, _variables_of(runs), strict=True)
     ]
     shared = set[str].intersection(*(set(words) for words in told if words)) if any(told) else set()
@@ -68,10 +68,6 @@ def _variables_of(runs: Sequence[Process]) -> Iterator[list[str]]:
             for name, _, value in of_run
             if usual.get(name) != value
         ]
-
-
-def _commit_of(run: Process) -> tuple[str, ...]:
-    return () if run.commit is None else (f"commit {run.commit}",)
 
 
 def _own(words: Sequence[str], shared: set[str]) -> Iterator[str]:
