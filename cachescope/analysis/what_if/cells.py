@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
+from operator import itemgetter
 from typing import Final, Literal, NamedTuple
 
 from cachescope.analysis.history.directory import HIT, MISS, Event
@@ -96,13 +97,11 @@ class RunDirectories:
     def _roots(
         self, history: History, key_of_entry: Sequence[int], code: Mapping[str, int], used: list[int]
     ) -> dict[str, list[int]]:
-        where: dict[int, set[int]] = defaultdict(set)
-        for key, directory in zip(history.key, self.of_lookup, strict=True):
-            if key is not None:
-                where[key].add(directory)
+        # By key, the directories in which it was looked up.
+        where = by_key(sorted({*zip(history.key, self.of_lookup, strict=True)}, key=itemgetter(1)))
         votes: dict[str, Counter[int]] = defaultdict(Counter)
         for entry, key in zip(history.entries, key_of_entry, strict=True):
-            votes[entry.root].update(sorted(where.get(key, ())))
+            votes[entry.root].update(where.get(key, ()))
         found = {}
         for root, count in votes.items():
             if (place := history.place_of(root)) in code:

@@ -7,7 +7,7 @@ order, is the same on every machine, and removing a field is a subtraction.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 from operator import add, sub
@@ -154,11 +154,7 @@ class KeyTable:
                 totals = list(map(sub, totals, column))
         for field, parts in removed.parts.items():
             if (column := self._columns.get(self._values.code(field))) is not None:
-                change = self._values.without(field, parts)
-                totals = [
-                    total - number + change.get(number, number)
-                    for total, number in zip(totals, column, strict=True)
-                ]
+                totals = list(map(add, map(sub, totals, column), self.column_without(field, parts)))
         return totals
 
 
@@ -201,14 +197,12 @@ class _Values:
         Values with equal texts but different hashes differ in something that is not printed; they
         stay different.
         """
-        values = self.of_field(field)
-        hashes: dict[str, set[str]] = defaultdict(set)
-        for _, value in values:
-            hashes[value.value_text].add(value.detail_hash)
         found = {}
-        for number, value in values:
-            hidden = value.detail_hash if len(hashes[value.value_text]) > 1 else ""
-            found[number] = number_of(field, "text", without_parts(value.value_text, parts), hidden)
+        of_text = by_key((one[1].value_text, one) for one in self.of_field(field))
+        for text, alike in of_text.items():
+            for number, value in alike:
+                hidden = value.detail_hash if len(alike) > 1 else ""
+                found[number] = number_of(field, "text", without_parts(text, parts), hidden)
         return found
 
     def _printed(self, pair: tuple[int, int]) -> Detail:

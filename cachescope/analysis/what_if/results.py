@@ -17,6 +17,7 @@ from cachescope.frames.linked_rows import PastMiss
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.frames.replay_rows import WhatIfDifference, WhatIfRate, WhatIfRow, WhatIfRun, WhatIfWarning
 from cachescope.grouping import by_key
+from cachescope.rows import like
 from cachescope.terms import FXGRAPH
 
 _REASONS: Final = {
@@ -102,32 +103,17 @@ def run_rows(replayed: Replayed) -> list[WhatIfRun]:
     for run, made in sorted(by_key((row.run, row) for row in lookups).items()):
         before, won = rates(made), replayed.replay.total(turned[run])
         then = with_more_hits(before, len(turned[run]), won or 0)
-        rows.append(
-            WhatIfRun(
-                run=run,
-                lookups=before.lookups,
-                hits=before.hits,
-                hits_after=then.hits,
-                unknown=undecided[run],
-                hit_rate=before.hit_rate,
-                hit_rate_after=then.hit_rate,
-                time_won_ns=won,
-            )
-        )
+        rates_after = {"hits_after": then.hits, "hit_rate_after": then.hit_rate}
+        rows.append(like(WhatIfRun, before, run=run, unknown=undecided[run], time_won_ns=won, **rates_after))
     return rows
 
 
 def difference_rows(replay: Replay, reasons: Mapping[int, str]) -> list[WhatIfDifference]:
     """The recorded outcomes that nothing explains, with the reasons that the explanations of the misses give."""
     found = [(replay.history.lookups[at], kind) for at, kind in replay.cells.differences]
+    expected = {"gone": "hit", "came": "full_miss"}
     return [
-        WhatIfDifference(
-            lookup=row.lookup,
-            run=row.run,
-            outcome=row.outcome,
-            expected="hit" if kind == "gone" else "full_miss",
-            reason=reasons.get(row.lookup, _REASONS[kind]),
-        )
+        like(WhatIfDifference, row, expected=expected[kind], reason=reasons.get(row.lookup, _REASONS[kind]))
         for row, kind in sorted(found, key=lambda one: one[0].lookup)
     ]
 
