@@ -124,15 +124,10 @@ class Baselines:
         earlier = self._right_before(at)
         tried = tuple([self._content[one] for one in earlier])
         within, others = self._with_fewer(own, baseline, tried)
-        for number in within:
-            if self._may_be_nearer(earlier[number], at):
-                return earlier[number]
         # What differs between two calls in one run did not change since the run before.
-        for number in others:
-            one = earlier[number]
-            if self._lookups[one].run != self._lookups[at].run and self._may_be_nearer(one, at):
-                return one
-        return None
+        outside = [one for one in others if self._lookups[earlier[one]].run != self._lookups[at].run]
+        nearest_first = (earlier[number] for number in (*within, *outside))
+        return next((one for one in nearest_first if self._may_be_nearer(one, at)), None)
 
     @kept
     def _with_fewer(self, own: int, baseline: int, tried: tuple[int, ...]) -> tuple[list[int], list[int]]:
@@ -140,17 +135,14 @@ class Baselines:
 
         The best first: of the former the first with the fewest, of the others the last.
         """
-        keys = self._history.keys
-        changed = keys.changed(baseline, own)
-        within, others = [], []
-        for number, content in enumerate(tried):
-            fields = keys.changed(content, own)
-            if 0 < len(fields) < len(changed):
-                if fields <= changed:
-                    within.append((len(fields), number))
-                else:
-                    others.append((len(fields), -number))
-        return [number for _, number in sorted(within)], [-number for _, number in sorted(others)]
+        changed = self._history.keys.changed(baseline, own)
+        fields = [self._history.keys.changed(content, own) for content in tried]
+        fewer = [number for number, apart in enumerate(fields) if 0 < len(apart) < len(changed)]
+        within = [number for number in fewer if fields[number] <= changed]
+        others = [number for number in reversed(fewer) if not fields[number] <= changed]
+        for some in (within, others):
+            some.sort(key=lambda number: len(fields[number]))
+        return within, others
 
     def for_equal_inputs(self, at: int) -> Baseline | None:
         """The nearest compile of the same graph for equal inputs in another process: its key could have been used, whatever guard failed."""
@@ -159,12 +151,9 @@ class Baselines:
             return None
         others = (one for one in self._right_before(at) if self._lookups[one].run != row.run)
         tried: list[Baseline] = [one for one in others if not self._history.was_running(one, at)]
-        best, fewest = None, 0
-        for one in [*self.stored.of_graph(at), *tried]:
-            names = self._history.change(one, at).names
-            if names and not any(map(is_of_the_call, names)) and (best is None or len(names) < fewest):
-                best, fewest = one, len(names)
-        return best
+        changes = [(self._history.change(one, at).names, one) for one in (*self.stored.of_graph(at), *tried)]
+        equal = [(names, one) for names, one in changes if names and not any(map(is_of_the_call, names))]
+        return min(equal, key=lambda one: len(one[0]))[1] if equal else None
 
     def _may_be_nearer(self, one: int, at: int) -> bool:
         """Whether the compile after a lookup had ended, and the lookup is not of another call of the graph."""
@@ -347,9 +336,7 @@ class Baselines:
 
 def _latest_other(runs: Sequence[int], own: int) -> int | None:
     """The greatest of some numbers, given in order, that is another one."""
-    if not runs or runs[-1] != own:
-        return runs[-1] if runs else None
-    return runs[-2] if len(runs) > 1 else None
+    return next((run for run in reversed(runs) if run != own), None)
 
 
 def _kind_of(row: LookupRow) -> _Kind:

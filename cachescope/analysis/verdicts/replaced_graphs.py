@@ -9,12 +9,13 @@ from __future__ import annotations
 import os
 import re
 from bisect import bisect_left
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cached_property
 from itertools import chain
+from operator import itemgetter
 from typing import Final, Generic, TypeVar
 
 from cachescope.analysis.graphs import graph_words, likeness
@@ -404,13 +405,11 @@ class ReplacedGraphs:
         return {run.run: program_of(run) for run in self._history.runs}
 
     @cached_property
-    def _graphs_of_programs(self) -> dict[int, set[int]]:
+    def _graphs_of_programs(self) -> dict[int, set[int | None]]:
         """The graphs that Dynamo traced, by run. They contain the names of one program, while many programs share small FX graphs."""
-        found: dict[int, set[int]] = defaultdict(set)
-        for row, graph in zip(self._history.lookups, self._history.graph, strict=True):
-            if row.cache == AOTAUTOGRAD and graph is not None:
-                found[row.run].add(graph)
-        return found
+        graphs = zip(self._history.lookups, self._history.graph, strict=True)
+        found = ((row.run, graph) for row, graph in graphs if row.cache == AOTAUTOGRAD)
+        return {run: {*graphs} - {None} for run, graphs in by_key(found).items()}
 
     def _graph_above(self, row: LookupRow) -> int | None:
         """The graph from which AOTAutograd made that of an FX lookup, if known."""
@@ -420,12 +419,11 @@ class ReplacedGraphs:
         return self._history.graph[above]
 
     def _like_entry(self, row: LookupRow, at: int) -> EntryRow | None:
-        best, best_likeness = None, _LIKE_ENOUGH
-        for entry in self._stored.of_kind(at):
-            found = self.aligner.code_likeness(entry, row)
-            if found >= best_likeness:
-                best, best_likeness = entry, found
-        return best
+        """The entry whose code is the most like that of a lookup, the last among equals."""
+        latest_first = reversed(self._stored.of_kind(at))
+        found = ((self.aligner.code_likeness(one, row), one) for one in latest_first)
+        share, best = max(found, key=itemgetter(0), default=(0.0, None))
+        return best if share >= _LIKE_ENOUGH else None
 
 
 def _stream_of(row: LookupRow) -> _Stream:

@@ -104,12 +104,9 @@ _EDITED: Final = Why(
 def not_loaded(error: str, changed: Judged | None) -> Judged:
     """Why an existing whole compiled model was not used; `changed` is what its folder says."""
     if error.startswith(_SOURCE_CHANGED):
-        is_one = changed is not None and changed.why.changed == (CODE,)
-        return (
-            changed._replace(why=_EDITED)
-            if changed and is_one
-            else Judged(_EDITED, changes=(hash_change(CODE),))
-        )
+        if changed is not None and changed.why.changed == (CODE,):
+            return changed._replace(why=_EDITED)
+        return Judged(_EDITED, changes=(hash_change(CODE),))
     reason = f"a whole compiled model was there and could not be loaded: {error}"
     if changed is not None and changed.why.changed:
         reason += f"; of its graphs, {changed.why.reason}"
@@ -321,16 +318,11 @@ def _changed(start: Started, others: Sequence[Started], parts: Parts) -> Judged 
 def vllm_changed_since(misses: Iterable[Miss], mine: VllmMisses, before: VllmMisses) -> list[ChangedSince]:
     """What changed for first starts among `misses` whose part `before` has only in other folders."""
     firsts = [miss for miss in misses if miss.row.cache == VLLM and miss.why.what.is_first]
+    of_part = by_key((part_of(one), one) for one in before.starts.values() if one.outcome != "not_known")
     found = []
     for miss in firsts:
         row = mine.starts[miss.row.lookup]
-        others = [
-            one
-            for one in before.starts.values()
-            if part_of(one) == part_of(row) and one.outcome != "not_known"
-        ]
-        beside = _nearest(row, others, mine, before)
-        if beside is not None:
+        if (beside := _nearest(row, of_part[part_of(row)], mine, before)) is not None:
             found.append((miss, beside.changed, beside))
     return by_fields(found, field_changes_of)
 
