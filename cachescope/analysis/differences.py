@@ -347,9 +347,7 @@ def _tensor_change(
         for name in dict.fromkeys([*old, *new])
         if old.get(name) != new.get(name)
     )
-    if not parts:
-        return FieldChange(field, "tensor", before, after, _PRINTED_ALIKE)
-    return FieldChange(field, "tensor", before, after, _parts_text(parts), parts)
+    return FieldChange(field, "tensor", before, after, _parts_text(parts) or _PRINTED_ALIKE, parts)
 
 
 def _parts_text(parts: tuple[tuple[str, str, str], ...]) -> str:

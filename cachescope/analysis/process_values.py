@@ -113,8 +113,8 @@ def _endpoint_kinds(pair: Differing) -> Sequence[RecognizedKind]:
     old, new = map(_ENDPOINT.fullmatch, pair.texts)
     if old is None or new is None or (old["scheme"], old["rest"]) != (new["scheme"], new["rest"]):
         return ()
-    named: tuple[tuple[str, Kind], ...] = (("host", "host"), ("port", "port"))
-    return [RecognizedKind(kind, True) for part, kind in named if old[part] != new[part]]
+    parts: tuple[Kind, ...] = ("host", "port")
+    return [RecognizedKind(part, True) for part in parts if old[part] != new[part]]
 
 
 def _equal_to_ranks(pair: Differing) -> RecognizedKind | None:

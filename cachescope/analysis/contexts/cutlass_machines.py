@@ -52,9 +52,5 @@ def cutlass_machine(
 
 
 def _levels(contexts: Iterable[ContextRow]) -> list[str]:
-    found = {"0"}
-    for row in contexts:
-        for name, value in json.loads(row.inductor_configs or "{}").items():
-            if name.endswith(_LEVEL):
-                found.add(str(value))
-    return sorted(found)
+    options = (one for row in contexts for one in json.loads(row.inductor_configs or "{}").items())
+    return sorted({"0", *(str(value) for name, value in options if name.endswith(_LEVEL))})

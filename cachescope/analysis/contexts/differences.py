@@ -109,13 +109,11 @@ def _fields(text: str | None) -> dict[str, str]:
 
 
 def _torch(form: str, old: ContextRow, new: ContextRow) -> Iterator[FormDifference]:
-    texts = (old.torch_manifest, new.torch_manifest)
-    manifests = [json.loads(text) for text in texts if text is not None]
-    if len(manifests) < len(texts):
-        yield _row(form, None, old.torch_version_hash, new.torch_version_hash, note=_OPAQUE[form])
-    else:
-        yield _row(form, None, old.torch_version_hash, new.torch_version_hash)
-        yield from _by_field(form, *(manifest["files"] for manifest in manifests))
+    texts = [text for text in (old.torch_manifest, new.torch_manifest) if text is not None]
+    note = None if len(texts) == 2 else _OPAQUE[form]
+    yield _row(form, None, old.torch_version_hash, new.torch_version_hash, note=note)
+    if note is None:
+        yield from _by_field(form, *(json.loads(text)["files"] for text in texts))
 
 
 def _by_field(form: str, old: Parts, new: Parts) -> Iterator[FormDifference]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -143,10 +144,15 @@ def context_groups(
 
 
 def _group_rows(contexts: Sequence[KnownContext], schema: IsolationSchema) -> Iterator[GroupRow]:
-    groups, undecided = _grouped(contexts, schema)
-    text = schema.to_json()
-    without = tuple(form for form in FORMS if form not in chosen_forms(schema))
-    for number, group in enumerate(sorted(groups, key=lambda g: (-len(g), g[0].number))):
+    chosen, text = chosen_forms(schema), schema.to_json()
+    without = tuple(form for form in FORMS if form not in chosen)
+    groups: dict[tuple[Token, ...], list[KnownContext]] = defaultdict(list)
+    undecided: list[KnownContext] = []
+    for known in contexts:
+        tokens = tuple(known.tokens[form] for form in chosen)
+        is_open = None in tokens or known.chosen_newer(schema)
+        (undecided if is_open else groups[tokens]).append(known)
+    for number, group in enumerate(sorted(groups.values(), key=lambda g: (-len(g), g[0].number))):
         keys = (key for known in group if (key := known.key(schema)) is not None)
         yield GroupRow(text, without, number, tuple(known.number for known in group), next(keys, None))
     yield from (GroupRow(text, without, None, (known.number,), None) for known in undecided)
@@ -175,21 +181,6 @@ def compared(before: KnownContext, after: KnownContext) -> tuple[tuple[str, ...]
         tuple(form for form, (old, new) in pairs.items() if None not in (old, new) and old != new),
         (*(form for form, pair in pairs.items() if None in pair), *newer),
     )
-
-
-def _grouped(
-    contexts: Sequence[KnownContext], schema: IsolationSchema
-) -> tuple[list[list[KnownContext]], list[KnownContext]]:
-    chosen = chosen_forms(schema)
-    groups: dict[tuple[Token, ...], list[KnownContext]] = {}
-    undecided: list[KnownContext] = []
-    for known in contexts:
-        tokens = tuple(known.tokens[form] for form in chosen)
-        if None in tokens or known.chosen_newer(schema):
-            undecided.append(known)
-        else:
-            groups.setdefault(tokens, []).append(known)
-    return list(groups.values()), undecided
 
 
 def _of_row(row: ContextRow, read: Callable[[str], object]) -> KnownContext:

@@ -113,8 +113,7 @@ class _Coverage:
         if row.cache in _FILES:
             return self._of_file(row, digest)
         found = self._inside.get((row.cache, row.cache_key), [])
-        unusable = self._unusable(row.cache, row.cache_key, found)
-        if unusable is not None:
+        if (unusable := self._unusable(row.cache, row.cache_key, found)) is not None:
             return unusable
         if row.guards_expr in {one.guards_expr for one in found if _is_ok(one)}:
             return "yes", "it is in the bundle"
@@ -135,11 +134,9 @@ class _Coverage:
         own = digest(row.path)
         if own is None:
             return "unknown", "its key is in the bundle; the file could not be read to compare them"
-        return (
-            ("yes", "it is in the bundle")
-            if own == inside
-            else ("no", "the bundle holds another state of it")
-        )
+        if own != inside:
+            return "no", "the bundle holds another state of it"
+        return "yes", "it is in the bundle"
 
 
 def _is_ok(entry: EntryRow) -> bool:

@@ -6,7 +6,7 @@ directories are no evidence. Differences under one key are. They give a warning,
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
@@ -174,7 +174,5 @@ def _missing_field(
 
 
 def _shared_by_runs(lookups: Sequence[LookupRow]) -> list[LookupRow]:
-    runs: dict[str | None, set[int]] = defaultdict(set)
-    for row in lookups:
-        runs[row.cache_key].add(row.run)
-    return [row for row in lookups if len(runs[row.cache_key]) > 1]
+    runs = Counter(key for key, _ in {(row.cache_key, row.run) for row in lookups})
+    return [row for row in lookups if runs[row.cache_key] > 1]

@@ -8,7 +8,7 @@ stay within one cache directory; only Triton directories are looked for in the o
 from __future__ import annotations
 
 import base64
-import binascii
+import contextlib
 import os
 import re
 from bisect import bisect_left
@@ -317,10 +317,6 @@ def _torch_keys(contexts: Iterable[ContextRow]) -> list[bytes]:
     # torch/_inductor/runtime/caching/context.py, `_CompileContext.torch_version_hash`: base64 of `torch_key()`.
     keys = set()
     for text in {row.torch_version_hash for row in contexts if row.torch_version_hash is not None}:
-        try:
-            key = base64.b64decode(text, validate=True)
-        except (binascii.Error, ValueError):
-            continue
-        if len(key) == _TORCH_KEY_BYTES:
-            keys.add(key)
-    return sorted(keys)
+        with contextlib.suppress(ValueError):
+            keys.add(base64.b64decode(text, validate=True))
+    return sorted(key for key in keys if len(key) == _TORCH_KEY_BYTES)

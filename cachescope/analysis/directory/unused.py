@@ -56,9 +56,6 @@ FROM_BUNDLE: Final = (
 )
 OTHER_PATHS: Final = "its paths are those of another directory, so Triton compiles again"
 
-# An artifact lies in <prefix> of a rank, a model in the folder of its rank.
-_LEVELS: Final = 2
-
 
 class Unread:
     """The parts of cache directories that were not read."""
@@ -128,11 +125,8 @@ def removable_rows(rows: list[EntryRow], orphans: Iterable[OrphanRow]) -> list[R
     which any program can set.
     """
     alone = {row.entry: row for row in orphans}
-    found = []
-    for row in rows:
-        reason = _reason(row, alone.get(row.entry))
-        if reason is not None:
-            found.append(_removable(row, reason))
+    reasons = ((row, _reason(row, alone.get(row.entry))) for row in rows)
+    found = [_removable(row, reason) for row, reason in reasons if reason is not None]
     return [*found, *_compiled_from(rows, found)]
 
 
@@ -262,13 +256,9 @@ def _alone_code(rows: list[EntryRow], links: list[LinkRow], unread: Unread) -> I
 
 def _folders_of_models(rows: list[EntryRow]) -> set[str]:
     """The folders around vLLM's artifacts and models. Their graphs use code from the torch cache beside them."""
-    found = set()
-    for row in rows:
-        path = row.path if row.cache in (VLLM_ARTIFACT, VLLM_AOT) else ""
-        for _ in range(_LEVELS if path else 0):
-            path = os.path.dirname(path)
-            found.add(path)
-    return found
+    # An artifact lies in <prefix> of a rank, a model in the folder of its rank.
+    inner = {os.path.dirname(row.path) for row in rows if row.cache in (VLLM_ARTIFACT, VLLM_AOT)}
+    return inner | {*map(os.path.dirname, inner)}
 
 
 def _reached(starts: list[int], children: dict[int, list[int]]) -> set[int]:

@@ -134,11 +134,8 @@ def _predicted_remotely(history: History) -> frozenset[str]:
     lookups = history.lookups
     if any(row.prediction is None for row in lookups):
         return frozenset()
-    always: dict[str, bool] = {}
-    for row in lookups:
-        note = LookupNote.of_json(row.preflight_note or "{}")
-        always[row.cache] = note.is_remote and always.get(row.cache, True)
-    return frozenset(cache for cache, is_always_remote in always.items() if is_always_remote)
+    notes = by_key((row.cache, LookupNote.of_json(row.preflight_note or "{}")) for row in lookups)
+    return frozenset(cache for cache, noted in notes.items() if all(note.is_remote for note in noted))
 
 
 def resolution_ns(entries: Sequence[EntryRow]) -> int | None:

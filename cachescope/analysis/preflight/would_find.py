@@ -251,8 +251,7 @@ def _with_graphs(hit: PredictedOutcome, candidate: Candidate, under: Under) -> P
         if any(one.is_there == "yes" for one in fitting):
             graphs.append((key, True))
             continue
-        if any(one.is_there == "maybe" for one in fitting):
-            (why, *_) = (one.why_not for one in fitting if one.is_there == "maybe")
+        if (why := next((one.why_not for one in fitting if one.is_there == "maybe"), None)) is not None:
             return not_known(f"{candidate.what} points to the FX entry {key[:8]}…, which may not load: {why}")
         gone = "cannot be loaded" if fitting else "is not there"
         why = f"{candidate.what} fits, but the FX entry {key[:8]}… that it points to {gone}"

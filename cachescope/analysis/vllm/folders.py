@@ -7,7 +7,6 @@ each folder has all of them, as ``rank_<rank>_<data parallel rank>``. So ranks o
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from operator import ne
@@ -233,15 +232,14 @@ def _ranks(factors: Iterable[FactorsRow]) -> dict[str, _Ranks]:
     """The ranks that have factors of their own in each folder whose name follows from them."""
     rows = list(factors)
     kinds = name_kinds(rows)
-    found: dict[str, set[tuple[int, int]]] = defaultdict(set)
-    for row in rows:
-        if (
-            kinds[row.entry] == "recomputed"
-            and row.folder
-            and row.rank is not None
-            and row.dp_rank is not None
-        ):
-            found[row.folder].add((row.rank, row.dp_rank))
+    found = by_key(
+        (row.folder, (row.rank, row.dp_rank))
+        for row in rows
+        if kinds[row.entry] == "recomputed"
+        and row.folder
+        and row.rank is not None
+        and row.dp_rank is not None
+    )
     return {folder: frozenset(ranks) for folder, ranks in found.items()}
 
 
