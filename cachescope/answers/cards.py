@@ -39,6 +39,8 @@ MOST: Final = 20
 # A cause is one set of fields. Their values may differ from miss to miss.
 _ROOTS_TRIED: Final = 20
 _OTHER_VALUES: Final = 3
+# What titles begin with where the code of functions changed: alone, and beside their inputs.
+_CODE: Final = ("code", "code and inputs")
 _FIELDS: Final = 4
 _PLACES_NAMED: Final = 2
 _FOLLOWERS_NAMED: Final = 3
@@ -185,18 +187,20 @@ def cause_titles(chosen: Chosen, causes: Sequence[CauseRow]) -> dict[int, str]:
     read = chosen.read
     titles = {cause.cause: _title(read, cause, chosen.roots_of(cause.cause)) for cause in causes}
 
-    def place(cause: CauseRow) -> str:
-        where = _where(read, cause, chosen.roots_of(cause.cause))
-        return f" in {where.removeprefix('in ').partition(', in ')[0]}"
+    def place(title: str, cause: CauseRow) -> str:
+        where = _where(read, cause, chosen.roots_of(cause.cause)).removeprefix("in ").partition(", in ")[0]
+        what, of, _ = title.partition(" of ")
+        # A place has the name of the function in it.
+        return f"{what} of {where}" if of and what in _CODE else f"{title} in {where}"
 
-    def compile_of(cause: CauseRow) -> str:
+    def compile_of(title: str, cause: CauseRow) -> str:
         number = read.facts.lookups[chosen.roots_of(cause.cause)[0].lookup].compile_id
-        return f", compile {number}" if number else ""
+        return f"{title}, compile {number}" if number else title
 
-    for way in (place, compile_of, lambda cause: f" (cause {cause.cause})"):
+    for way in (place, compile_of, lambda title, cause: f"{title} (cause {cause.cause})"):
         count = Counter(titles.values())
         alike = [cause for cause in causes if count[titles[cause.cause]] > 1]
-        titles |= {cause.cause: f"{titles[cause.cause]}{way(cause)}" for cause in alike}
+        titles |= {cause.cause: way(titles[cause.cause], cause) for cause in alike}
     return titles
 
 
@@ -206,7 +210,7 @@ def _title(read: Recording, cause: CauseRow, roots: Sequence[MissRow]) -> str:
     named = (rows for rows in _by_place(read, roots) if rows[0].function)
     functions = list(dict.fromkeys(function_name(*rows) for rows in named))
     if functions and "gm" in cause.fields and all(one == "gm" or is_input(one) for one in cause.fields):
-        what = "code" if cause.fields == ("gm",) else "code and inputs"
+        what = _CODE[cause.fields != ("gm",)]
         return f"{what} of {listed(functions, _PLACES_NAMED)}"
     return fields_text(cause.fields, _FIELDS)
 

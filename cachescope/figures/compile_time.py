@@ -29,6 +29,9 @@ from cachescope.frames.recorded_rows import RunRow
 from cachescope.grouping import by_key
 from cachescope.wording import duration, percent, plural
 
+SLOWEST: Final = 5
+"""Of how many runs the phases are on a first screen."""
+
 _MOST_BARS: Final = 2500
 _MOST_LANES: Final = 4
 _FILLED: Final = 0.84
@@ -240,4 +243,16 @@ def phases(phases: Sequence[PhaseRow], runs: Sequence[RunRow]) -> Picture:
             customdata=[[rows.first[at]] for at in of_row],
         )
     note(figure, rows.remark, "a bar is the mean of its runs" if rows.folded else "")
+    return figure
+
+
+def phases_of_slowest(phases_of: Sequence[PhaseRow], runs: Sequence[RunRow]) -> Picture:
+    """The same of the five runs that took longest, so that a first screen has room for what comes after it."""
+    totals = Counter[int]()
+    for row in phases_of:
+        totals[row.run] += row.self_time_ns
+    slowest = {run for run, _ in totals.most_common(SLOWEST)}
+    figure = phases([row for row in phases_of if row.run in slowest], runs)
+    if len(totals) > SLOWEST:
+        note(figure, f"the {SLOWEST} slowest of {len(totals)} runs")
     return figure

@@ -30,12 +30,14 @@ FREEZING: Final = "inductor_config[freezing]"
 GRAPH_OPTIONS: Final = frozenset(
     f"inductor_config[{name}]"
     for name in (
-        "align_random_eager", "auto_chunker.enable", "deterministic", "emulate_precision_casts", "fallback_random", "force_shape_pad",
-        "joint_graph_constant_folding", "pattern_matcher", "permute_fusion", "pre_grad_fusion_options", "shape_padding",
+        "align_random_eager", "auto_chunker.enable", "coordinate_descent_tuning", "decompose_shard_dim_alltoall", "deterministic",
+        "emulate_precision_casts", "fallback_embedding_bag_byte_unpack", "fallback_random", "force_shape_pad", "joint_graph_constant_folding",
+        "numerics", "optimize_scatter_upon_const_tensor", "pattern_matcher", "permute_fusion", "pre_grad_fusion_options",
+        "selective_decompose", "shape_padding", "triton.autotune_at_compile_time",
     )
 )  # fmt: skip
 """Options by which torch makes another graph of the same code before it is hashed: torch/_inductor/decomposition.py, and in fx_passes/ the
-passes of joint_graph.py and pre_grad.py (2.9, 2.12 and 2.13)."""
+passes of joint_graph.py and pre_grad.py (2.9, 2.12 to 2.15)."""
 
 IS_INFERENCE: Final = "fx_kwargs[is_inference]"
 """Whether no backward graph can follow: gradients are off, or no input needs any."""

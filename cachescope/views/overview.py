@@ -15,7 +15,7 @@ from cachescope.answers.chosen import Chosen
 from cachescope.answers.costs import headline
 from cachescope.answers.read import Read
 from cachescope.figures.canvas import empty
-from cachescope.figures.compile_time import phases
+from cachescope.figures.compile_time import phases_of_slowest
 from cachescope.figures.graph_grid import runs_by_graph
 from cachescope.figures.over_time import timeline
 from cachescope.figures.picture import Picture
@@ -165,7 +165,7 @@ class Overview(Shows):
         )
         path = []
         if of_phases := scope.phases_read[0].rows:
-            draw = partial(phases, of_phases, scope.tables.runs.rows)
+            draw = partial(phases_of_slowest, of_phases, scope.tables.runs.rows)
             path = [heading("Where the time went"), Plot(draw, "self time of each phase, by run")]
         first = Pane(
             heading("What to fix first", "A title opens Why."),

@@ -10,7 +10,7 @@ import pytest
 from jupyter_lab import Opened
 
 import cachescope
-from tests.conftest import Recording
+from tests.conftest import Archive, Recording
 from tests.hostile_texts import TEXTS, hostile_scope
 from tests.planted import SHORT, plant_in_columns
 from tests.report.conftest import Written
@@ -84,6 +84,22 @@ def test_the_first_screen_is_the_answer(browser: Any, tour: Path) -> None:
         page.locator("figure[aria-label='Lookups over time'] .cs-drawing").wait_for()
     with opened(browser, tour, is_folded=True, anchor=f"#{address}") as shown:
         shown.page.get_by_role("table", name="Changed fields of the key").wait_for()
+
+
+def test_the_first_screen_of_many_runs_has_room_for_the_causes(
+    browser: Any, archive: Archive, tmp_path: Path
+) -> None:
+    scope = cachescope.read(archive("releases/2.14.1"))
+    assert len(scope.runs) == 16
+    with opened(browser, scope.report(tmp_path / "runs.html"), is_folded=True) as shown:
+        shown.page.set_viewport_size({"width": 1400, "height": 900})
+        cards = shown.page.locator(".cs-worklist > li")
+        for one in (cards.nth(0), cards.nth(1), cards.nth(2).get_by_text("epilogue_fusion = True")):
+            box = one.bounding_box()
+            assert box["y"] + box["height"] <= 900
+        # Every run is in its section.
+        shown.page.get_by_role("link", name="Where did the time go?").click()
+        shown.page.locator("figure[aria-label='Self time of each phase, every run'] .cs-drawing").wait_for()
 
 
 @pytest.mark.parametrize("width", [700, 1400])

@@ -154,8 +154,8 @@ _NOT_PRINTED: Final = (
     "The printed code is equal: a captured tensor, an attribute or an annotation in the graph may differ."
 )
 _INNER_NOT_PRINTED: Final = (
-    "The printed code is equal, and torch does not print the code of the graphs within it, such as the score_mod of "
-    "flex attention: that may differ, or a captured tensor, an attribute or an annotation."
+    "The printed code is equal, and torch does not print the code of the graphs within it, such as the score_mod of flex attention: that may "
+    "differ, or a captured tensor, an attribute or an annotation. A trace has it: cachescope recorded COMPILE TRACE --show dynamo_output_graph."
 )
 _OTHER_CODE: Final = (
     "The code of the graph changed. One that changes with every run often holds a value of its environment."

@@ -14,7 +14,7 @@ from cachescope.answers.chosen import Chosen
 from cachescope.answers.names import cache_name
 from cachescope.answers.read import Read
 from cachescope.answers.time_spent import TimeSpent
-from cachescope.figures.compile_time import compiles, phases
+from cachescope.figures.compile_time import SLOWEST, compiles, phases, phases_of_slowest
 from cachescope.figures.graph_grid import runs_by_graph
 from cachescope.figures.key_strip import key_difference
 from cachescope.figures.over_time import timeline
@@ -174,7 +174,7 @@ def causes_blocks(scope: Read) -> Iterator[Block]:
 
     # What each start spent its time on, where a trace has events.
     if spent := scope.phases_read[0].rows:
-        yield Drawing("Self time of each phase, by run", phases, (spent, scope.tables.runs.rows))
+        yield Drawing("Self time of each phase, by run", phases_of_slowest, (spent, scope.tables.runs.rows))
     yield from first_cards(Chosen(scope), evidence, _PLACES)
 
 
@@ -201,6 +201,9 @@ def spent_blocks(scope: Read) -> Iterator[Block]:
     """Where the time of compiling went."""
     # vLLM's starts, and what could not be read, have sections of their own.
     yield from time_blocks(replace(TimeSpent.of(scope), starts=(), problems=()))
+    spent = scope.phases_read[0].rows
+    if len({row.run for row in spent}) > SLOWEST:
+        yield Drawing("Self time of each phase, every run", phases, (spent, scope.tables.runs.rows))
     if made := scope.compiles_read[0].rows:
         yield Drawing("Compiles over time", compiles, (made, scope.tables.runs.rows))
 
