@@ -12,7 +12,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain, pairwise
-from operator import attrgetter
 
 from cachescope.analysis.history.timeline import NotStored, Timeline
 from cachescope.analysis.key_distance import Change, Form, KeyDistances
@@ -336,16 +335,11 @@ def program_of(run: RunRow) -> str | None:
 def _in_time_order(lookups: Iterable[LookupRow]) -> list[LookupRow]:
     rows = list(lookups)
     times: dict[int, int] = {}
-    latest, run, is_predicted = 0, None, False
+    latest, run = 0, None
     for row in rows:
         time = row.time
         if time is not None and (time > latest or row.run != run):
             latest = time
         run = row.run
         times[row.lookup] = latest
-        is_predicted = is_predicted or row.prediction is not None
-    rows.sort(key=attrgetter("lookup"))
-    rows.sort(key=lambda row: times[row.lookup])
-    if is_predicted:
-        rows.sort(key=lambda row: row.prediction is not None)
-    return rows
+    return sorted(rows, key=lambda row: (row.prediction is not None, times[row.lookup], row.lookup))

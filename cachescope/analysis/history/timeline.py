@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import signal
 from bisect import bisect_right
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
@@ -182,13 +181,9 @@ class Timeline:
     @cached_property
     def _attempts(self) -> Mapping[tuple[int, str], list[tuple[int, int]]]:
         """The later attempts of AOTAutograd compiles, by run and compile id: the id of the lookup and the number of the attempt."""
-        found: dict[tuple[int, str], list[tuple[int, int]]] = defaultdict(list)
-        for row in self._lookups:
-            if row.cache == AOTAUTOGRAD and row.compile_id is not None and "_" in row.compile_id:
-                name, attempt = _attempt_of(row.compile_id)
-                if attempt:
-                    found[row.run, name].append((row.lookup, attempt))
-        return found
+        later = (row for row in self._lookups if row.cache == AOTAUTOGRAD and "_" in (row.compile_id or ""))
+        named = ((row, *_attempt_of(row.compile_id or "")) for row in later)
+        return by_key(((row.run, name), (row.lookup, attempt)) for row, name, attempt in named)
 
     def _why_not_stored(self, at: int) -> NotStored | None:
         row = self._lookups[at]

@@ -147,15 +147,13 @@ def changes_of(miss: Miss, history: History) -> tuple[FieldChange, ...]:
 
 def link_consequences(misses: Sequence[Miss], history: History) -> None:
     """Mark the misses that follow from another one."""
-    of_lookup: list[Miss | None] = [None] * len(history.lookups)
-    for miss in misses:
-        of_lookup[miss.index] = miss
+    of_lookup: dict[int | None, Miss] = {miss.index: miss for miss in misses}
     forward: dict[Compile, Miss] = {}
     rest: list[Miss] = []
     told_by_graphs: list[tuple[Miss, Miss]] = []
     for miss in misses:
         # The miss of the AOTAutograd lookup that it was made under.
-        parent = None if (above := history.aot[miss.index]) is None else of_lookup[above]
+        parent = of_lookup.get(history.aot[miss.index])
         direction = miss.row.direction
         if direction == "forward":
             forward[compile_of(miss.row)] = miss
@@ -227,9 +225,8 @@ def compile_of(row: LookupRow | PhaseRow) -> Compile:
 
 def _explains(above: Miss, below: Miss) -> bool:
     """Whether an AOTAutograd miss explains an FX miss of the same compile."""
-    if above.row.cache != AOTAUTOGRAD or below.row.cache != FXGRAPH:
-        return False
-    return _is_explained(above.why, below.why)
+    are_of_both = above.row.cache == AOTAUTOGRAD and below.row.cache == FXGRAPH
+    return are_of_both and _is_explained(above.why, below.why)
 
 
 def _is_explained(above: Why, below: Why) -> bool:
