@@ -141,15 +141,10 @@ def _equals(symbols: Sequence[str], guards: Iterable[str]) -> dict[str, str]:
     for expr in guards:
         for left, operator, right in _comparisons(expr):
             match left, operator, right:
-                case ast.Name(id=one), ast.Eq(), ast.Name(id=other):
-                    _join(first, one, other)
+                case ast.Name(id=one), ast.Eq(), ast.Name(id=other) if {one, other} <= first.keys():
+                    old, new = first[other], first[one]
+                    first.update({name: new for name, of in first.items() if of == old})
     return first
-
-
-def _join(first: dict[str, str], left: str, right: str) -> None:
-    if left in first and right in first:
-        old, new = first[right], first[left]
-        first.update({name: new for name, of in first.items() if of == old})
 
 
 def _comparisons(expr: str) -> Iterator[tuple[ast.expr, ast.cmpop, ast.expr]]:

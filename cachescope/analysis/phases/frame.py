@@ -288,16 +288,12 @@ def _swept(path: str, size: int | None) -> tuple[Sweep, list[ProblemRow]]:
 
 def _find_imports(torch_version: str | None, sweep: Sweep) -> None:
     """Book the time in which torch imported its backends. It has no event: it is what the first frame takes after its guards."""
-    if (
-        torch_version is None
-        or not is_version(torch_version)
-        or release(torch_version) < _FIRST_WITH_BACKENDS
-    ):
+    version = torch_version or ""
+    if sweep.after_guards is None or not is_version(version) or release(version) < _FIRST_WITH_BACKENDS:
         return
-    if sweep.after_guards is not None:
-        place, ns = sweep.after_guards
-        sweep.spent[place].add(-ns, 0)
-        sweep.spent[place._replace(inferred=BACKENDS)] = Spent(0, 0, ns, ns)
+    place, ns = sweep.after_guards
+    sweep.spent[place].add(-ns, 0)
+    sweep.spent[place._replace(inferred=BACKENDS)] = Spent(0, 0, ns, ns)
 
 
 def _find_waits(swept: Sequence[tuple[str | None, Sweep]]) -> None:

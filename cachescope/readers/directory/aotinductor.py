@@ -91,12 +91,13 @@ def metadata_in(path: str) -> Iterator[dict[str, object]]:
     """What AOTInductor noted of the machine for each file in a package."""
     unread = (OSError, NotRead, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, ValueError)
     with contextlib.suppress(*unread), _opened(path) as archive:
-        for item in islice(filter(_is_metadata, archive.infolist()), _MOST_METADATA):
-            yield _object(archive, item)
+        yield from _metadata(archive)
 
 
-def _is_metadata(item: zipfile.ZipInfo) -> bool:
-    return item.filename.endswith("_metadata.json") and _MEMBER.fullmatch(item.filename) is not None
+def _metadata(archive: zipfile.ZipFile) -> Iterator[dict[str, object]]:
+    names = (item for item in archive.infolist() if item.filename.endswith("_metadata.json"))
+    of_models = (item for item in names if _MEMBER.fullmatch(item.filename) is not None)
+    return (_object(archive, item) for item in islice(of_models, _MOST_METADATA))
 
 
 def holds_aotinductor(path: str, head: bytes) -> bool:
@@ -129,30 +130,19 @@ def read_aotinductor(entry: EntryRow, path: str, name: str, reading: Reading) ->
 
 
 def _fill(entry: EntryRow, archive: zipfile.ZipFile) -> None:
-    models: dict[str, None] = {}
-    counts: Counter[str] = Counter()
-    devices: dict[str, None] = {}
-    metadata_texts: dict[str, None] = {}
-    read = 0
-    for item in archive.infolist():
-        match = _MEMBER.fullmatch(item.filename)
-        if match is None:
-            continue
-        models[well_formed(match[1])] = None
-        stem, _, ending = match[2].rpartition(".")
-        if (what := _WHAT.get(ending)) is not None:
-            counts[what] += 1
-        if match[2].endswith(".wrapper.cpp") and CODE_KEY.fullmatch(stem.partition(".")[0]):
-            entry.code_key = entry.code_key or stem.partition(".")[0]
-        if match[2].endswith("_metadata.json") and read < _MOST_METADATA:
-            read += 1
-            metadata = _object(archive, item)
-            devices |= dict.fromkeys(_texts(metadata, [_DEVICE]))
-            metadata_texts |= dict.fromkeys(_texts(metadata, _METADATA_KEYS))
-    entry.name = ", ".join(models)[:1000]
-    entry.device_types = tuple(devices)
+    members = [
+        match.groups() for name in archive.namelist() if (match := _MEMBER.fullmatch(name)) is not None
+    ]
+    files = [name for _, name in members]
+    counts = Counter(what for name in files if (what := _WHAT.get(name.rpartition(".")[2])) is not None)
+    wrappers = (name.partition(".")[0] for name in files if name.endswith(".wrapper.cpp"))
+    entry.code_key = next(filter(CODE_KEY.fullmatch, wrappers), None)
+    metadata = list(_metadata(archive))
+    entry.name = ", ".join(dict.fromkeys(well_formed(model) for model, _ in members))[:1000]
+    entry.device_types = tuple(dict.fromkeys(text for one in metadata for text in _texts(one, [_DEVICE])))
     parts = [plural(number, what) for what, number in counts.items()]
-    entry.detail = "; ".join(text for text in (", ".join(parts), ", ".join(metadata_texts)) if text)
+    told = dict.fromkeys(text for one in metadata for text in _texts(one, _METADATA_KEYS))
+    entry.detail = "; ".join(text for text in (", ".join(parts), ", ".join(told)) if text)
 
 
 def _object(archive: zipfile.ZipFile, item: zipfile.ZipInfo) -> dict[str, object]:
