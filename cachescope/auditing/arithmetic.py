@@ -46,12 +46,10 @@ def is_arithmetic(text: str, *, any_name: bool = False) -> bool:
 def is_bounded(node: ast.BinOp) -> bool:
     """Whether a power or a shift in generated code stays small: of sizes, by a number in the text."""
     inside = (inner.op for inner in ast.walk(node.left) if isinstance(inner, ast.BinOp))
+    if any(isinstance(op, ast.Pow | ast.LShift) for op in inside):
+        return False
     times = _times(node.right)
-    return (
-        times is not None
-        and times <= _BITS
-        and not any(isinstance(op, ast.Pow | ast.LShift) for op in inside)
-    )
+    return times is not None and times <= _BITS
 
 
 def _times(node: ast.expr) -> float | None:

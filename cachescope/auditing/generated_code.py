@@ -161,12 +161,9 @@ class _Text:
                 self._import(node, alias)
             return
         name = _bound_by(node)
-        if name is None:
+        if name is None or id(node) in self.aliases:
             return
-        aliases = self.words["aliases"]
-        if id(node) in self.aliases:
-            return
-        if name in aliases or name in self.words["roots"] or name in self.words["builtins"]:
+        if any(name in self.words[kind] for kind in ("aliases", "roots", "builtins")):
             raise _Odd(node, f"binds {name} again")
         if name.startswith("__") and name != "__init__":
             raise _Odd(node, f"binds {name}")
@@ -199,22 +196,19 @@ class _Text:
             parts.append(root.attr)
             root = root.value
         parts.reverse()
-        if isinstance(root, ast.Name) and root.id in self.words["roots"]:
-            if root.id not in self.imported and root.id not in self.words["aliases"]:
-                raise _Odd(node, f"uses {root.id}")
-            yield from self._path(node, [root.id, *parts])
+        name = root.id if isinstance(root, ast.Name) else ""
+        if name in self.words["roots"]:
+            if name not in self.imported and name not in self.words["aliases"]:
+                raise _Odd(node, f"uses {name}")
+            yield from self._path(node, [name, *parts])
             return
         if isinstance(root, ast.Name):
             self._name(root)
-        is_self = isinstance(root, ast.Name) and root.id == "self"
-        names = self.words["attributes"]
-        is_kernel = isinstance(root, ast.Name) and parts == [
-            root.id
-        ]  # a kernel of C++ is called as kernel.kernel
+        is_self, names = name == "self", self.words["attributes"]
         if isinstance(node.ctx, ast.Load):
-            is_known = is_kernel or all(
-                part in names or (is_self and _OF_SELF.fullmatch(part)) for part in parts
-            )
+            is_kernel = parts == [name]  # a kernel of C++ is called as kernel.kernel
+            known = (part in names or (is_self and _OF_SELF.fullmatch(part)) for part in parts)
+            is_known = is_kernel or all(known)
         else:
             is_known = is_self and parts == ["partitions"]
         if not is_known:

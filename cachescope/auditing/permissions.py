@@ -11,6 +11,7 @@ from typing import Final
 from cachescope.auditing.findings import Finding
 
 _ROOT_USER: Final = 0
+_ADD: Final = ", in which nobody but the owners can replace files: but all can add some"
 
 
 def me() -> int:
@@ -22,22 +23,13 @@ def audit_rights(path: str, found: os.stat_result) -> Iterator[Finding]:
     """Yield the findings on the mode and the owner of a file or folder in a cache."""
     mode = found.st_mode
     what = "folder" if stat.S_ISDIR(mode) else "file"
-    beyond = (
-        ", in which nobody but the owners can replace files: but all can add some"
-        if _is_sticky(found)
-        else ""
-    )
+    which = f"a {what} of mode {_octal(mode)}, which"
+    beyond = _ADD if _is_sticky(found) else ""
     if mode & stat.S_IWOTH:
-        yield Finding(
-            "anyone-can-write", path, f"a {what} of mode {_octal(mode)}, which every user can write{beyond}"
-        )
+        yield Finding("anyone-can-write", path, f"{which} every user can write{beyond}")
     elif mode & stat.S_IWGRP and not is_own_group(found.st_gid, found.st_uid):
         group = group_name(found.st_gid)
-        yield Finding(
-            "group-can-write",
-            path,
-            f"a {what} of mode {_octal(mode)}, which the group {group} can write{beyond}",
-        )
+        yield Finding("group-can-write", path, f"{which} the group {group} can write{beyond}")
     if is_stranger(found.st_uid):
         yield Finding("other-owner", path, f"a {what} that belongs to {user_name(found.st_uid)}")
     if stat.S_ISREG(mode) and mode & (stat.S_ISUID | stat.S_ISGID):

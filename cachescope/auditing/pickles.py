@@ -114,9 +114,8 @@ def _legacy(data: bytes, program: Program, place: Place) -> Iterator[Finding]:
     """The pickles of the older form: five in a row, then the bytes of the tensors (``_legacy_load``)."""
     for _ in range(4):
         if program.damage is not None:
-            yield place.finding(
-                "pickle-odd-program", f"no torch.save: {program.damage}", place.at(program.end)
-            )
+            message = f"no torch.save: {program.damage}"
+            yield place.finding("pickle-odd-program", message, place.at(program.end))
             return
         program = follow(data, program.end, persistent_ids=True)
         yield from _findings(data, program, place)
@@ -134,14 +133,13 @@ def _findings(data: bytes, program: Program, place: Place) -> Iterator[Finding]:
             yield place.finding(
                 "pickle-computed-call", message, _place_of(call.target.name, data, place), named
             )
+    end = place.at(program.end)
     for message in computed(program):
-        yield place.finding("pickle-computed-call", shown(message), place.at(program.end))
+        yield place.finding("pickle-computed-call", shown(message), end)
     for message in program.odd:
-        yield place.finding("pickle-odd-program", shown(f"holds {message}"), place.at(program.end))
+        yield place.finding("pickle-odd-program", shown(f"holds {message}"), end)
     if program.not_read is not None:
-        yield place.finding(
-            "entry-not-read", f"not followed to its end: {program.not_read}", place.at(program.end)
-        )
+        yield place.finding("entry-not-read", f"not followed to its end: {program.not_read}", end)
     is_graph = any(isinstance(one, Stub) and not one.module for one in everything([program.value]))
     if place.kind == VLLM_AOT and (is_graph or _GRAPHS in data):
         yield place.finding("not-followed", "loading it rebuilds graphs; what these call is not looked at")
