@@ -191,8 +191,6 @@ def parse(data: bytes) -> CacheLock:
     """The lock in some bytes; raises `LockFormatError`."""
     try:
         value = json.loads(data.decode("utf-8-sig"), object_pairs_hook=_object)
-    except LockFormatError:
-        raise
     except (ValueError, RecursionError, MemoryError) as error:
         raise LockFormatError(f"no lock: not readable as JSON: {error}") from error
     if not isinstance(value, dict) or "cachescope_lock" not in value:

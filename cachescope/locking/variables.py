@@ -211,18 +211,8 @@ def _holds(context: Context, variable: Variable, here: str | None) -> bool | Non
 
     False only if they hold what it gave where the lock was made: else a program may have set the option itself.
     """
-    found: list[bool | None] = []
-    for field, rule in variable.fields.items():
-        if field not in context:
-            continue
-        mine, was = hashes_of(rule, here), hashes_of(rule, variable.value)
-        held = context[field].detail_hash
-        if mine is not None and held in mine:
-            found.append(True)
-        elif mine is not None and was is not None and held in was:
-            found.append(False)
-        else:
-            found.append(None)
-    if False in found:
+    fields = [(context[name].detail_hash, rule) for name, rule in variable.fields.items() if name in context]
+    given = [(held, hashes_of(rule, here), hashes_of(rule, variable.value)) for held, rule in fields]
+    if any(mine is not None and held not in mine and held in (was or ()) for held, mine, was in given):
         return False
-    return None if None in found else True
+    return True if all(held in (mine or ()) for held, mine, _ in given) else None
