@@ -237,13 +237,10 @@ def is_saved_scope(path: str) -> bool:
 
 def is_log_file(path: str) -> bool:
     """Whether `write_logs` wrote a file."""
-    if not path.endswith(LOGS_SUFFIX):
-        return False
-    try:
-        with open(path, "rb") as file:
+    if path.endswith(LOGS_SUFFIX):
+        with contextlib.suppress(OSError), open(path, "rb") as file:
             return file.read(len(_ZSTANDARD)) == _ZSTANDARD
-    except OSError:
-        return False
+    return False
 
 
 # Linux, proc(5): `ID PARENT MAJOR:MINOR ROOT MOUNT-POINT OPTIONS [TAGS…] - TYPE SOURCE OPTIONS`.

@@ -140,11 +140,9 @@ def _look(found: FoundCache, root: str) -> None:
             continue
         top = name.split("/", 1)[0]
         sizes.setdefault(top, []).append((about.st_size, about.st_mtime_ns))
-        for pattern in found.known.layout:
-            if match := re.fullmatch(pattern, name):
-                own.add(top)
-                found.architectures.update(filter(None, [match.groupdict().get("arch")]))
-                break
+        if match := next(filter(None, (re.fullmatch(one, name) for one in found.known.layout)), None):
+            own.add(top)
+            found.architectures.update(filter(None, [match.groupdict().get("arch")]))
         if about.st_size <= _MOST_METADATA_BYTES and _TRITON_METADATA.fullmatch(name):
             found.architectures.update(_target(entry.path))
     own |= set(filter(re.compile(found.known.also).fullmatch, sizes)) if own else set()

@@ -294,12 +294,8 @@ def _logs_in_cache(path: str, reading: Reading) -> Iterator[tuple[Kind, str]]:
     with contextlib.suppress(OSError), os.scandir(path) as items:
         strange = [item for item in items if not _is_of_cache(item, around)]
         for item in sorted(strange, key=lambda item: item.name):
-            names = (
-                [item.path]
-                if item.is_file()
-                else sorted(glob.glob(os.path.join(glob.escape(item.path), "*")))
-            )
-            for name in names:
+            within = os.path.join(glob.escape(item.path), "*")
+            for name in [item.path] if item.is_file() else sorted(glob.glob(within)):
                 if os.path.isfile(name):
                     yield from _find_file(name, reading)
 

@@ -8,7 +8,6 @@ format is a cache directory, and is read as one.
 from __future__ import annotations
 
 import base64
-import binascii
 import contextlib
 import hashlib
 import os
@@ -230,7 +229,7 @@ def sized_text(data: bytes, at: int) -> tuple[str, int]:
     raw, end = sized_bytes(data, at)
     try:
         return base64.b64decode(raw, validate=True).decode(), end
-    except (binascii.Error, UnicodeDecodeError) as error:
+    except ValueError as error:
         raise DamagedContent("a text that is no base64 of UTF-8", at) from error
 
 

@@ -58,8 +58,7 @@ _AOT_KEY: Final = re.compile("[0-9a-f]{64}")
 _TORCH_CACHES: Final = (FolderRule("inductor_cache", ROOT), FolderRule("triton_cache", TRITON_DEVICES))
 _PART_FILES: Final = (
     FileRule(r"cache_key_factors\.json", VLLM_FACTORS, VLLM_FACTORS),
-    FileRule(r"vllm_compile_cache\.py", VLLM_HANDLES, VLLM_HANDLES),
-    FileRule(r"sglang_compile_cache\.py", VLLM_HANDLES, VLLM_HANDLES),
+    FileRule(r"(?:vllm|sglang)_compile_cache\.py", VLLM_HANDLES, VLLM_HANDLES),
     FileRule(r"computation_graph\.py|transformed_code\.py", VLLM_GRAPH),
     FileRule(_SGLANG_GRAPH.pattern, VLLM_GRAPH),
     FileRule(_ARTIFACT.format("(?:", "(?:"), VLLM_ARTIFACT, VLLM_ARTIFACT),
@@ -71,9 +70,7 @@ _MODEL: Final = FileRule("model", VLLM_AOT, VLLM_AOT)
 _UNFINISHED_MODEL: Final = FileRule(r"model\.\d+\.tmp", VLLM_AOT, None, "temporary")
 AOT_RANK: Final = Place(VLLM_AOT, (_MODEL, _UNFINISHED_MODEL))
 AOT_FOLDER: Final = Place(
-    VLLM_AOT,
-    folders=(_TORCH_CACHES[0], _TORCH_CACHES[1], FolderRule(RANK_FOLDER.pattern, AOT_RANK)),
-    key_of=str,
+    VLLM_AOT, folders=(*_TORCH_CACHES, FolderRule(RANK_FOLDER.pattern, AOT_RANK)), key_of=str
 )
 AOT: Final = Place(VLLM_AOT, folders=(FolderRule(_AOT_KEY.pattern, AOT_FOLDER),))
 TREE: Final = Place(

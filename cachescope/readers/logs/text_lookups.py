@@ -346,19 +346,16 @@ class _TextProcess:
     def _missed_in_this_compile(self, cache: str, compile_id: str | None) -> LookupRow | None:
         """The miss whose result torch cannot store: then the bypass is not a second lookup. None if there is no such miss."""
         lookup = self._latest(cache, compile_id)
-        if lookup is None:
+        if cache != AOTAUTOGRAD or lookup is None:
             return None
-        if lookup.outcome == "unknown" and self._compiled_after(lookup):
-            lookup.outcome = "full_miss"
+        self._conclude(lookup, None)
         stored = lookup.entry_path is not None or lookup.save_bypass is not None
-        may_have_missed = lookup.outcome in (*MISSED, "unknown")
-        return lookup if cache == AOTAUTOGRAD and may_have_missed and not stored else None
+        return lookup if lookup.outcome in (*MISSED, "unknown") and not stored else None
 
     def _note_guards(self, match: re.Match[str]) -> None:
-        for lookup in reversed(self._lookups):
-            if lookup.cache_key == match["key"]:
-                lookup.guards_expr = match["guards"]
-                return
+        of_key = (lookup for lookup in reversed(self._lookups) if lookup.cache_key == match["key"])
+        if (lookup := next(of_key, None)) is not None:
+            lookup.guards_expr = match["guards"]
 
     def _note_save_error(self, match: re.Match[str], message: _Message) -> None:
         """Note why a result could not be stored; the error of an FX graph is the last line of its traceback."""

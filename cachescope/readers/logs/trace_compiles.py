@@ -193,10 +193,8 @@ class TraceCompiles:
         for lookup in self._open.pop(found, []):
             lookup.compile_ended, lookup.compile_error = True, error
         aot = self._aot.get(found)
-        is_same = (
-            aot is not None and aot.segment == self.segments[first_attempt(found)] and aot.outcome != "hit"
-        )
-        if error is not None and aot is not None and is_same:
+        is_latest = aot is not None and aot.segment == self.segments[name]
+        if error is not None and aot is not None and is_latest and aot.outcome != "hit":
             # Its entry is stored with the backward graph, which may be compiled much later.
             aot.compile_error = error
         self._passed.discard(found)

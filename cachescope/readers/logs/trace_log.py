@@ -256,11 +256,9 @@ class TraceReader:
             self._problem(span.start, "bad_value", message)
 
     def _read_dynamo_start(self, span: Span) -> None:
-        envelope = self._envelope(span)
-        if envelope is None:
+        if (envelope := self._envelope(span)) is None:
             return
-        start = envelope.record("dynamo_start")
-        if start is None:
+        if (start := envelope.record("dynamo_start")) is None:
             self._emit_wrong(span, envelope)
             return
         compile_id, frames = compile_id_of(envelope), start.objects("stack")

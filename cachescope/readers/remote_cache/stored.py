@@ -12,7 +12,6 @@ repeat the password. The package ``redis`` is the extra `redis`.
 from __future__ import annotations
 
 import base64
-import binascii
 import contextlib
 import io
 import json
@@ -116,7 +115,7 @@ def content_of(kind: str, value: bytes | dict[str, object]) -> bytes:
         raise DamagedContent("holds no text called data")
     try:
         return base64.b64decode(data)
-    except (binascii.Error, ValueError) as error:
+    except ValueError as error:
         raise DamagedContent("its data are no base64") from error
 
 
