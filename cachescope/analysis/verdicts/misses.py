@@ -157,6 +157,7 @@ def link_consequences(misses: Sequence[Miss], history: History) -> None:
         direction = miss.row.direction
         if direction == "forward":
             forward[compile_of(miss.row)] = miss
+        before = forward.get(compile_of(miss.row)) if direction == "backward" else None
         if parent is not None:
             kind = parent.why.what
             if kind.is_shown_by_graphs or kind.is_graph_gone or kind.explains_fields:
@@ -166,11 +167,7 @@ def link_consequences(misses: Sequence[Miss], history: History) -> None:
             elif not kind.is_graph_gone:
                 rest.append(miss)
         # With the AOTAutograd cache off: a backward graph is new because its forward graph is.
-        elif (
-            direction == "backward"
-            and (before := forward.get(compile_of(miss.row))) is not None
-            and miss.why.verdict in before.why.what.explains_backward
-        ):
+        elif before is not None and miss.why.verdict in before.why.what.explains_backward:
             miss.follows = before
         else:
             rest.append(miss)
@@ -180,22 +177,17 @@ def link_consequences(misses: Sequence[Miss], history: History) -> None:
             continue
         # AOTAutograd misses whose change is shown, or shown in full, only by the graphs below.
         is_told = parent.why.what.is_shown_by_graphs or _is_part(parent.why, miss.why)
-        if is_told and parent.root and miss.why.changed:
+        above = parent.follows
+        if is_told and above is None and miss.why.changed:
             parent.follows = miss.follows or miss
         # Graphs below one AOTAutograd key: the others follow from the first as they would from the key.
-        elif (
-            is_told
-            and miss.root
-            and parent.follows is not None
-            and _is_explained(parent.follows.why, miss.why)
-        ):
-            miss.follows = parent.follows
+        elif is_told and miss.root and above is not None and _is_explained(above.why, miss.why):
+            miss.follows = above
         # Without the FX entry, the AOTAutograd entry that points to it misses too.
+        elif parent.why.what.is_graph_gone and above is None:
+            parent.follows = miss
         elif parent.why.what.is_graph_gone:
-            if parent.root:
-                parent.follows = miss
-            else:
-                miss.follows = parent.follows
+            miss.follows = above
 
 
 def _follow_the_first_of_their_compile(misses: Iterable[Miss]) -> None:
