@@ -93,9 +93,8 @@ def argument_name(source: str) -> str | None:
 def aot_config_values(text: str) -> dict[str, str]:
     """The parts of a printed ``aot_config`` by their names in torch; empty for any other text."""
     match = _PATTERN.fullmatch(text)
-    return (
-        {} if match is None else {name: part for name, part in match.groupdict().items() if part is not None}
-    )
+    parts = {} if match is None else match.groupdict()
+    return {name: part for name, part in parts.items() if part is not None}
 
 
 def _arguments(before: str, after: str) -> tuple[str, str, str]:

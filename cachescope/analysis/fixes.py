@@ -43,12 +43,10 @@ class Setting(NamedTuple):
     @property
     def code(self) -> str:
         """The line that sets it: for a shell, or in Python."""
+        if self.kind == VARIABLE and self.value is not None:
+            return f"export {self.name}={shlex.quote(self.value)}"
         if self.kind == VARIABLE:
-            return (
-                f"unset {self.name}"
-                if self.value is None
-                else f"export {self.name}={shlex.quote(self.value)}"
-            )
+            return f"unset {self.name}"
         if self.kind == ATTRIBUTE:
             return f"{self.name} = {self.value}"
         if self.kind == OPTION:
@@ -150,11 +148,7 @@ def _flags(value: object) -> tuple[bool, ...]:
 
 def _matmul(stored: object, now: object) -> Sequence[Way]:
     names = matmul_settings(stored)
-    if (
-        not isinstance(stored, tuple)
-        or not isinstance(now, tuple)
-        or not len(names) == len(stored) == len(now)
-    ):
+    if not isinstance(stored, tuple) or not isinstance(now, tuple) or not 0 < len(names) == len(now):
         return ()
     sides = zip(names, stored, now, strict=True)
     changed = [Setting(ATTRIBUTE, name, repr(old)) for name, old, new in sides if old != new]

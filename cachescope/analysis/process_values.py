@@ -331,9 +331,8 @@ def _of_pieces(pair: Differing) -> Iterator[RecognizedKind | None]:
     for one, other in zip(old, new, strict=True):
         if one != other:
             lead = _WORD_BEFORE.search(pair.before[max(at - _NAME_WITHIN, 0) : at])
-            yield _of_piece(
-                Differing(_plain(lead["name"]) if lead is not None else "", one, other, pair.sides)
-            )
+            name = "" if lead is None else _plain(lead["name"])
+            yield _of_piece(Differing(name, one, other, pair.sides))
         at += len(one)
 
 

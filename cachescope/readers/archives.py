@@ -102,10 +102,8 @@ def _unpacked(path: str, left: list[int]) -> str:
         for number, (member, opened) in enumerate(members(path)):
             left[0] -= member.size
             if left[0] < 0 or number == _MOST_MEMBERS:
-                raise SourceError(
-                    path,
-                    f"this archive holds more than {MOST_TIMES} times its size, or {_MOST_MEMBERS:,} files: unpack it, and give its folder",
-                )
+                message = f"this archive holds more than {MOST_TIMES} times its size, or {_MOST_MEMBERS:,} files: unpack it, and give its folder"
+                raise SourceError(path, message)
             try:
                 place = os.path.join(folder, tarfile.data_filter(member, folder).name)
             except tarfile.FilterError:

@@ -261,11 +261,8 @@ def check_is_stored(path: str) -> None:
         raise SourceError(path, "cannot be read: a pipe; write it to a file first")
     if found.st_dev in _devices():
         # Links such as `/proc/1/root` lead out of them.
-        raise SourceError(
-            path,
-            "not looked into: the kernel shows its state there, and stores no cache or log",
-            "unknown_source",
-        )
+        message = "not looked into: the kernel shows its state there, and stores no cache or log"
+        raise SourceError(path, message, "unknown_source")
     if not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):
         raise SourceError(path, "not looked into: a device or a socket, and no file", "unknown_source")
 

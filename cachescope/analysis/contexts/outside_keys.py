@@ -98,9 +98,8 @@ def _facts(runs: Sequence[RunRow], captured: Mapping[int, ContextRow]) -> Iterat
     """Facts that are constant in a process and may decide the code that it generates."""
     yield _Fact("different_versions", "torch_version", {row.run: row.torch_version for row in runs})
     # Torch's keys do not contain Python's version. Patch releases do not change the language.
-    yield _Fact(
-        "different_versions", "python_version", {row.run: row.python_version for row in runs}, minor_version
-    )
+    of_run = {row.run: row.python_version for row in runs}
+    yield _Fact("different_versions", "python_version", of_run, minor_version)
     for form in COMPILE_FORMS:
         values = {run: getattr(row, form) for run, row in captured.items()}
         if form == _DEVICE:

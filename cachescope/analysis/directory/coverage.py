@@ -22,6 +22,9 @@ _NOT_STORED: Final = ("bypass", "disabled", "would_bypass")
 _FILES: Final = (BEST_CONFIG, PGO, PRECOMPILE)
 _NOT_IN_IT: Final = "it is not in the bundle"
 _LOST: Final = "it is in the bundle, but of several saves torch loads only the last: save once, at the end"
+_LOST_GUARDS: Final = (
+    "torch loads its key from the bundle only with other guards: of several saves it loads the last"
+)
 
 _Answer = tuple[str, str]
 
@@ -118,10 +121,7 @@ class _Coverage:
         if row.guards_expr in {one.guards_expr for one in found if _is_ok(one)}:
             return "yes", "it is in the bundle"
         if (row.cache, row.cache_key or "") in self._lost:
-            return (
-                "no",
-                "torch loads its key from the bundle only with other guards: of several saves it loads the last",
-            )
+            return "no", _LOST_GUARDS
         return "no", "its key is in the bundle only with other guards"
 
     def _of_file(self, row: EntryRow, digest: Callable[[str], str | None]) -> _Answer:

@@ -43,6 +43,10 @@ _IS_BESIDE: Final = Why(
     kind=CONCURRENT,
 )
 _IS_NEW_IN_A_FILLED_CACHE: Final = replace(_IS_NEW, kind=NEW_GRAPH)
+_EARLIER_NOT_DESCRIBED: Final = (
+    "its compile id counts earlier compiles of the function, and no hash details of those are recorded"
+)
+_GRAPHS_NOT_DESCRIBED: Final = "its AOTAutograd key is another form of an earlier one, and not all hash details of the graphs under that are recorded"
 
 
 class NewKeys:
@@ -117,14 +121,10 @@ class NewKeys:
         if len(same) < len(below):
             return None
         above, *others = {self._history.aot[before] for before in same} or {None}
-        if (
-            above is None
-            or others
-            or lookups[above].detail_set is None
-            or lookups[above].run == lookups[at].run
-        ):
+        if above is None or others or lookups[above].detail_set is None:
             return None
-        return above if self._history.change(above, at).is_of_torch else None
+        is_of_another_run = lookups[above].run != lookups[at].run
+        return above if is_of_another_run and self._history.change(above, at).is_of_torch else None
 
     def _under_the_same(self, at: int) -> int | None:
         """The graph below the earlier form of the AOTAutograd key above a lookup."""
@@ -175,15 +175,9 @@ class NewKeys:
             return unrecorded, None
         is_again = row.recompile_reasons is None and compile_number(row) > 0
         if is_again and not self._baselines.recompiles.are_described(at):
-            return (
-                "its compile id counts earlier compiles of the function, and no hash details of those are recorded",
-                None,
-            )
+            return _EARLIER_NOT_DESCRIBED, None
         if self._are_graphs_before_lost(at):
-            return (
-                "its AOTAutograd key is another form of an earlier one, and not all hash details of the graphs under that are recorded",
-                None,
-            )
+            return _GRAPHS_NOT_DESCRIBED, None
         if self._baselines.stored.may_be_of_graph(at):
             return "entries of the same graph are stored, and nothing shows since when", None
         first = self._first_without_details.get(row.cache)

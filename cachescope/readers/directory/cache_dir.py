@@ -208,10 +208,8 @@ class CacheWalk:
                     is_folder = item.is_dir(follow_symlinks=False)
                     if is_folder or item.is_symlink():
                         rank, rule = folder.place.folder_rule(item.name)
-                        below = (
-                            self._inner(folder, item, rule) if is_folder else self._link(folder, item, rule)
-                        )
-                        inner += [(rank, one) for one in below]
+                        walked = self._inner if is_folder else self._link
+                        inner += [(rank, one) for one in walked(folder, item, rule)]
                     else:
                         self._any_file(folder, item.path, item.name, item.stat(follow_symlinks=False))
                 except FileNotFoundError:

@@ -127,11 +127,7 @@ class Place:
 
     def file_rule(self, name: str) -> FileRule | None:
         """The rule of a file in it."""
-        # A loop, for it runs once for each of a hundred thousand files.
-        for rule in self.files:
-            if rule.match(name):
-                return rule
-        return None
+        return next((rule for rule in self.files if rule.match(name)), None)
 
     def folder_rule(self, name: str) -> tuple[int, FolderRule | None]:
         """The rule of a folder in it, and its place in the table; behind all others without a rule."""

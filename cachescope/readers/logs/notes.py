@@ -145,9 +145,8 @@ class LookupNote(NamedTuple):
     is_remote: bool = False
     skips_guards: bool = False  # whether torch would take the first entry, whatever its guards
     open: str | None = None  # why it cannot be predicted, if the process knew that: one of `WHY_OPEN`
-    cpu: str | None = (
-        None  # the vector instructions that the process generates code for, and its architecture
-    )
+    # The vector instructions that the process generates code for, and its architecture.
+    cpu: str | None = None
     is_stored: bool = False  # whether torch would store what it compiles after a miss
     stored_guards: str | None = None  # the guards of what it would store
     # The processes of the command that had ended when this one began.

@@ -178,20 +178,16 @@ class _TextReader:
         alike = text.partition(" for key ")[0]
         if (message.stream, alike) not in self._wrong and (known is None or known.means):
             self._wrong.add((message.stream, alike))
-            problem = (
-                f"torch's log says of its caches: {'' if known else 'not understood: '}{well_formed(text)}"
-            )
-            self._problem(message.line, "quoted", problem)
+            told = f"{'' if known else 'not understood: '}{well_formed(text)}"
+            self._problem(message.line, "quoted", f"torch's log says of its caches: {told}")
 
     def _quote_line(self, line: bytes, number: int) -> None:
         """Tell of a line without torch's prefix that is about a cache, or a compile."""
         if (at := line.find(_TRITON)) >= 0:
             text = line[at:].decode("utf-8", "replace").rstrip()[:_SHOWN]
             is_known = any(one.pattern.fullmatch(text) for one in messages("triton"))
-            problem = (
-                f"Triton's log says of its cache: {'' if is_known else 'not understood: '}{well_formed(text)}"
-            )
-            self._problem(number, "quoted", problem)
+            told = f"{'' if is_known else 'not understood: '}{well_formed(text)}"
+            self._problem(number, "quoted", f"Triton's log says of its cache: {told}")
         elif (said := in_another_form(line)) is not None:
             self._problem(number, "quoted", f"not read, as its form is not torch's: {said[:_SHOWN]}")
 

@@ -118,11 +118,9 @@ def in_another_form(line: bytes) -> str | None:
         return None
     words = (*_ALONE, *_LOGGERS) if any(level in line for level in _LEVELS) else _ALONE
     at = min((at for word in words if (at := line.find(word)) >= 0), default=None)
-    return (
-        None
-        if at is None
-        else line[at:].partition(b" for key ")[0].decode("utf-8", "backslashreplace").strip()
-    )
+    if at is None:
+        return None
+    return line[at:].partition(b" for key ")[0].decode("utf-8", "backslashreplace").strip()
 
 
 _MOST_BYTES_OF_A_MESSAGE: Final = 32 << 20

@@ -176,12 +176,11 @@ class TraceProcess(Fold):
         self, compile_id: str | None, error: str | None, has_no_code: bool, *place: Any
     ) -> None:
         # A failed compile does not show whether the caches were on; nor does one whose beginning is lost, and its lookups with it.
-        began = (
-            self._has_begun if compile_id is None else self._compiles.segments[first_attempt(compile_id)] > 0
-        )
+        name = first_attempt(compile_id or "")
+        began = self._has_begun if compile_id is None else self._compiles.segments[name] > 0
         self._compiled |= error is None and began
         self._compiles.end(compile_id, self._now_us, error, *place)
-        for lookup in self._undecided.pop(first_attempt(compile_id or ""), ()):
+        for lookup in self._undecided.pop(name, ()):
             if error is None and has_no_code:
                 lookup.outcome = "hit"
 
@@ -251,12 +250,8 @@ def _is_bypass_within(known: LookupRow, event: LookupRow) -> bool:
     began, at, taken = event.time, known.time, event.time_taken_ns
     if (known.cache, known.outcome, known.time_taken_ns) != (FXGRAPH, "bypass", None):
         return False
+    if began is None or at is None or taken is None:
+        return False
     # The event does not name the attempt.
     is_one = first_attempt(known.compile_id or "") == first_attempt(event.compile_id or "")
-    return (
-        is_one
-        and began is not None
-        and at is not None
-        and taken is not None
-        and (began <= at <= began + taken)
-    )
+    return is_one and began <= at <= began + taken

@@ -240,10 +240,9 @@ def everything(values: Iterable[Any]) -> Iterator[Any]:
         else:
             yield one
         if isinstance(one, Stub):
-            is_graph = one.name == "SerializedGraphModule"
-            state = (
-                {key: part for key, part in one.state.items() if key != "fn"} if is_graph else one.raw_state
-            )
+            state = one.raw_state
+            if one.name == "SerializedGraphModule":
+                state = {key: part for key, part in one.state.items() if key != "fn"}
             waiting += [one.args, one.items, one.pairs, state, dict(one.keywords)]
 
 

@@ -283,10 +283,8 @@ def _keys(client: Any, meter: _Meter) -> list[bytes]:
         found.update(keys)
         size += sum(map(len, keys))
         if len(found) > _MOST_KEYS or size > _MOST_BYTES_OF_KEYS:
-            raise SourceError(
-                meter.address,
-                f"more than {_MOST_KEYS:,} keys, or {_MOST_BYTES_OF_KEYS:,} bytes of them: not read",
-            )
+            message = f"more than {_MOST_KEYS:,} keys, or {_MOST_BYTES_OF_KEYS:,} bytes of them: not read"
+            raise SourceError(meter.address, message)
         if not cursor:
             return sorted(found)
     raise SourceError(meter.address, f"its keys do not end: {_MOST_SCANS:,} times asked for more")
