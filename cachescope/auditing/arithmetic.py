@@ -44,7 +44,9 @@ def is_arithmetic(text: str, *, any_name: bool = False) -> bool:
 
 
 def is_bounded(node: ast.BinOp) -> bool:
-    """Whether a power or a shift in generated code stays small: of sizes, by a number in the text."""
+    """Whether a number in generated code stays small; a power or a shift does where it is of sizes, by a number in the text."""
+    if not isinstance(node.op, ast.Pow | ast.LShift):
+        return True
     inside = (inner.op for inner in ast.walk(node.left) if isinstance(inner, ast.BinOp))
     if any(isinstance(op, ast.Pow | ast.LShift) for op in inside):
         return False

@@ -139,11 +139,7 @@ class _Text:
                 self._name(node)
             elif isinstance(node, ast.Call):
                 yield from self._call(node)
-            elif (
-                isinstance(node, ast.BinOp)
-                and isinstance(node.op, ast.Pow | ast.LShift)
-                and not is_bounded(node)
-            ):
+            elif isinstance(node, ast.BinOp) and not is_bounded(node):
                 raise _Odd(node, "a number that may become big")
 
     def _kind(self, node: ast.AST) -> None:

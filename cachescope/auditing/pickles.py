@@ -241,11 +241,8 @@ def _not_as_torch_writes(data: bytes, members: zipfile.ZipFile) -> str | None:
         header = data[member.header_offset : member.header_offset + 30]
         name_length, extra_length = struct.unpack("<2H", header[26:30])
         name = data[member.header_offset + 30 : member.header_offset + 30 + name_length]
-        if (
-            member.header_offset != at
-            or header[:4] != _ZIP
-            or name.decode("utf-8", "replace") != member.orig_filename
-        ):
+        is_here = member.header_offset == at and header[:4] == _ZIP
+        if not is_here or name.decode("utf-8", "replace") != member.orig_filename:
             return "its files are not where its index says"
         if member.compress_type or member.file_size != member.compress_size or member.flag_bits & ~0x808:
             return "it is compressed"
