@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from os.path import commonprefix
 from typing import Final, NamedTuple
 
@@ -15,9 +16,11 @@ from cachescope.analysis.aot_config import (
 from cachescope.analysis.graphs import graph_diff, inner_graphs, replacement
 from cachescope.analysis.process_values import DiffersBy, Sides, differs_by
 from cachescope.components import Detail
-from cachescope.details import HashDetails
+from cachescope.details import ChangedField, HashDetails
+from cachescope.keys.detail_hash import default_hashes
 from cachescope.keys.device_text import device_difference
 from cachescope.keys.input_hash import MAIN, module_of_format
+from cachescope.keys.key_fields import TORCH_VERSION
 from cachescope.keys.printed_values import (
     FLAG,
     NUMBER,
@@ -101,14 +104,52 @@ def field_changes(
     details: HashDetails, before: int, after: int, sides: Sides = (None, None)
 ) -> list[FieldChange]:
     """What changed in each field that differs between two sets, is new, or is gone."""
-    changes = []
-    for _, *codes in details.changes(before, after):
+    changes, of_fields = [], details.changes(before, after)
+    for field, *codes in of_fields:
         old, new = map(details.parsed, codes)
         change = _changed(old, new)
         if old is not None and new is not None:
             change = _with_process_values(change, old, new, sides)
+        if field == TORCH_VERSION:
+            change = change._replace(summary="".join(upgrade_of(details, of_fields, sides)))
         changes.append(change)
     return _with_what_inputs_are(changes, details, before, after)
+
+
+def upgrade_of(details: HashDetails, changes: Iterable[ChangedField], sides: Sides) -> tuple[str, str]:
+    """``torch 2.13.0 -> 2.15.0, Python 3.13 -> 3.14``, as far as it is known of the processes; and which options differ besides, if any do."""
+    old, new = (None if run is None else run.torch_version for run in sides)
+    if old is None or new is None:
+        text = "another torch" if new is None else f"another torch -> {new}"
+    elif old == new:
+        text = f"another build of torch {old}, or files in it were edited"
+    else:
+        text = f"torch {old} -> {new}"
+    pythons = [None if run is None else run.python_version for run in sides]
+    if None not in pythons and pythons[0] != pythons[1]:
+        text += f", Python {pythons[0]} -> {pythons[1]}"
+    besides = changed_besides(details, changes, old, new)
+    return text, f"; also changed: {listed(besides, 4 if len(besides) <= 4 else 3)}" if besides else ""
+
+
+def changed_besides(
+    details: HashDetails, changes: Iterable[ChangedField], before: str | None, after: str | None
+) -> tuple[str, ...]:
+    """Options that had torch's default before an upgrade and differ from the default of the new torch: the user set them."""
+    if before is None or after is None:
+        return ()
+    return tuple(
+        field
+        for field, old, new in changes
+        if _has_default(details, field, old, before) and _has_default(details, field, new, after) is False
+    )
+
+
+def _has_default(details: HashDetails, field: str, component: int | None, version: str) -> bool | None:
+    defaults = default_hashes(field, version)
+    if component is None or not defaults:
+        return None
+    return details.components[component][1:52] in defaults
 
 
 def component_change(details: HashDetails, before: int | None, after: int | None) -> FieldChange:

@@ -16,10 +16,9 @@ from typing import Final, NamedTuple
 from cachescope.analysis.differences import component_change
 from cachescope.details import ChangedField, HashDetails
 from cachescope.kept import kept
-from cachescope.keys.key_fields import is_input
+from cachescope.keys.key_fields import TORCH_VERSION, is_input
 
 _GRAPH: Final = "gm"
-_TORCH_VERSION: Final = "torch_version"
 # A symbolic size, as in torch.Size([s77, 8]) or ('s77',): torch/_inductor/codecache.py, `_reduce_symint`.
 _SYMBOL: Final = re.compile(r"(?:\bSize\(\[[^][]*\b|\(')[su]\d+\b")
 
@@ -159,7 +158,7 @@ class KeyDistances:
         components = self.details.changes(before, after)
         names = self.details.changed_fields(before, after)
         are_inputs = bool(names) and all(map(is_input, names))
-        return Change(components, names, _GRAPH in names, are_inputs, _TORCH_VERSION in names)
+        return Change(components, names, _GRAPH in names, are_inputs, TORCH_VERSION in names)
 
     def _made_changed(self, one: _Content, other: _Content) -> frozenset[int]:
         fields = frozenset([field for field, _ in one.otherwise ^ other.otherwise])

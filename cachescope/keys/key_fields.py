@@ -21,7 +21,10 @@ _MATMUL: Final = (
     "allow_bf16_reduced_precision_reduction",
 )
 
-OF_THE_INSTALLATION: Final = ("torch_version", "system_info")
+TORCH_VERSION: Final = "torch_version"
+"""The version of torch and a hash of its sources: where it differs, other fields follow from it."""
+
+OF_THE_INSTALLATION: Final = (TORCH_VERSION, "system_info")
 """What the fields begin with that nothing a program sets brings back: another torch, another machine."""
 
 FREEZING: Final = "inductor_config[freezing]"

@@ -8,11 +8,12 @@ from typing import Final, TypeVar
 from cachescope.analysis.differences import FieldChange
 from cachescope.answers import explanation as answer
 from cachescope.grouping import by_key
+from cachescope.keys.key_fields import TORCH_VERSION
 from cachescope.report.blocks import Block, Column, Diff, bounded, diff_lines, table
 from cachescope.report.html import Reprs
 from cachescope.report.layout import Line, rest, unwrapped
 from cachescope.report.terminal import terminal_lines
-from cachescope.wording import listed
+from cachescope.wording import listed, plural
 
 Member = TypeVar("Member")
 
@@ -105,7 +106,14 @@ def folded_blocks(
     """Differences that several lookups share, the most frequent first."""
     for changes, members in groups[:_GROUPS]:
         title = title_of(members)
-        yield from change_blocks(changes, source, title, sides)
+        if of_torch := [change for change in changes if change.field == TORCH_VERSION]:
+            follow = plural(
+                len(changes) - 1, "other field of the key follows", "other fields of the key follow"
+            )
+            yield Line(title, style="bold")
+            yield Line(f"{of_torch[0].summary}; {follow}; --json and {source} have all", 3)
+        else:
+            yield from change_blocks(changes, source, title, sides)
         if not changes:
             yield Line(f"{title}: the keys differ, and no recorded field does.")
     yield from rest(len(groups) - _GROUPS, "difference", "the frame has all", 0)

@@ -104,3 +104,14 @@ def test_unknown_outcomes_stand_beside_the_rate_with_their_reason() -> None:
     assert "unknown: 1, for the log ends before its outcome, has lost the line of it, or is" in footer(scope)
     seen = scope_of(run(*lookups[:2]))
     assert "known" not in counts_text(seen) and "unknown" not in footer(seen)
+
+
+def test_two_sides_of_an_upgrade_differ_by_it(recording: Recording) -> None:
+    """As `explain` says it: one difference, not a table of the fields that each key has of the new torch."""
+    traces = cachescope.read(recording("2.13.0", "upgrade") / "trace")
+    lines = repr(cachescope.compare("run:0", "run:1", traces)).split("\n")
+    (at,) = [at for at, line in enumerate(lines) if line.startswith("4 keys: ")]
+    told = " ".join(" ".join(lines[at + 1 :]).split())
+    said = "torch 2.10.0+cu128 -> 2.13.0+cpu; 209 other fields of the key follow; "
+    assert said in told
+    assert "not there" not in told

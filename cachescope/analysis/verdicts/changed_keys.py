@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable
 from functools import cache, cached_property, partial
 from itertools import starmap
 from typing import Final
 
 from cachescope.analysis.aot_config import is_named_at_random
-from cachescope.analysis.differences import FOUND_ELSEWHERE, component_change
+from cachescope.analysis.differences import FOUND_ELSEWHERE, component_change, upgrade_of
 from cachescope.analysis.graphs import graph_diff
 from cachescope.analysis.history.history import History
 from cachescope.analysis.key_distance import Change
@@ -22,14 +21,14 @@ from cachescope.analysis.verdicts.baselines import Baseline, Baselines
 from cachescope.analysis.verdicts.change_advice import sizes_became, type_became
 from cachescope.analysis.verdicts.misses import Candidate, Why
 from cachescope.analysis.verdicts.recompiles import is_recompiled, place_of, recompile_of
-from cachescope.details import ChangedField, HashDetails
-from cachescope.frames.recorded_rows import LookupRow, RunRow
+from cachescope.details import HashDetails
+from cachescope.frames.recorded_rows import LookupRow
 from cachescope.grouping import by_key
-from cachescope.keys.detail_hash import default_hashes
 from cachescope.keys.key_fields import (
     FREEZING,
     GRAPH_OPTIONS,
     IS_INFERENCE,
+    TORCH_VERSION,
     is_code,
     is_input,
     is_of_the_call,
@@ -50,7 +49,6 @@ from cachescope.wording import listed, plural
 
 _PARTS: Final = ("dtype", "shape")
 _FIELDS_TOLD: Final = 3
-_TORCH_VERSION: Final = "torch_version"
 # Numbers that dynamo gives to the variables of a graph. The same edit has other numbers in another graph.
 _NUMBERING: Final = re.compile(r"(?<=[a-z])_\d+\b")
 
@@ -101,14 +99,12 @@ class ChangedKeys:
             before = self._history.run_of.get(found.run) if isinstance(found, LookupRow) else None
             after = self._history.run_of.get(row.run)
             # The other fields follow from it.
-            changed = tuple(sorted(changed, key=lambda field: field != _TORCH_VERSION))
+            changed = tuple(sorted(changed, key=lambda field: field != TORCH_VERSION))
             follow = plural(
                 len(changed) - 1, "other field of the key follows", "other fields of the key follow"
             )
-            upgrade = _upgrade(before, after)
-            kind, reason = f"{UPGRADE}{upgrade}", f"{upgrade}; {follow}"
-            if besides := changed_besides(details, change.components, _torch_of(before), _torch_of(after)):
-                reason += f"; also changed: {_listed(besides)}"
+            upgrade, also = upgrade_of(details, change.components, (before, after))
+            kind, reason = f"{UPGRADE}{upgrade}", f"{upgrade}; {follow}{also}"
         else:
             texts = [
                 (field, details.value_text(before) or "", details.value_text(after) or "")
@@ -201,7 +197,7 @@ class ChangedKeys:
         if isinstance(found, LookupRow) and is_recompiled(found, row):
             graph = f"compiled again in one process, after compile {found.compile_id}"
         if len(changed) > 1:
-            return f"{graph}, and {len(changed)} fields of the key differ: {_listed(changed)}"
+            return f"{graph}, and {len(changed)} fields of the key differ: {listed(changed, 4 if len(changed) <= 4 else 3)}"
         ((_, *sides),) = change.components
         return f"{graph}, and one field of the key differs: {changed[0]}, {self._summary_of(*sides)}"
 
@@ -231,49 +227,6 @@ _NO_DETAIL_DIFFERS: Final = Why(
     "recorded",
     "torch recorded the hash details of both keys",
 )
-
-
-def _listed(changed: tuple[str, ...]) -> str:
-    return listed(changed, 4 if len(changed) <= 4 else 3)
-
-
-def changed_besides(
-    details: HashDetails, changes: Iterable[ChangedField], before: str | None, after: str | None
-) -> tuple[str, ...]:
-    """Options that had torch's default before an upgrade and differ from the default of the new torch: the user set them."""
-    if before is None or after is None:
-        return ()
-    return tuple(
-        field
-        for field, old, new in changes
-        if _has_default(details, field, old, before) and _has_default(details, field, new, after) is False
-    )
-
-
-def _has_default(details: HashDetails, field: str, component: int | None, version: str) -> bool | None:
-    defaults = default_hashes(field, version)
-    if component is None or not defaults:
-        return None
-    return details.components[component][1:52] in defaults
-
-
-def _torch_of(run: RunRow | None) -> str | None:
-    return None if run is None else run.torch_version
-
-
-def _upgrade(old: RunRow | None, new: RunRow | None) -> str:
-    """``torch 2.13.0 -> 2.15.0, Python 3.13 -> 3.14``, as far as the logs record them."""
-    before, after = _torch_of(old), _torch_of(new)
-    if before is None or after is None:
-        text = "another torch" if after is None else f"another torch -> {after}"
-    elif before == after:
-        text = f"another build of torch {before}, or files in it were edited"
-    else:
-        text = f"torch {before} -> {after}"
-    pythons = [None if run is None else run.python_version for run in (old, new)]
-    if None not in pythons and pythons[0] != pythons[1]:
-        text += f", Python {pythons[0]} -> {pythons[1]}"
-    return text
 
 
 def _edit_of(details: HashDetails, old: int | None, new: int | None) -> str:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from cachescope.analysis.differences import changed_besides
 from cachescope.analysis.verdicts.baselines import Choice
-from cachescope.analysis.verdicts.changed_keys import changed_besides
 from cachescope.analysis.verdicts.judging import judged
 from cachescope.details import HashDetails
 from cachescope.frames.recorded_rows import LookupRow
