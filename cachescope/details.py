@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import re
 from array import array
+from base64 import b32encode
 from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
+from hashlib import sha256
 from typing import Any, Final
 
 from cachescope.component_sets import ComponentSets
@@ -18,6 +20,15 @@ from cachescope.components import Detail, join_components, parse_component
 from cachescope.kept import kept
 
 _INPUT: Final = re.compile(r"example_inputs\[\d+\]")
+# torch/_inductor/codecache.py, `FxGraphCachePickler._reduce_fake_script_object` (2.13): once it has pickled an opaque object, as a DeviceMesh is,
+# the pickler keeps a memo, and the hash of a value depends on all that was pickled before. No text has its hash then, by either protocol.
+_TAG: Final = "cache_key_tag"
+_NO_TAG: Final = f"] {_TAG}: "
+_WITHOUT_MEMO: Final = {
+    f"[v3hzzlv4tjgvp3pyhmzagjd25orl6n7nynoa7svlhhwk73b7u3c{_NO_TAG}",
+    f"[moy5b5jobi6pwce65shhaygml3bhexww3vlwxqd2samynhiy4cs{_NO_TAG}",
+}
+_ADDRESS: Final = re.compile(r"\b0x[0-9a-f]+")
 
 ChangedField = tuple[str, int | None, int | None]
 """A field that differs between two sets, and the codes of its components; None if a side lacks it."""
@@ -50,8 +61,10 @@ class HashDetails:
         self._last_changes: list[ChangedField] = []
 
     def add(self, components: Iterable[str]) -> tuple[int | None, list[str]]:
-        """Store the components of one key."""
+        """Store the components of one key. Hashes that depend on what was pickled before give way to those of the texts."""
         texts = list(components)
+        if _WITHOUT_MEMO.isdisjoint(texts) and any(text.endswith(_NO_TAG) for text in texts):
+            texts = [f"[{_hash_of(text)}{text[52:]}" if parse_component(text) else text for text in texts]
         rejected: list[str] = []
         codes: list[Any] = self.add_components(texts)
         if None in codes:
@@ -207,7 +220,20 @@ class HashDetails:
             self._last_compared = before, after
         return self._last_changes
 
+    @kept
+    def _has_memo(self, set_code: int) -> bool:
+        """Whether its hashes are those of its texts."""
+        text = "" if (code := self.component_of(set_code, _TAG)) is None else self.components[code]
+        return text.endswith(_NO_TAG) and text not in _WITHOUT_MEMO
+
     def _changes(self, before: int, after: int) -> list[ChangedField]:
+        found = self._changed_hashes(before, after)
+        if self._has_memo(before) != self._has_memo(after):
+            told = [{c if c is None else _hash_of(self.components[c]) for c in one[1:]} for one in found]
+            found = [one for one, sides in zip(found, told, strict=True) if len(sides) > 1]
+        return found
+
+    def _changed_hashes(self, before: int, after: int) -> list[ChangedField]:
         if before == after:
             return []
         if (in_place := self._changed_in_place(before, after)) is not None:
@@ -276,3 +302,9 @@ class HashDetails:
                 raise ValueError(f"set {number} has components that are not there")
             if self.sets.add(array("i", codes).tobytes()) != number:
                 raise ValueError(f"set {number} is there twice")
+
+
+def _hash_of(text: str) -> str:
+    """A hash of the field of a component with its printed value, without addresses."""
+    told = _ADDRESS.sub("", text[53:]).encode("utf-8", "replace")
+    return b32encode(sha256(told).digest()).decode().lower()[:51]

@@ -51,6 +51,10 @@ OTHER_INPUTS: Final = "other inputs of the same code: "
 """The prefix of the kind of a key whose inputs differ, and not what Dynamo traced but for what may follow from them."""
 OTHERWISE: Final = "the same code, compiled otherwise: "
 """The prefix of the kind of a key whose graph alone differs, and not what Dynamo traced."""
+SPLIT: Final = "split otherwise by DDPOptimizer: "
+"""The prefix of the kind of a key whose graph is a part of what Dynamo traced, and what it traced is the same."""
+SPLIT_OR_EDITED: Final = f"edited, or {SPLIT}"
+"""The same where it is not recorded what Dynamo traced."""
 NAMED_AT_RANDOM: Final = "a random name"
 """The kind of a changed AOTAutograd key that holds a name which each process draws."""
 NAMED_AND_MORE: Final = f"{NAMED_AT_RANDOM}, and more"
@@ -153,7 +157,8 @@ _OF_RECOMPILES: Final = (
     "torch compiles a function again for each value of what its guards compare: one value in every call, or a tensor in its place, may "
     "spare it."
 )
-_PREFIXES: Final = (UPGRADE, RECOMPILE, SIZES, ANOTHER_TYPE, OTHER_INPUTS, OTHERWISE)
+_OF_SPLITS: Final = "Its parts follow from DDP's buckets of gradients: keep optimize_ddp, bucket_cap_mb, and which parameters need gradients, as they were."
+_PREFIXES: Final = (UPGRADE, RECOMPILE, SIZES, ANOTHER_TYPE, OTHER_INPUTS, OTHERWISE, SPLIT, SPLIT_OR_EDITED)
 _UNAVAILABLE: Final = Kind(
     colour="blue",
     summary="entry unavailable: {kind}",
@@ -245,6 +250,10 @@ KINDS: Final[dict[tuple[str, str], Kind]] = {
     ("key_changed", ANOTHER_TYPE): replace(_OF_FUNCTION, cost="guards"),
     ("key_changed", OTHER_INPUTS): replace(_OF_FUNCTION, cost="inputs", is_same_code=True),
     ("key_changed", OTHERWISE): replace(_OF_FUNCTION, cost="unknown", is_same_code=True),
+    ("key_changed", SPLIT): replace(
+        _OF_FUNCTION, cost="avoidable", by="another split of DDPOptimizer", advice=_OF_SPLITS
+    ),
+    ("key_changed", SPLIT_OR_EDITED): replace(_OF_FUNCTION, cost="unknown", advice=_OF_SPLITS),
     ("key_changed", UPGRADE): replace(
         _CHANGED,
         summary="{upgrade}; {more} fields follow",

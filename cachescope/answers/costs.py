@@ -114,13 +114,17 @@ class Costs:
                 of_run.setdefault(facts.lookups[miss.lookup].run, []).append((miss, ns))
         of_start = _jobs(chosen.read)
 
-        costs_of = {
-            number: cost_of(chosen.read, causes[number]) for number in {miss.cause for miss in misses}
-        }
+        costs_of = [cost_of(chosen.read, cause) for cause in causes]
+
+        def told(miss: MissRow) -> MissRow:
+            """The miss that tells what the compile after one was: that of the rank that was compiling the same key, if there is one."""
+            is_of_rank = costs_of[miss.cause] == "at once" and facts.lookups[miss.lookup].run in of_start
+            other = miss.baseline_lookup if is_of_rank else None
+            return miss if other is None else facts.misses.get(other, miss)
 
         def what_of(miss: MissRow) -> str:
             """What the compile after a miss was."""
-            what = costs_of[miss.cause]
+            what = costs_of[told(miss).cause]
             if what == "at once":
                 # One of the ranks has to compile it. Other processes can start one after another.
                 what = "first" if facts.lookups[miss.lookup].run in of_start else "avoidable"
@@ -132,12 +136,12 @@ class Costs:
             for miss, amount in of_run[run]:
                 what = what_of(miss)
                 if what == "avoidable":
-                    avoidable[miss.cause] += amount
+                    avoidable[told(miss).cause] += amount
                     avoidable_in[run] += amount
                 else:
                     others[what] += amount
                     if what == "not cached":
-                        not_cached[kind_of(causes[miss.cause]).by] += amount
+                        not_cached[kind_of(causes[told(miss).cause]).by] += amount
                     compiles[what].add(compile_of(facts.lookups[miss.lookup]))
         every = [(miss, amount) for rows in of_run.values() for miss, amount in rows]
         at_once = [ns for miss, ns in every if kind_of(causes[miss.cause]).cost == "at once"]
@@ -153,7 +157,7 @@ class Costs:
             compiles,
             tuple(reason for reason, _ in not_cached.most_common()),
             sum(ns is None and what_of(miss) != "avoidable" for miss, ns in timed) if is_timed else 0,
-            Counter(miss.cause for miss in untimed if what_of(miss) == "avoidable"),
+            Counter(told(miss).cause for miss in untimed if what_of(miss) == "avoidable"),
             is_any_in_doubt=bool(chosen.read.tables.problems.rows or without_lookups(chosen.read))
             or any(row.outcome == "unknown" for row in chosen.rows)
             or any(what_of(miss) in _IN_DOUBT for miss in misses),
@@ -274,8 +278,9 @@ def _by(read: Recording, costs: Costs) -> str:
 
 
 def _cause(read: Recording, cause: CauseRow) -> str:
-    by = kind_of(cause).by
-    if not cause.fields:
+    kind = kind_of(cause)
+    by = kind.by
+    if not cause.fields or kind.is_of_function:
         return by or cause.summary
     fields = (FREEZING,) if FREEZING in cause.fields else cause.fields
     # What it was made by says all of its inputs.

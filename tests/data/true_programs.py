@@ -332,12 +332,51 @@ def branch() -> None:
         compiled(x)
 
 
+def alone() -> None:
+    """A process group of one rank."""
+    store = torch.distributed.HashStore()
+    torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+
+
+def buckets() -> None:
+    """DDP splits the graph into a part for each bucket of gradients, of so many MB; with 0, not at all."""
+    alone()
+    torch._dynamo.config.optimize_ddp = CHOICE != "0"
+
+    class Layers(torch.nn.Sequential):  # type: ignore[misc]
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            for layer in self:
+                x = torch.relu(layer(x))
+            return x
+
+    model = torch.nn.parallel.DistributedDataParallel(
+        Layers(*(torch.nn.Linear(512, 512) for _ in range(6))), bucket_cap_mb=float(CHOICE) or 25
+    )
+    torch.compile(model)(torch.ones(8, 512)).sum().backward()
+    torch.distributed.destroy_process_group()
+
+
+def mesh() -> None:
+    """Tensor parallel over one rank, by a mesh of its own or a part of one with two dimensions."""
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.tensor.parallel import ColwiseParallel, parallelize_module
+
+    alone()
+    one = init_device_mesh("cpu", (1,), mesh_dim_names=("tp",))
+    part = init_device_mesh("cpu", (1, 1), mesh_dim_names=("dp", "tp"))["tp"]
+    model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU())
+    if CHOICE != "whole":
+        parallelize_module(model, part if CHOICE == "part" else one, {"0": ColwiseParallel()})
+    torch.compile(model)(torch.ones(16 if CHOICE == "more" else 4, 8))
+    torch.distributed.destroy_process_group()
+
+
 PROGRAMS: dict[str, Callable[[], None]] = {
     one.__name__: one
     for one in (
         plain, unpicklable, mega_saved, mega_loaded, aoti_saved, aoti_loaded, precompile_saved, precompile_loaded, limit, cell,
         setdefault, custom_op, quantised, interrupted, bundled, fresh, fresh_failed, wrapped, growing, compiled_autograd,
-        branch, number, frozen, unbiased,
+        branch, number, frozen, unbiased, buckets, mesh,
     )
 }  # fmt: skip
 

@@ -363,7 +363,9 @@ def _key_advice(facts: AdviceFacts) -> str | None:
         # torch names the first guard that fails.
         is_one = len(changed_sizes(one for one in facts.changes if not one.is_static)) < 2
         text = marked if is_one or marked == text else f"{marked} {_MARK_EACH}"
-    is_otherwise = kind.is_same_code and not any(is_input(change.field) for change in ways[0])
+    is_otherwise = (
+        kind.is_same_code and kind.cost == "unknown" and not any(is_input(change.field) for change in ways[0])
+    )
     return text or (_OTHERWISE if is_otherwise else None)
 
 

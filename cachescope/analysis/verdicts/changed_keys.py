@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import Counter
 from functools import cache, cached_property, partial
 from itertools import starmap
 from typing import Final
@@ -43,12 +44,16 @@ from cachescope.verdict_kinds import (
     OTHER_INPUTS,
     OTHERWISE,
     SIZES,
+    SPLIT,
+    SPLIT_OR_EDITED,
     UPGRADE,
 )
 from cachescope.wording import listed, plural
 
 _PARTS: Final = ("dtype", "shape")
 _FIELDS_TOLD: Final = 3
+# Why AOTAutograd's cache takes no part of a graph that DDPOptimizer split (2.5 to 2.15).
+_OF_A_SPLIT: Final = "fakify_first_call enabled"
 # Numbers that dynamo gives to the variables of a graph. The same edit has other numbers in another graph.
 _NUMBERING: Final = re.compile(r"(?<=[a-z])_\d+\b")
 
@@ -117,6 +122,8 @@ class ChangedKeys:
                 kind = NAMED_AT_RANDOM if {*changed} <= {"aot_config", "gm"} else NAMED_AND_MORE
             elif all(before == after for before, after in inputs) and self._are_of_imports(change):
                 kind = IMPORTS
+            elif split := self._split(row, found):
+                kind = f"{split}{place_of(row)}"
             elif became := sizes_became(inputs):
                 kind = f"{SIZES}{became}: {place_of(row)}"
             elif became := next(filter(None, starmap(type_became, inputs)), ""):
@@ -173,6 +180,21 @@ class ChangedKeys:
         if is_traced_alike and before is not None and after is not None:
             return any(map(is_input, self._history.change(before, after).names))
         return True
+
+    def _split(self, row: LookupRow, found: Candidate) -> str:
+        """How a graph differs of which DDPOptimizer made another number of parts than before; empty if it did not, or other code was traced."""
+        if not isinstance(found, LookupRow):
+            return ""
+        parts, before = (self._parts[one.run, one.compile_id] for one in (row, found))
+        traced = {row.traced_graph, found.traced_graph}
+        if parts == before or (len(traced) > 1 and None not in traced):
+            return ""
+        return SPLIT_OR_EDITED if None in traced else SPLIT
+
+    @cached_property
+    def _parts(self) -> Counter[tuple[int, str | None]]:
+        rows = self._history.lookups
+        return Counter((one.run, one.compile_id) for one in rows if _OF_A_SPLIT in (one.bypass_reason or ""))
 
     def _forward_before(self, at: int) -> int | None:
         """The forward graph of the same compile as a backward graph; None if there is none with hash details."""

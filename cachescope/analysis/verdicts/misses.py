@@ -148,6 +148,7 @@ def changes_of(miss: Miss, history: History) -> tuple[FieldChange, ...]:
 def link_consequences(misses: Sequence[Miss], history: History) -> None:
     """Mark the misses that follow from another one."""
     of_lookup: dict[int | None, Miss] = {miss.index: miss for miss in misses}
+    of_row = {miss.row.lookup: miss for miss in misses}
     forward: dict[Compile, Miss] = {}
     rest: list[Miss] = []
     told_by_graphs: list[tuple[Miss, Miss]] = []
@@ -162,8 +163,11 @@ def link_consequences(misses: Sequence[Miss], history: History) -> None:
             kind = parent.why.what
             if kind.is_shown_by_graphs or kind.is_graph_gone or kind.explains_fields:
                 told_by_graphs.append((miss, parent))
-            if _explains(parent, miss):
-                miss.follows = parent
+            # What changed in a key that another process was compiling is known of that one.
+            other = getattr(parent.baseline, "lookup", -1) if kind.cost == "at once" else -1
+            known = (parent, of_row.get(other, parent))
+            if (cause := next((one for one in known if _explains(one, miss)), None)) is not None:
+                miss.follows = cause
             elif not kind.is_graph_gone:
                 rest.append(miss)
         # With the AOTAutograd cache off: a backward graph is new because its forward graph is.

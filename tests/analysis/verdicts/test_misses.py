@@ -279,6 +279,25 @@ def test_a_key_that_another_compiles(first: tuple[float, float | None], second: 
         assert row["reason"].startswith("run 0 had missed the same key")
 
 
+def test_the_graphs_below_a_key_that_another_rank_compiles_follow_from_what_changed_in_it() -> None:
+    """As of two ranks with another batch: each is the first to look up one of the graphs."""
+    told = {"function": "f", "file": "/p.py", "line": 1, "traced_graph": "t", "traced_code": "t"}
+
+    def rank(number: int, size: int, at: float, *, is_late: bool) -> Run:
+        inputs = {"example_inputs[0]": f"TensorMetadata(shape=torch.Size([{size}, 8]))"}
+        code = {"gm": f"{CODE} {size}", **inputs, "fx_kwargs[is_inference]": "False"}
+        flags = "False", "True"
+        graphs = [fx(f"f{size}{flag}", details={**code, "fx_kwargs[is_backward]": flag}, took=9.0, at=at + 2 + is_late * (flag == "True"), **told) for flag in flags]  # fmt: skip
+        above = aot(f"a{size}", details={"gm": CODE, **inputs}, at=at + number / 10, **told)
+        return run(above, *graphs, rank=number, pid=number + 1 + int(at), **HERE)
+
+    ranks = [rank(number, 16, 100, is_late=not number) for number in range(2)]
+    scope = scope_of(rank(0, 8, 0, is_late=False), *ranks)
+    rows = miss_rows(scope)[3:]
+    (cause,) = {row["cause"] for row in rows if row["verdict"] == "key_changed"}
+    assert scope.causes["fields"][cause] == ("example_inputs[0]",)
+
+
 def test_a_key_that_is_compiled_for_another_directory_and_perhaps_for_this_one() -> None:
     compiling = run(graph("f11", at=0, took=5.0), cache_dir="/other")
     # Where a directory is not known, it may be the same.
