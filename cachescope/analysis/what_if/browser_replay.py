@@ -123,18 +123,14 @@ def _misses(replay: Replay, chosen: Sequence[Cell]) -> MissCodes:
 def _events(replay: Replay, chosen: Sequence[Cell]) -> EventCodes:
     place = {at: number for number, at in enumerate(replay.misses)}
     codes: dict[str | None, int] = {None: -1, "": 0}
-    rows = [
-        (
-            event.at,
-            number,
-            place.get(event.by, -1),
-            event.more,
-            codes.setdefault(event.guards, len(codes) - 1),
-        )
-        for number, cell in enumerate(chosen)
-        for event in cell.events
-    ]
-    return EventCodes(*([row[at] for row in rows] for at in range(5)))
+    events = [(event, number) for number, cell in enumerate(chosen) for event in cell.events]
+    return EventCodes(
+        [event.at for event, _ in events],
+        [number for _, number in events],
+        [place.get(event.by, -1) for event, _ in events],
+        [event.more for event, _ in events],
+        [codes.setdefault(event.guards, len(codes) - 1) for event, _ in events],
+    )
 
 
 def _by_frequency(home: Column, column: Column, places: Sequence[int]) -> Column:
