@@ -185,10 +185,8 @@ class CpuSafety:
                 return SAFE
             case None:
                 return Safety(None, f"{other}: it may be right anyway, which its code does not show")
-        return Safety(
-            is_unsafe=True,
-            reason=f"it was built for another CPU: {other}; numbers may be wrong, or the process ends",
-        )
+        reason = f"it was built for another CPU: {other}; numbers may be wrong, or the process ends"
+        return Safety(is_unsafe=True, reason=reason)
 
 
 def worst(found: Iterable[Safety]) -> Safety:

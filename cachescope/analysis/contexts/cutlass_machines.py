@@ -31,20 +31,14 @@ def cutlass_machine(
     )
     recorded: list[ContextRow | TimingRow] = [*contexts, *timings]
     # `maybe_fetch_ops` takes major and minor.
-    versions = sorted(
-        {
-            minor_version(row.runtime_version)
-            for row in recorded
-            if (row.runtime or "").lower() == "cuda" and row.runtime_version is not None
-        }
-    )
+    on_cuda = (row.runtime_version for row in recorded if (row.runtime or "").lower() == "cuda")
+    versions = sorted({minor_version(version) for version in on_cuda if version is not None})
     if not names or not versions:
         return "not known: no CUDA device with its compute capability and CUDA version was read with it"
     levels = _levels(contexts)
     for hashes, releases in TORCH_FILE_HASHES.items():
-        for arch, version, level in cutlass_requests(
-            request_key, names, versions, levels, file_hashes=hashes
-        ):
+        found = cutlass_requests(request_key, names, versions, levels, file_hashes=hashes)
+        for arch, version, level in found:
             called = ", ".join(sorted(set(names[arch])))
             return f"{called} (arch {arch}), CUDA {version}, instantiation level {level}, torch {releases}"
     tried = f"arch {', '.join(sorted(names))}; CUDA {', '.join(versions)}; level {', '.join(levels)}"

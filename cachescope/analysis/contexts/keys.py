@@ -190,17 +190,10 @@ def _of_row(row: ContextRow, read: Callable[[str], object]) -> KnownContext:
         "compile_context": {form: texts[form] for form in COMPILE_FORMS if form in texts},
     }
     tokens: dict[str, Token] = dict.fromkeys(FORMS)
-    for form, text in texts.items():
-        tokens[form] = text if form in RUNTIME_FORMS else json.dumps(text)
-    for form in row.hashed_forms:
-        tokens[form] = f"hash {row.torch_detail_hash}"
-    return KnownContext(
-        row.context,
-        context,
-        tokens,
-        tuple(form for form in row.missing_forms if form not in FORMS),
-        row.text_only,
-    )
+    tokens |= {form: text if form in RUNTIME_FORMS else json.dumps(text) for form, text in texts.items()}
+    tokens |= dict.fromkeys(row.hashed_forms, f"hash {row.torch_detail_hash}")
+    newer = tuple(form for form in row.missing_forms if form not in FORMS)
+    return KnownContext(row.context, context, tokens, newer, row.text_only)
 
 
 def _of_snapshot(number: int, item: Mapping[str, object]) -> KnownContext:

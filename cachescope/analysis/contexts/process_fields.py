@@ -161,14 +161,8 @@ class ProcessFields:
                 if not is_of_the_program(detail.field):
                     hashes[detail.field].add(detail.detail_hash)
         off = never_looked(lookups)
-        return cls(
-            {name: frozenset(found) for name, found in hashes.items()},
-            off,
-            off,
-            version,
-            keys=frozenset(keys),
-            programs=frozenset(programs.values()),
-        )
+        known = {name: frozenset(found) for name, found in hashes.items()}
+        return cls(known, off, off, version, keys=frozenset(keys), programs=frozenset(programs.values()))
 
     def with_captured(self, captured: ProcessFields) -> ProcessFields:
         """Add to what lookups say what the process said of itself at its end."""

@@ -47,9 +47,8 @@ def coverage_rows(
         yield CoverageRow(cache, key, held, reason, len(numbers), numbers[0])
     for entry in entries:
         if entry.cache in (*CACHES, *_FILES, AUTOTUNE):
-            yield CoverageRow(
-                entry.cache, entry.cache_key, *coverage.of_entry(entry, digest), entry=entry.entry
-            )
+            answer = coverage.of_entry(entry, digest)
+            yield CoverageRow(entry.cache, entry.cache_key, *answer, entry=entry.entry)
 
 
 class _Coverage:

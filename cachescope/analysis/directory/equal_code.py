@@ -122,14 +122,12 @@ class KernelBinaries:
             return Compared(True, "compiled files of the same bytes")
         if len(paths) == len(other_paths) == 1 and _names(paths) == _names(other_paths):
             # The name is a hash of the source and of the flags (torch/_inductor/codecache.py, `CppCodeCache.load_async`).
-            return Compared(
-                None, "compiled files of one name and other bytes: a path in them, or another compiler"
-            )
+            why = "compiled files of one name and other bytes: a path in them, or another compiler"
+            return Compared(None, why)
         if hashes.isdisjoint(other_hashes):
             return Compared(False, f"compiled files that differ: {_names(paths)} and {_names(other_paths)}")
-        return Compared(
-            None, f"several compiled files, and not which was used: {_names(paths | other_paths)}"
-        )
+        why = f"several compiled files, and not which was used: {_names(paths | other_paths)}"
+        return Compared(None, why)
 
 
 def _bundled(entry: EntryRow, other: EntryRow) -> Compared | None:

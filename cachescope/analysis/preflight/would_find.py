@@ -125,23 +125,15 @@ def _candidate(row: EntryRow) -> Candidate:
     guards = row.fx_guards if len(row.fx_guards) == len(row.fx_keys) else (None,) * len(row.fx_keys)
     is_remote = is_in_remote_cache(row.path)
     name = row.cache_key or "" if is_remote else os.path.basename(row.path)
-    return Candidate(
-        f"{_WAYS[row.cache]} {name[:12]}… in {row.root}",
-        is_there,
-        why_not,
-        row.guards_expr,
-        entry=row,
-        graphs=tuple(zip(row.fx_keys, guards, strict=True)),
-        is_remote=is_remote,
-    )
+    what = f"{_WAYS[row.cache]} {name[:12]}… in {row.root}"
+    graphs = tuple(zip(row.fx_keys, guards, strict=True))
+    return Candidate(what, is_there, why_not, row.guards_expr, entry=row, graphs=graphs, is_remote=is_remote)
 
 
 def _listed(one: ListedEntry) -> Candidate:
-    return Candidate(
-        f"{_WAYS[one.cache]} that {one.source} lists",
-        are_guards_known=False,
-        graphs=tuple((key, None) for key in one.fx_keys),
-    )
+    what = f"{_WAYS[one.cache]} that {one.source} lists"
+    graphs = tuple((key, None) for key in one.fx_keys)
+    return Candidate(what, are_guards_known=False, graphs=graphs)
 
 
 def _is_there(row: EntryRow) -> tuple[Sure, str]:

@@ -233,6 +233,7 @@ def advice(root: Miss, members: Sequence[Miss], history: History) -> str | None:
     is_any_compiled = any(miss.row.cache == FXGRAPH for miss in members)
     run = history.run_of.get(row.run)
     bypass_reason = _bypass_reason(root)
+    held = () if row.detail_set is None else history.details.sets[row.detail_set]
     found = cause_advice(
         AdviceFacts(
             root.why.verdict,
@@ -246,10 +247,7 @@ def advice(root: Miss, members: Sequence[Miss], history: History) -> str | None:
             were_graphs_found=bool(were_found) and all(were_found) and not is_any_compiled,
             are_lines_missing=row.details == "incomplete",
             cache_dir=history.folders[root.index],
-            has_mesh=row.detail_set is not None
-            and any(
-                _MESH_INPUT in history.details.components[one] for one in history.details.sets[row.detail_set]
-            ),
+            has_mesh=any(_MESH_INPUT in history.details.components[one] for one in held),
             file=row.file or "",
             is_backward=row.direction == "backward",
         )
@@ -349,14 +347,11 @@ def _key_advice(facts: AdviceFacts) -> str | None:
         return ZERO_OR_ONE
     if kind.is_of_function and _OF_A_LENGTH in facts.kind:
         return _ONCE_A_LENGTH
-    found = tuple(
-        dict.fromkeys(_OF_AN_OPTIMIZER if is_optimizer and one == NUMBERS_ONLY else one for _, one in told)
-    )
+    sentences = (_OF_AN_OPTIMIZER if is_optimizer and one == NUMBERS_ONLY else one for _, one in told)
+    found = list(dict.fromkeys(sentences))
     if (rest := len(found) - _MOST_SENTENCES) > 0:
-        found = (
-            *found[:_MOST_SENTENCES],
-            f"Of the other fields there {'is' if rest == 1 else 'are'} {rest} more to say.",
-        )
+        more = f"Of the other fields there {'is' if rest == 1 else 'are'} {rest} more to say."
+        found = [*found[:_MOST_SENTENCES], more]
     text = " ".join(found)
     if size := _OF_A_SIZE.search(facts.kind):
         marked = text.replace("(tensor, dim)", f"({size['name'] or size['tensor']}, {size['dim']})")

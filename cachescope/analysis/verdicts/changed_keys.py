@@ -105,9 +105,8 @@ class ChangedKeys:
             after = self._history.run_of.get(row.run)
             # The other fields follow from it.
             changed = tuple(sorted(changed, key=lambda field: field != TORCH_VERSION))
-            follow = plural(
-                len(changed) - 1, "other field of the key follows", "other fields of the key follow"
-            )
+            more = len(changed) - 1
+            follow = plural(more, "other field of the key follows", "other fields of the key follow")
             upgrade, also = upgrade_of(details, change.components, (before, after))
             kind, reason = f"{UPGRADE}{upgrade}", f"{upgrade}; {follow}{also}"
         else:

@@ -114,11 +114,9 @@ def recompile_of(
     # torch 2.4 does not say of which compile.
     of = f" of compile {match['compile']}" if match and match["compile"] else ""
     guard = reason.partition(": ")[2] if of else reason
-    return Recompile(
-        start + failed_guard(reason).partition(". expected ")[0],
-        # torch's hint is not always right.
-        f"a guard{of} failed: {guard.partition(' (HINT: ')[0]}",
-    )
+    kind = start + failed_guard(reason).partition(". expected ")[0]
+    # torch's hint is not always right.
+    return Recompile(kind, f"a guard{of} failed: {guard.partition(' (HINT: ')[0]}")
 
 
 def failed_guard(reason: str) -> str:

@@ -281,15 +281,10 @@ def _nearest(number: int, codes: Sequence[Codes], sides: Sequence[_Side]) -> int
 
 def _rank_row(one: _Side, other: _Side, change: VllmChange) -> RankRow:
     ranks, baseline_ranks = _named(one.ranks), _named(other.ranks)
-    return like(
-        RankRow, change, ranks=ranks, baseline_ranks=baseline_ranks, is_of_a_rank=_is_of_a_rank(change)
-    )
-
-
-def _is_of_a_rank(change: VllmChange) -> bool:
-    """Whether the values differ in nothing but what each rank has of its own."""
     kinds = process_kinds(change.factor, change.before, change.after)
-    return kinds is not None and kinds.is_all and OF_A_RANK.issuperset(kinds.kinds)
+    # Whether the values differ in nothing but what each rank has of its own.
+    is_own = kinds is not None and kinds.is_all and OF_A_RANK.issuperset(kinds.kinds)
+    return like(RankRow, change, ranks=ranks, baseline_ranks=baseline_ranks, is_of_a_rank=is_own)
 
 
 def _named(ranks: _Ranks) -> tuple[str, ...]:
