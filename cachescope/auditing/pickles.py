@@ -130,9 +130,8 @@ def _findings(data: bytes, program: Program, place: Place) -> Iterator[Finding]:
         if is_known(place.kind, call.target) and not is_known_call(place.kind, call):
             named = shown(str(call.target))
             message = f"uses {named} in a way that no entry of torch's does ({call.how} {call.letters})"
-            yield place.finding(
-                "pickle-computed-call", message, _place_of(call.target.name, data, place), named
-            )
+            at = _place_of(call.target.name, data, place)
+            yield place.finding("pickle-computed-call", message, at, named)
     end = place.at(program.end)
     for message in computed(program):
         yield place.finding("pickle-computed-call", shown(message), end)
@@ -197,9 +196,8 @@ def audit_zip(data: bytes, place: Place, *, is_package: bool = False) -> list[Fi
             names = members.infolist()
             odd = _not_as_torch_writes(data, members)
             if odd is not None and not is_package:
-                found.append(
-                    place.finding("pickle-odd-program", f"an archive that is not as torch writes it: {odd}")
-                )
+                message = f"an archive that is not as torch writes it: {odd}"
+                found.append(place.finding("pickle-odd-program", message))
             for member in names[:_MOST_MEMBERS]:
                 if member.filename.startswith(("/", "\\")) or ".." in member.filename.split("/"):
                     message = f"holds a file called {shown(member.filename)}"

@@ -85,9 +85,8 @@ class Archive:
             for number, (member, opened) in enumerate(members(path)):
                 unpacked += member.size
                 if number >= _MOST_MEMBERS or unpacked > _MOST_UNPACKED:
-                    raise SourceError(
-                        path, "an archive of more than is looked at: unpack it and audit the folder"
-                    )
+                    message = "an archive of more than is looked at: unpack it and audit the folder"
+                    raise SourceError(path, message)
                 self._take(member, opened)
         except BROKEN as error:
             raise SourceError(path, f"an archive that cannot be read: {error}") from error

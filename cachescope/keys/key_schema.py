@@ -246,9 +246,8 @@ def pattern_fields(pattern: str, fields: Sequence[str], is_tensor: Callable[[str
         raise NotFoundError(f"no field {pattern!r}; {_near(pattern, fields)}")
     tensors = [name for name in _matching(match["fields"], fields) if is_tensor(name)]
     if not tensors:
-        raise NotFoundError(
-            f"no field {pattern!r}, and no tensor {match['fields']!r}; {_near(match['fields'], fields)}"
-        )
+        near = _near(match["fields"], fields)
+        raise NotFoundError(f"no field {pattern!r}, and no tensor {match['fields']!r}; {near}")
     if match["part"] not in TENSOR_PARTS:
         raise NotFoundError(f"a tensor has no part {match['part']!r}; it has {', '.join(TENSOR_PARTS)}")
     return Removed(parts={name: frozenset({match["part"]}) for name in tensors})

@@ -37,9 +37,8 @@ def place_in_tree(path: str) -> PlaceInTree:
     for at in range(len(names) - 1, 0, -1):
         if (match := RANK_FOLDER.fullmatch(names[at])) is not None:
             prefix = "/".join(names[at + 1 :]) or None
-            return PlaceInTree(
-                names[at - 1], int(match[1]), None if match[2] is None else int(match[2]), prefix
-            )
+            dp_rank = None if match[2] is None else int(match[2])
+            return PlaceInTree(names[at - 1], int(match[1]), dp_rank, prefix)
     return PlaceInTree(None, None, None, names[-1] if names else None)
 
 

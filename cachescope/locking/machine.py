@@ -94,9 +94,8 @@ def installed_triton(*, with_key: bool = True) -> Installed:
         if not with_key:
             return Installed(version)
         if (of_key := _file_of_triton_key(root)) is None:
-            return Installed(
-                version, problem=f"Triton {version} makes its key in a way that is not known here"
-            )
+            problem = f"Triton {version} makes its key in a way that is not known here"
+            return Installed(version, problem=problem)
         return Installed(version, version + "-".join(_triton_hashes(root, of_key)))
     except (OSError, AttributeError) as error:
         return Installed(version, problem=f"the files of Triton cannot be read: {error}")

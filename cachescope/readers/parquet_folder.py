@@ -45,9 +45,8 @@ def read_saved_scope(path: str) -> Tables:
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         found = manifest.get("format") if isinstance(manifest, dict) else None
         if found != FORMAT:
-            raise SourceError(
-                path, f"was saved in format {found}; this cachescope reads {FORMAT}: read the sources again"
-            )
+            message = f"was saved in format {found}; this cachescope reads {FORMAT}: read the sources again"
+            raise SourceError(path, message)
         details = _details(folder)
         loaded = read_frames(folder, SAVED_FRAMES, len(details.sets))
     except _FAILURES as error:

@@ -51,8 +51,7 @@ def imc_keys(path: str) -> list[bytes]:
         raise SourceError(path, f"cannot be read: {error.strerror or error}") from error
     except DamagedContent as error:
         raise SourceError(path, error.what) from error
-    keys = [bytes_of_literal(key) for key in dump]
-    return [key for key in keys if key is not None]
+    return [key for text in dump if (key := bytes_of_literal(text)) is not None]
 
 
 def bytes_of_literal(text: str) -> bytes | None:

@@ -170,9 +170,8 @@ def read_library(entry: EntryRow, path: str, name: str, reading: Reading) -> boo
         segments, sections, of_segment, segment_count, of_section, section_count = tables
         end = max(segments + of_segment * segment_count, sections + of_section * section_count, _ELF.size)
         if magic == b"\x7fELF\x02\x01" and end > (entry.size_bytes or 0):
-            raise DamagedContent(
-                "cut: a process that loads it may crash; if it is removed, torch compiles it again"
-            )
+            damage = "cut: a process that loads it may crash; if it is removed, torch compiles it again"
+            raise DamagedContent(damage)
     return True
 
 

@@ -205,10 +205,8 @@ def _is_folder(item: Listed) -> bool:
     """Whether an item is a folder, or a link to a folder with the name of one of torch's places."""
     try:
         if item.is_symlink():
-            named = any(
-                rule[0].fullmatch(item.name) for rule in (*_DISTINCTIVE_FOLDERS, *_DISTINCTIVE_PLACES[:-1])
-            )
-            return named and item.is_dir()
+            rules = (*_DISTINCTIVE_FOLDERS, *_DISTINCTIVE_PLACES[:-1])
+            return any(rule[0].fullmatch(item.name) for rule in rules) and item.is_dir()
         return item.is_dir(follow_symlinks=False)
     except OSError:
         return False

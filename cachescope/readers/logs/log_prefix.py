@@ -211,18 +211,15 @@ class LauncherPrefixes:
         if match := PREFIX.match(line):
             return match
         found = _TORCH.search(line)
-        if found is None or not (
-            self.is_named or found["place"] or _LAUNCHERS.fullmatch(line, 0, found.start())
-        ):
+        if found is None:
             return None
-        return PREFIX.match(line, found.start())
+        is_torchs = self.is_named or found["place"] or _LAUNCHERS.fullmatch(line, 0, found.start())
+        return PREFIX.match(line, found.start()) if is_torchs else None
 
     def short_of(self, line: bytes) -> re.Match[bytes] | None:
         """The prefix of TORCH_LOGS_FORMAT=short in a line; only a launcher's text may precede it."""
         found = _SHORT.search(line)
-        if found is None or not _LAUNCHERS.fullmatch(line, 0, found.start()):
-            return None
-        return found
+        return found if found is not None and _LAUNCHERS.fullmatch(line, 0, found.start()) else None
 
     def name(self, lead: bytes) -> Name:
         """The name and rank that the bytes before a prefix give."""

@@ -25,14 +25,13 @@ def is_address(path: str) -> bool:
 
 def addresses(address: str) -> list[str]:
     """The files at an address: the file itself, the files below a folder, or the matches of a pattern."""
+    fsspec = _fsspec(address)
     try:
-        fs, path = _fsspec(address).core.url_to_fs(address)
+        fs, path = fsspec.core.url_to_fs(address)
         # A pattern may match folders; their contents were not asked for.
         find = fs.glob if any(mark in path for mark in "*?[") else fs.find
         found = [name for name, about in dict(find(path, detail=True)).items() if about["type"] == "file"]
         named = [str(fs.unstrip_protocol(name)) for name in sorted(found)]
-    except SourceError:
-        raise
     except Exception as error:  # every store has its own exceptions
         raise SourceError(address, f"cannot be listed: {_error_text(error)}") from error
     if not named:

@@ -266,9 +266,8 @@ def follow(data: bytes, start: int = 0, *, persistent_ids: bool = False) -> Prog
         # What a broken pickle does before the break is not held back by a frame that goes on behind it.
         frames = [at for at in error.frames if at + 9 <= len(data)]
     if (frames or program.damage) and _cross(data):
-        program.odd.append(
-            "a frame that ends in an opcode or in another frame: unpicklers disagree on what follows"
-        )
+        odd = "a frame that ends in an opcode or in another frame: unpicklers disagree on what follows"
+        program.odd.append(odd)
     unpickler = _Noting(without_frames(data, frames), program)
     try:
         program.value = unpickler.load()
@@ -313,14 +312,13 @@ def computed(program: Program) -> Iterator[str]:
         state, name = stub.raw_state, global_name(stub)
         for part in state[:2] if isinstance(state, tuple) else (state,):
             for key, value in part.items() if isinstance(part, dict) else ():
-                if not (isinstance(key, str) and key.startswith("__") and key.endswith("__")):
-                    continue
+                is_special = isinstance(key, str) and key.startswith("__") and key.endswith("__")
                 is_copied = name == _KERNEL and key in _COPIED and isinstance(value, str | None)
-                if not is_copied:
+                if is_special and not is_copied:
                     yield f"sets {key} of an object"
-        if name == "torch.storage._load_from_bytes" and not (len(stub.args) == 1 and _is_bytes(stub.args[0])):
-            yield f"calls {name} with what it computed"
-        if name == "_codecs.encode" and encoded(stub) is None:
+        is_of_bytes = len(stub.args) == 1 and _is_bytes(stub.args[0])
+        is_loaded = name == "torch.storage._load_from_bytes" and not is_of_bytes
+        if is_loaded or (name == "_codecs.encode" and encoded(stub) is None):
             yield f"calls {name} with what it computed"
 
 
