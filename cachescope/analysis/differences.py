@@ -30,7 +30,7 @@ from cachescope.keys.printed_values import (
     printed_value,
     shown_settings,
 )
-from cachescope.wording import listed, plural, short
+from cachescope.wording import listed, plural, rank_names, short
 
 _TENSOR: Final = re.compile(r"TensorMetadata(?:AndValues)?\((?P<body>.*)\)", re.DOTALL)
 # Raw bytes that torch decoded with replacement (2.10+) or did not print at all (through 2.9).
@@ -341,6 +341,9 @@ def _contrast(before: str, after: str) -> str:
     old, new = " ".join(before.split()), " ".join(after.split())
     if len(old) <= _LONG and len(new) <= _LONG:
         return f"{old or '(empty)'} -> {new or '(empty)'}"
+    if _LISTED_NUMBERS.fullmatch(old) and _LISTED_NUMBERS.fullmatch(new):
+        spans = (rank_names([*map(int, re.findall(r"\d+", text))]) for text in (old, new))
+        return " -> ".join(f"[{text}]" for text in spans)
     # Compared character by character on purpose: these are values, not paths.
     start = len(commonprefix([old, new]))  # noqa: RUF071
     rest = [old[start:], new[start:]]

@@ -107,6 +107,8 @@ OPAQUE = "opaque bytes, which torch hashes and does not spell out, differ"
     ("x", None, "a\nb", "new", "not there -> a b"),
     ("x", None, None, "new", "not there -> "),
     ("x", "a\nb", None, "gone", "a b -> not there"),
+    ("x", str([*range(50), 60]), str([*range(1, 50), 60]), "value", "[0-49, 60] -> [1-49, 60]"),
+    ("x", "[0, 1]", "[1]", "value", "[0, 1] -> [1]"),
     ("x", "\x00a", "b", "opaque", OPAQUE),
     ("x", "b", "\x00a", "opaque", OPAQUE),
     ("x", "b", "\ufffda", "opaque", OPAQUE),
