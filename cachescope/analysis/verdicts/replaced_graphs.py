@@ -374,12 +374,28 @@ class ReplacedGraphs:
             same = self._runs_of_kind.get((*kind, self._history.rank_of.get(row.run)), ())
             runs = chain(same, self._runs_of_kind.get(kind, ()))
             found: dict[_Stream, None] = {}
+            mates = 0
             for stream, first in runs:
                 if first < at and stream[0] != row.run and self._only_run in (None, stream[0]):
-                    found[stream] = None
-                    if len(found) == _RUNS_ALIGNED:
+                    if self._only_run is None and self._is_mate(stream[0], row.run):
+                        mates += 1
+                    else:
+                        found[stream] = None
+                    if len(found) == _RUNS_ALIGNED or mates == _GRAPHS_TRIED:
                         break
             yield list(found)
+
+    def _is_mate(self, run: int, own: int) -> bool:
+        """Whether two runs are of ranks that ran at the same time: what one has and the other has not is no edit."""
+        one, other = (self._history.run_of.get(each) for each in (run, own))
+        if one is None or other is None or None in (one.rank, other.rank) or one.rank == other.rank:
+            return False
+        began, ended = (one.start_time, other.start_time), (one.end_time, other.end_time)
+        starts, ends = (
+            [time for time in began if time is not None],
+            [time for time in ended if time is not None],
+        )
+        return len(starts) == len(ends) == 2 and max(starts) < min(ends)
 
     def _align(self, stream: _Stream, own: _Stream, at: int) -> dict[int, int]:
         """For each graph of a run that replaced one of another run, the one it replaced."""

@@ -331,6 +331,29 @@ def rank_of_a_start(rank: int, graphs: int, key: str = "a", at: float = 0) -> Ru
     return run(*lookups, rank=rank, pid=rank, cache_dir="/cache")
 
 
+@pytest.mark.parametrize(("since", "verdict"), [(30, "first_lookup"), (500, "key_changed")])
+def test_another_branch_in_another_rank_of_a_job_is_no_edit(since: float, verdict: str) -> None:
+    """As of pipeline stages of one class: rank 1 comes to the function when rank 0 has compiled it."""
+    told = {"function": "f", "file": "/p.py", "line": 1, "took": 1.0}
+
+    def rank(number: int, at: float, more: str) -> Run:
+        code = f"def forward(self, x):\n    a = torch.mm(x, x)\n    b = torch.relu(a){more}\n    return (b,)"
+        later = (fx(f"f9{one}", details={"gm": str(one)}, at=at + 20 * one, took=1.0, compile_id=f"{one}/0") for one in range(1, 4))  # fmt: skip
+        lasts = {"clock_first_us": 0, "clock_last_us": 70_000_000}
+        return run(
+            fx(f"f{number}", details={"gm": code}, at=at, **told),
+            *later,
+            rank=number,
+            pid=number,
+            cache_dir="/cache",
+            **lasts,
+        )
+
+    scope = scope_of(rank(0, 0, ""), rank(1, since, "\n    b = torch.softmax(b, -1)"))
+    (lookup,) = scope.lookups.loc[scope.lookups["cache_key"] == "f1", "lookup"]
+    assert [row["verdict"] for row in miss_rows(scope) if row["lookup"] == lookup] == [verdict]
+
+
 def test_of_ranks_that_start_at_once_new_graphs_are_first_lookups_of_aotautograd_too() -> None:
     rows = miss_rows(scope_of(*(rank_of_a_start(rank, 3) for rank in range(2))))
     assert [row["verdict"] for row in rows] == ["first_lookup"] * 6 + ["compiled_concurrently"] * 6
