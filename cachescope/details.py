@@ -20,7 +20,7 @@ from cachescope.components import Detail, join_components, parse_component
 from cachescope.kept import kept
 
 _INPUT: Final = re.compile(r"example_inputs\[\d+\]")
-# torch/_inductor/codecache.py, `FxGraphCachePickler._reduce_fake_script_object` (2.13): once it has pickled an opaque object, as a DeviceMesh is,
+# torch/_inductor/codecache.py, `FxGraphCachePickler._reduce_fake_script_object` (2.13 to 2.15): once it has pickled an opaque object, as a DeviceMesh is,
 # the pickler keeps a memo, and the hash of a value depends on all that was pickled before. No text has its hash then, by either protocol.
 _TAG: Final = "cache_key_tag"
 _NO_TAG: Final = f"] {_TAG}: "

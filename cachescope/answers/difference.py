@@ -16,7 +16,6 @@ from cachescope.errors import NotFoundError
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.grouping import by_key
-from cachescope.keys.key_fields import TORCH_VERSION
 from cachescope.readers.remote_cache.address import is_redis, without_password
 from cachescope.rows import like
 from cachescope.terms import VLLM
@@ -184,9 +183,8 @@ def folded(changed: Iterable[tuple[Changes, One]]) -> tuple[tuple[Changes, tuple
     """Equal changes as one, the most frequent first."""
     groups: dict[Hashable, tuple[Changes, list[One]]] = {}
     for changes, one in changed:
-        # Another torch has other fields, and graphs differ anyway: that all of them changed counts as one difference.
-        told = [change for change in changes if change.field == TORCH_VERSION] or changes
-        way = tuple((change.field, "" if change.field == "gm" else change.summary) for change in told)
+        # Graphs differ anyway: that all of them changed counts as one difference.
+        way = tuple((change.field, "" if change.field == "gm" else change.summary) for change in changes)
         groups.setdefault(way, (changes, []))[1].append(one)
     ordered = sorted(groups.values(), key=lambda group: -len(group[1]))
     return tuple((changes, tuple(same)) for changes, same in ordered)

@@ -103,20 +103,29 @@ def folded_blocks(
     source: str,
     sides: tuple[str, str],
 ) -> Iterator[Block]:
-    """Differences that several lookups share, the most frequent first."""
-    for changes, members in groups[:_GROUPS]:
-        title = title_of(members)
-        if of_torch := [change for change in changes if change.field == TORCH_VERSION]:
-            follow = plural(
-                len(changes) - 1, "other field of the key follows", "other fields of the key follow"
-            )
-            yield Line(title, style="bold")
-            yield Line(f"{of_torch[0].summary}; {follow}; --json and {source} have all", 3)
+    """Differences that several lookups share, the most frequent first; an upgrade of torch is one, whatever follows from it."""
+    upgrades: dict[str, list[Member]] = {}
+    others, follow = [], set()
+    for changes, members in groups:
+        if of_torch := next((change for change in changes if change.field == TORCH_VERSION), None):
+            upgrades.setdefault(of_torch.summary, []).extend(members)
+            follow.add(len(changes) - 1)
         else:
-            yield from change_blocks(changes, source, title, sides)
+            others.append((changes, members))
+    for upgrade, members in upgrades.items():
+        yield Line(title_of(members), style="bold")
+        fields = (
+            plural(max(follow), "other field")
+            if len(follow) == 1
+            else f"{min(follow)} to {max(follow)} other fields"
+        )
+        yield Line(f"{upgrade}; {fields} of each key follow from it; --json and {source} have all", 3)
+    for changes, members in others[:_GROUPS]:
+        title = title_of(members)
+        yield from change_blocks(changes, source, title, sides)
         if not changes:
             yield Line(f"{title}: the keys differ, and no recorded field does.")
-    yield from rest(len(groups) - _GROUPS, "difference", "the frame has all", 0)
+    yield from rest(len(others) - _GROUPS, "difference", "the frame has all", 0)
 
 
 def _alike_changes(changes: Sequence[FieldChange]) -> list[list[FieldChange]]:
