@@ -24,7 +24,9 @@ class Detail:
     """One hash detail of one key."""
 
     field: str = col("path of the field")
-    detail_hash: str = col("torch's hash of its value")
+    detail_hash: str = col(
+        "torch's hash of its value; that of the printed value if a DeviceMesh is in the key (2.13 and later), for torch's then depends on what it had hashed before"
+    )
     value_text: str = col("the value as torch printed it; may be cut, and may contain addresses")
 
 

@@ -221,14 +221,14 @@ class HashDetails:
         return self._last_changes
 
     @kept
-    def _has_memo(self, set_code: int) -> bool:
-        """Whether its hashes are those of its texts."""
+    def has_memo(self, set_code: int) -> bool:
+        """Whether torch's hashes of its values cannot be compared: its hashes are those of its texts."""
         text = "" if (code := self.component_of(set_code, _TAG)) is None else self.components[code]
         return text.endswith(_NO_TAG) and text not in _WITHOUT_MEMO
 
     def _changes(self, before: int, after: int) -> list[ChangedField]:
         found = self._changed_hashes(before, after)
-        if self._has_memo(before) != self._has_memo(after):
+        if self.has_memo(before) != self.has_memo(after):
             told = [{c if c is None else _hash_of(self.components[c]) for c in one[1:]} for one in found]
             found = [one for one, sides in zip(found, told, strict=True) if len(sides) > 1]
         return found

@@ -76,6 +76,17 @@ def test_a_mesh_among_the_inputs_may_be_why_keys_differ_and_no_field(example: st
     assert ("DeviceMesh" in advice) is is_named
 
 
+@pytest.mark.parametrize(("tag", "evidence"), [({"cache_key_tag": ""}, "inferred"), ({}, "recorded")])
+def test_that_no_field_differs_is_inferred_where_hashes_cannot_be_compared(
+    tag: dict[str, str], evidence: str
+) -> None:
+    """The hash of an empty tag that is not torch's own is one of a pickler with a memo."""
+    details = {"gm": CODE, "example_inputs[0]": MESH, **tag}
+    runs = [run(fx(key, details=details, at=at, took=1)) for key, at in (("f11", 0), ("f22", 100))]
+    misses = scope_of(*runs).misses
+    assert misses["evidence"][misses["verdict"] == "no_detail_differs"].tolist() == [evidence]
+
+
 @pytest.mark.parametrize(
     ("searched", "is_said"), [("/tmp/torchinductor_me", True), ("/scratch/cache", False)]
 )

@@ -71,9 +71,10 @@ class ChangedKeys:
 
     def why(self, at: int, baseline: Baseline, change: Change, apart: int) -> Why:
         """Why a lookup missed whose key differs from that of its baseline."""
-        if not change.names:
-            return _NO_DETAIL_DIFFERS
         row, found = self._history.lookups[at], self._history.row_of(baseline)
+        if not change.names:
+            has_memo = row.detail_set is not None and self._history.details.has_memo(row.detail_set)
+            return _ALL_PRINT_ALIKE if has_memo else _NO_DETAIL_DIFFERS
         is_one_run = isinstance(found, LookupRow) and found.run == row.run
         # The evidence that this key is a changed form of the baseline's.
         if isinstance(found, LookupRow) and is_one_run and is_recompiled(found, row):
@@ -240,6 +241,12 @@ _REMOTE: Final[tuple[Evidence, str]] = (
 _BY_TIME: Final[tuple[Evidence, str]] = (
     "inferred",
     "by its time of modification the entry had been stored before",
+)
+_ALL_PRINT_ALIKE: Final = Why(
+    "no_detail_differs",
+    "the keys differ and every recorded field prints alike: a DeviceMesh or what torch does not print of a value differs",
+    "inferred",
+    "only printed values could be compared: once torch has hashed a DeviceMesh, its hash of a field depends on the fields before it",
 )
 _NO_DETAIL_DIFFERS: Final = Why(
     "no_detail_differs",
