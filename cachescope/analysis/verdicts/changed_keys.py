@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections import Counter
 from functools import cache, cached_property, partial
 from itertools import starmap
 from typing import Final
@@ -35,7 +34,7 @@ from cachescope.keys.key_fields import (
     is_of_the_call,
 )
 from cachescope.keys.paths import is_in_remote_cache
-from cachescope.terms import Evidence
+from cachescope.terms import AOTAUTOGRAD, Evidence
 from cachescope.verdict_kinds import (
     ANOTHER_TYPE,
     IMPORTS,
@@ -52,7 +51,7 @@ from cachescope.wording import listed, plural
 
 _PARTS: Final = ("dtype", "shape")
 _FIELDS_TOLD: Final = 3
-# Why AOTAutograd's cache takes no part of a graph that DDPOptimizer split (2.5 to 2.15).
+# Why AOTAutograd's cache takes no part of a graph that DDPOptimizer split (2.5 to 2.15): torch/_dynamo/backends/distributed.py, `compile_submod`.
 _OF_A_SPLIT: Final = "fakify_first_call enabled"
 # Numbers that dynamo gives to the variables of a graph. The same edit has other numbers in another graph.
 _NUMBERING: Final = re.compile(r"(?<=[a-z])_\d+\b")
@@ -73,8 +72,8 @@ class ChangedKeys:
         """Why a lookup missed whose key differs from that of its baseline."""
         row, found = self._history.lookups[at], self._history.row_of(baseline)
         if not change.names:
-            has_memo = row.detail_set is not None and self._history.details.has_memo(row.detail_set)
-            return _ALL_PRINT_ALIKE if has_memo else _NO_DETAIL_DIFFERS
+            sets = [one.detail_set for one in (row, found) if one.detail_set is not None]
+            return _ALL_PRINT_ALIKE if any(map(self._history.details.has_memo, sets)) else _NO_DETAIL_DIFFERS
         is_one_run = isinstance(found, LookupRow) and found.run == row.run
         # The evidence that this key is a changed form of the baseline's.
         if isinstance(found, LookupRow) and is_one_run and is_recompiled(found, row):
@@ -122,7 +121,7 @@ class ChangedKeys:
                 kind = NAMED_AT_RANDOM if {*changed} <= {"aot_config", "gm"} else NAMED_AND_MORE
             elif all(before == after for before, after in inputs) and self._are_of_imports(change):
                 kind = IMPORTS
-            elif split := self._split(row, found):
+            elif "gm" in changed and (split := self._split(row, found)):
                 kind = f"{split}{place_of(row)}"
             elif became := sizes_became(inputs):
                 kind = f"{SIZES}{became}: {place_of(row)}"
@@ -182,19 +181,22 @@ class ChangedKeys:
         return True
 
     def _split(self, row: LookupRow, found: Candidate) -> str:
-        """How a graph differs of which DDPOptimizer made another number of parts than before; empty if it did not, or other code was traced."""
-        if not isinstance(found, LookupRow):
+        """How a graph differs of which DDPOptimizer made another number of parts than before; empty if nothing shows that it did, or other code was traced."""
+        # A log that ends within the compile may lack parts of it.
+        if not isinstance(found, LookupRow) or False in (row.compile_ended, found.compile_ended):
             return ""
-        parts, before = (self._parts[one.run, one.compile_id] for one in (row, found))
+        parts, before = (self._parts.get((one.run, one.compile_id)) for one in (row, found))
         traced = {row.traced_graph, found.traced_graph}
-        if parts == before or (len(traced) > 1 and None not in traced):
+        if parts is None or before is None or parts == before or (len(traced) > 1 and None not in traced):
             return ""
         return SPLIT_OR_EDITED if None in traced else SPLIT
 
     @cached_property
-    def _parts(self) -> Counter[tuple[int, str | None]]:
-        rows = self._history.lookups
-        return Counter((one.run, one.compile_id) for one in rows if _OF_A_SPLIT in (one.bypass_reason or ""))
+    def _parts(self) -> dict[tuple[int, str | None], int]:
+        """The parts of each compile of which AOTAutograd's lookups were recorded: 0 if its graph was not split."""
+        above = (row for row in self._history.lookups if row.cache == AOTAUTOGRAD)
+        reasons = by_key(((row.run, row.compile_id), row.bypass_reason or "") for row in above)
+        return {one: sum(_OF_A_SPLIT in reason for reason in told) for one, told in reasons.items()}
 
     def _forward_before(self, at: int) -> int | None:
         """The forward graph of the same compile as a backward graph; None if there is none with hash details."""

@@ -681,3 +681,33 @@ def test_above_a_graph_that_is_bypassed_nothing_is_stored() -> None:
     assert "No compile is known to have been avoidable: " in str(scope) and "not cached (bypassed)" in str(
         scope
     )
+
+
+SPLIT = "Won't cache a graph with fakify_first_call enabled"
+
+
+@pytest.mark.parametrize(
+    ("above", "ended", "field", "kind"),
+    [
+        # Of one part AOTAutograd's lookup was recorded, and of two before.
+        ([SPLIT], True, "gm", "split otherwise by DDPOptimizer"),
+        # As with AOTAutograd's cache switched off, or a log without it: nothing shows how many parts there were.
+        ([], True, "gm", "the same code, compiled otherwise"),
+        # The log ends in the compile: there may have been another part.
+        ([SPLIT], False, "gm", "the same code, compiled otherwise"),
+        ([SPLIT], True, "inductor_config[epilogue_fusion]", ""),
+    ],
+)
+def test_another_split_of_ddp_is_told_where_its_parts_are_known(
+    above: list[str], ended: bool, field: str, kind: str
+) -> None:
+    told = {"function": "f", "file": "/p.py", "line": 1, "traced_graph": "t", "traced_code": "t"}
+
+    def start(key: str, parts: Sequence[str], at: float, **changed: str) -> Run:
+        bypassed = [aot(None, "bypass", bypass_reason=one, at=at, **told) for one in parts]
+        details = {"gm": CODE, "inductor_config[epilogue_fusion]": "True", **changed}
+        return run(*bypassed, fx(key, details=details, at=at + 1, took=1.0, compile_ended=ended, **told))
+
+    scope = scope_of(start("f11", [SPLIT, SPLIT], 0), start("f22", above, 100, **{field: f"{CODE} + 1"}))
+    kinds = [row["kind"].partition(": ")[0] for row in miss_rows(scope) if row["verdict"] == "key_changed"]
+    assert kinds == [kind]
