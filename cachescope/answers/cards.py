@@ -39,8 +39,6 @@ MOST: Final = 20
 # A cause is one set of fields. Their values may differ from miss to miss.
 _ROOTS_TRIED: Final = 20
 _OTHER_VALUES: Final = 3
-# What titles begin with where the code of functions changed: alone, and beside their inputs.
-_CODE: Final = ("code", "code and inputs")
 _FIELDS: Final = 4
 _PLACES_NAMED: Final = 2
 _FOLLOWERS_NAMED: Final = 3
@@ -188,10 +186,11 @@ def cause_titles(chosen: Chosen, causes: Sequence[CauseRow]) -> dict[int, str]:
     titles = {cause.cause: _title(read, cause, chosen.roots_of(cause.cause)) for cause in causes}
 
     def place(title: str, cause: CauseRow) -> str:
-        where = _where(read, cause, chosen.roots_of(cause.cause)).removeprefix("in ").partition(", in ")[0]
-        what, of, _ = title.partition(" of ")
+        roots = chosen.roots_of(cause.cause)
+        where = _where(read, cause, roots).removeprefix("in ").partition(", in ")[0]
         # A place has the name of the function in it.
-        return f"{what} of {where}" if of and what in _CODE else f"{title} in {where}"
+        told = _title(read, cause, roots, where)
+        return f"{title} in {where}" if told == title else told
 
     def compile_of(title: str, cause: CauseRow) -> str:
         number = read.facts.lookups[chosen.roots_of(cause.cause)[0].lookup].compile_id
@@ -204,14 +203,15 @@ def cause_titles(chosen: Chosen, causes: Sequence[CauseRow]) -> dict[int, str]:
     return titles
 
 
-def _title(read: Recording, cause: CauseRow, roots: Sequence[MissRow]) -> str:
+def _title(read: Recording, cause: CauseRow, roots: Sequence[MissRow], where: str = "") -> str:
+    """What to look at; for code, the functions that it is of, or `where` these are."""
     if not is_named_by_fields(cause):
         return cause.summary
     named = (rows for rows in _by_place(read, roots) if rows[0].function)
     functions = list(dict.fromkeys(function_name(*rows) for rows in named))
     if functions and "gm" in cause.fields and all(one == "gm" or is_input(one) for one in cause.fields):
-        what = _CODE[cause.fields != ("gm",)]
-        return f"{what} of {listed(functions, _PLACES_NAMED)}"
+        what = "code" if cause.fields == ("gm",) else "code and inputs"
+        return f"{what} of {where or listed(functions, _PLACES_NAMED)}"
     return fields_text(cause.fields, _FIELDS)
 
 
