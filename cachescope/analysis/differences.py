@@ -110,8 +110,8 @@ def field_changes(
         change = _changed(old, new)
         if old is not None and new is not None:
             change = _with_process_values(change, old, new, sides)
-        if field == TORCH_VERSION:
-            change = change._replace(summary="".join(upgrade_of(details, of_fields, sides)))
+            if field == TORCH_VERSION:
+                change = change._replace(summary="".join(upgrade_of(details, of_fields, sides)))
         changes.append(change)
     return _with_what_inputs_are(changes, details, before, after)
 

@@ -39,8 +39,8 @@ GRAPH_OPTIONS: Final = frozenset(
         "selective_decompose", "shape_padding", "triton.autotune_at_compile_time",
     )
 )  # fmt: skip
-"""Options by which torch makes another graph of the same code before it is hashed: torch/_inductor/decomposition.py, and in fx_passes/ the
-passes of joint_graph.py and pre_grad.py (2.9, 2.12 to 2.15)."""
+"""Options by which torch makes another graph of the same code before it is hashed: torch/_inductor/decomposition.py, compile_fx.py, and in
+fx_passes/ the passes of joint_graph.py and pre_grad.py (2.9, 2.12 to 2.15)."""
 
 IS_INFERENCE: Final = "fx_kwargs[is_inference]"
 """Whether no backward graph can follow: gradients are off, or no input needs any."""

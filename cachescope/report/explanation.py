@@ -104,22 +104,17 @@ def folded_blocks(
     sides: tuple[str, str],
 ) -> Iterator[Block]:
     """Differences that several lookups share, the most frequent first; an upgrade of torch is one, whatever follows from it."""
-    upgrades: dict[str, list[Member]] = {}
-    others, follow = [], set()
-    for changes, members in groups:
-        if of_torch := next((change for change in changes if change.field == TORCH_VERSION), None):
-            upgrades.setdefault(of_torch.summary, []).extend(members)
-            follow.add(len(changes) - 1)
-        else:
-            others.append((changes, members))
-    for upgrade, members in upgrades.items():
-        yield Line(title_of(members), style="bold")
-        fields = (
-            plural(max(follow), "other field")
-            if len(follow) == 1
-            else f"{min(follow)} to {max(follow)} other fields"
-        )
-        yield Line(f"{upgrade}; {fields} of each key follow from it; --json and {source} have all", 3)
+    told = [
+        (next((one.summary for one in changes if one.field == TORCH_VERSION), ""), changes, members)
+        for changes, members in groups
+    ]
+    others = [(changes, members) for upgrade, changes, members in told if not upgrade]
+    for upgrade, alike in by_key((one[0], one[1:]) for one in told if one[0]).items():
+        yield Line(title_of([member for _, members in alike for member in members]), style="bold")
+        counts = sorted({len(changes) - 1 for changes, _ in alike})
+        fields = plural(counts[-1], "other field")
+        fields = fields if len(counts) == 1 else f"{counts[0]} to {fields}"
+        yield Line(f"{upgrade}; with it each key differs in {fields}; --json and {source} have all", 3)
     for changes, members in others[:_GROUPS]:
         title = title_of(members)
         yield from change_blocks(changes, source, title, sides)

@@ -390,12 +390,14 @@ class ReplacedGraphs:
         one, other = (self._history.run_of.get(each) for each in (run, own))
         if one is None or other is None or None in (one.rank, other.rank) or one.rank == other.rank:
             return False
-        began, ended = (one.start_time, other.start_time), (one.end_time, other.end_time)
-        starts, ends = (
-            [time for time in began if time is not None],
-            [time for time in ended if time is not None],
-        )
-        return len(starts) == len(ends) == 2 and max(starts) < min(ends)
+        if (
+            one.start_time is None
+            or other.start_time is None
+            or one.end_time is None
+            or other.end_time is None
+        ):
+            return False
+        return max(one.start_time, other.start_time) < min(one.end_time, other.end_time)
 
     def _align(self, stream: _Stream, own: _Stream, at: int) -> dict[int, int]:
         """For each graph of a run that replaced one of another run, the one it replaced."""
