@@ -53,9 +53,14 @@ class Aligned:
     is_open: bool = False
 
     @property
+    def rows(self) -> tuple[LookupRow, ...]:
+        """All of them, those of the later side first."""
+        return *self.after, *self.before
+
+    @property
     def one(self) -> LookupRow:
         """The lookup that represents all: one of the later side, if there is one."""
-        return (self.after or self.before)[0]
+        return self.rows[0]
 
     @property
     def hits(self) -> tuple[int, int]:
@@ -66,8 +71,7 @@ class Aligned:
     @property
     def to_explain(self) -> int:
         """The lookup whose explanation says most: one that did not hit, on the later side if there is one."""
-        rows = (*self.after, *self.before)
-        return next((row.lookup for row in rows if row.outcome not in _HITS), rows[0].lookup)
+        return next((row.lookup for row in self.rows if row.outcome not in _HITS), self.one.lookup)
 
     @property
     def change(self) -> Change:

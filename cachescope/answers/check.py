@@ -89,7 +89,7 @@ class Check:
             by_fields = {fields for _, fields, kind in known if not kind}
             every = read.changed_since(base)
             changed = [since for since in every if tuple(sorted(since.fields)) not in by_fields]
-            bars.append(new_cause_bar(read.explained.rows, known, rate, (since.cause for since in changed)))
+            bars.append(new_cause_bar(read.explained.rows, known, rate, {since.cause for since in changed}))
             for since in changed:
                 lines[since.cause] += f"; against the base {_changes_text(since.changes)} changed"
             bars += [_base_hit_rate_bar(read, base), _base_avoidable_bar(read, base)]
@@ -104,9 +104,8 @@ class Check:
 
 def unread_sources(read: Recording) -> tuple[str, ...]:
     """Each source that could not be read at all, with the reason."""
-    return tuple(
-        f"{row.source}: {row.message}" for row in read.tables.problems.rows if row.where == WHOLE_SOURCE
-    )
+    unread = (row for row in read.tables.problems.rows if row.where == WHOLE_SOURCE)
+    return tuple(f"{row.source}: {row.message}" for row in unread)
 
 
 def _refuse_no_bars(least: float | None, most: int | None, base: Recording | None) -> None:
@@ -173,10 +172,9 @@ def time_lost_bar(most: int, rate: RateRow, causes: Sequence[CauseRow]) -> Bar:
 
 
 def new_cause_bar(
-    causes: Sequence[CauseRow], known: Collection[SameCause], rate: RateRow, hidden: Iterable[int] = ()
+    causes: Sequence[CauseRow], known: Collection[SameCause], rate: RateRow, hidden: Collection[int] = ()
 ) -> Bar:
     """Whether the base has every cause."""
-    hidden = set(hidden)
     new = [cause for cause in causes if same_cause(cause, cause.fields) not in known or cause.cause in hidden]
     reason = f"{len(new)} of {len(causes)} causes are new against the base"
     if rate.unknown and not new:
@@ -231,11 +229,8 @@ def _found_in(base: Recording, read: Recording) -> set[int]:
     """The misses of what the base found under the same key, or under one that a setting has changed since."""
     hits = [row for row in base.lookup_rows if row.outcome == "hit"]
     keys, facts = {(row.cache, row.cache_key) for row in hits}, read.facts
-    found = {
-        row.lookup
-        for row in map(facts.lookups.__getitem__, facts.misses)
-        if (row.cache, row.cache_key) in keys
-    }
+    missed = map(facts.lookups.__getitem__, facts.misses)
+    found = {row.lookup for row in missed if (row.cache, row.cache_key) in keys}
     for since in read.changed_since(base, hits):
         if facts.lookups[since.lookups[0]].cache != VLLM and cost_of_fields(since.fields) == "avoidable":
             below = (row.lookup for root in since.lookups for row in facts.followers_of(facts.misses[root]))

@@ -23,7 +23,6 @@ from cachescope.answers.difference import Difference, Side, difference, folded
 from cachescope.answers.names import runs_name
 from cachescope.answers.recording import Recording
 from cachescope.answers.summary import compiles_of, why_no_lookup
-from cachescope.details import HashDetails
 from cachescope.errors import NotFoundError
 from cachescope.frames.answer_rows import RateRow
 from cachescope.frames.compared import Built, ComparedLookup, CoverageRow, DifferenceRow
@@ -53,16 +52,11 @@ class ComparedSide:
     @classmethod
     def of(cls, read: Recording, lookups: Iterable[LookupRow], runs: Sequence[int]) -> Self:
         """The side of some runs, given all lookups."""
-        name = runs_name(read.facts, runs)
         mine = [row for row in lookups if row.run in runs]
-        by_cache = grouped(mine, lambda row: (row.cache,))
-        return cls(
-            name,
-            tuple(runs),
-            rates(mine),
-            {cache: rates(rows) for (cache,), rows in by_cache.items()},
-            tuple(read.facts.machines.get(run, "") for run in runs),
-        )
+        of_caches = grouped(mine, lambda row: (row.cache,))
+        by_cache = {cache: rates(rows) for (cache,), rows in of_caches.items()}
+        machines = tuple(read.facts.machines.get(run, "") for run in runs)
+        return cls(runs_name(read.facts, runs), tuple(runs), rates(mine), by_cache, machines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,12 +94,9 @@ class ComparedRuns:
         """The comparison of only the aligned lookups with a chosen one on either side."""
         if chosen.is_all:
             return self
-        kept = tuple(
-            one for one in self.aligned if any(row.lookup in chosen for row in (*one.before, *one.after))
-        )
-        lookups = chosen.read.facts.lookups
-        numbers = {row.lookup for one in kept for row in (*one.before, *one.after)}
-        mine = [lookups[number] for number in sorted(numbers)]
+        kept = tuple(one for one in self.aligned if any(row.lookup in chosen for row in one.rows))
+        lookups = {row.lookup: row for one in kept for row in one.rows}
+        mine = [lookups[number] for number in sorted(lookups)]
         before, after = (ComparedSide.of(chosen.read, mine, side.runs) for side in (self.before, self.after))
         return replace(self, before=before, after=after, aligned=kept)
 
@@ -115,23 +106,13 @@ class ComparedRuns:
 
         If both sides have the same ranks, each rank is compared with itself; other runs are compared all with all.
         """
-        runs = read.facts.runs
-        for run in (*before, *after):
-            if run not in runs:
-                raise NotFoundError(f"no run {run}; there are runs 0 to {len(runs) - 1}")
+        ends = [read.facts.run(run).end_time for run in before]
+        begins = [read.facts.run(run).start_time for run in after]
         pairs = _ranks(read, before, after)
-        ends = [runs[run].end_time for run in before]
-        begins = [runs[run].start_time for run in after]
         one, other = (ComparedSide.of(read, read.facts.lookups.values(), side) for side in (before, after))
-        return cls(
-            one,
-            other,
-            tuple(aligned_lookups(read, pairs or [(before, after)])),
-            is_ordered=all(
-                end is not None and begin is not None and end <= begin for end in ends for begin in begins
-            ),
-            by_rank=bool(pairs),
-        )
+        aligned = tuple(aligned_lookups(read, pairs or [(before, after)]))
+        is_ordered = all(a is not None and b is not None and a <= b for a in ends for b in begins)
+        return cls(one, other, aligned, is_ordered, by_rank=bool(pairs))
 
 
 def _ranks(
@@ -242,16 +223,8 @@ class Comparison:
             runs=ComparedRuns.of(read, one, other) if one and other and {*one}.isdisjoint(other) else None,
             paths=(before.path, after.path),
         )
-        if any(
-            (
-                found.graphs,
-                found.form_differences,
-                found.predicted,
-                found.built_alike,
-                found.covered,
-                found.runs,
-            )
-        ):
+        of_entries = found.predicted or found.built_alike or found.covered
+        if found.graphs or found.runs or found.form_differences or of_entries:
             return found
         return replace(found, alone=tuple(_alone(read, side) for side in (before, after)))
 
@@ -282,10 +255,8 @@ def _difference_rows(graphs: Difference | None) -> Iterator[DifferenceRow]:
 
 
 def _form_differences(read: Recording, one: Side, other: Side) -> Table[FormDifference] | None:
-    if not one.snapshots and not other.snapshots:
-        return None
     before, after = _context_of(read, one), _context_of(read, other)
-    if before is None or after is None:
+    if before is None or after is None or not (one.snapshots or other.snapshots):
         return None
     return Table(FormDifference, context_difference(read.all_contexts.rows, before, after))
 
@@ -335,21 +306,12 @@ def predictions(read: Recording, entries: Sequence[EntryRow], process: ProcessFi
     files = [row for row in entries if row.cache in BUNDLES]
     if not files or any(row.cache in CACHES for row in entries):
         return predictions_of(entries, details, process, source_of)
-    inside, file_of = _inside(files, details)
+    reading = Reading(details=details)
+    inside = [(row, file.entry) for file in files for row in entries_inside(file.path, reading)]
     # A mega-cache file contains the source of its entries.
-    found = predictions_of(entry_rows(inside), details, process, lambda file: file.source_code)
-    return [replace(row, entry=file_of[row.entry]) for row in found]
-
-
-def _inside(files: Iterable[EntryRow], details: HashDetails) -> tuple[list[EntryRow], list[int]]:
-    """The entries that mega-cache files hold, and for each the number of its file."""
-    inside: list[EntryRow] = []
-    file_of: list[int] = []
-    for file in files:
-        found = entries_inside(file.path, Reading(details=details))
-        inside += found
-        file_of += [file.entry] * len(found)
-    return inside, file_of
+    rows = entry_rows([row for row, _ in inside])
+    found = predictions_of(rows, details, process, lambda file: file.source_code)
+    return [replace(row, entry=inside[row.entry][1]) for row in found]
 
 
 def predictions_of_run(read: Recording, run: int) -> list[PredictionRow]:
@@ -364,15 +326,15 @@ def run_fields(read: Recording, run: int | None = None) -> ProcessFields:
         return context_fields(read, captured[-1].context)
     if not runs:
         raise NotFoundError("there is no run in what was read, and no snapshot was given")
-    if run is not None and run not in runs:
-        raise NotFoundError(f"no run {run}; there are runs 0 to {len(runs) - 1}")
-    of_torch = [one for one in runs if one not in read.of_vllm_alone]
-    if run is None and not of_torch:
-        raise NotFoundError("no run that was read asked torch's caches, and no snapshot was given")
-    number = of_torch[-1] if run is None else run
-    rows = [row for row in read.history.lookups if row.run == number]
-    known = ProcessFields.of_lookups(rows, read.tables.hash_details, runs[number].torch_version)
-    own = [row.context for row in read.all_contexts.rows if row.run == number and row.settings]
+    if run is None:
+        of_torch = [one for one in runs if one not in read.of_vllm_alone]
+        if not of_torch:
+            raise NotFoundError("no run that was read asked torch's caches, and no snapshot was given")
+        run = of_torch[-1]
+    version = read.facts.run(run).torch_version
+    rows = [row for row in read.history.lookups if row.run == run]
+    known = ProcessFields.of_lookups(rows, read.tables.hash_details, version)
+    own = [row.context for row in read.all_contexts.rows if row.run == run and row.settings]
     return known.with_captured(context_fields(read, own[0])) if own else known
 
 

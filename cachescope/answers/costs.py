@@ -229,14 +229,15 @@ def headline(chosen: Chosen) -> str:
     tests = dict(_cpu_tests(chosen.read, costs))
     rest = "; ".join(_others(costs, tests))
     untimed = costs.avoidable_untimed if costs.is_timed else {}
-    took = f"{plural(sum(untimed.values()), 'miss')} whose time is not recorded"
+    count = sum(untimed.values())
+    took, were = f"{plural(count, 'miss')} whose time is not recorded", "was" if count == 1 else "were"
     if costs.avoidable:
         text = f"{_avoidable(costs)} avoidable{_by(chosen.read, costs)}"
-        text += f"; so {'was' if sum(untimed.values()) == 1 else 'were'} {took}" if untimed else ""
+        text += f"; so {were} {took}" if untimed else ""
         text += f"; {rest}" if rest else ""
     elif untimed:
         causes = [_cause(chosen.read, chosen.read.explained.rows[cause]) for cause in untimed]
-        text = f"{took} {'was' if sum(untimed.values()) == 1 else 'were'} avoidable, by {listed(causes, _NAMED)}; {rest}"
+        text = f"{took} {were} avoidable, by {listed(causes, _NAMED)}; {rest}"
     elif costs.is_any_in_doubt:
         where = "" if costs.ranks_ns is None else " on the slowest rank"
         text = f"No compile{where} is known to have been avoidable: {rest}"
@@ -297,13 +298,11 @@ def _amount(costs: Costs, amount: int) -> str:
 def _others(costs: Costs, tests: Mapping[str, str]) -> Iterator[str]:
     """What was compiled and not avoidable, the most first."""
     for what, amount in costs.others.items():
-        # Most of what is not cached is no miss: it never reached the cache.
-        how_many = (
-            plural(amount, "lookup")
-            if what == "not cached" and not costs.is_timed
-            else _amount(costs, amount)
-        )
-        why = f" ({listed(costs.not_cached, _NAMED)})" if what == "not cached" else ""
+        how_many, why = _amount(costs, amount), ""
+        if what == "not cached":
+            why = f" ({listed(costs.not_cached, _NAMED)})"
+            # Most of it is no miss: it never reached the cache.
+            how_many = how_many if costs.is_timed else plural(amount, "lookup")
         yield f"{how_many} {WORDS[what][1]}{why}{tests.get(what, '')}"
     if costs.untimed:
         yield f"{plural(costs.untimed, 'miss')} without a recorded time"
@@ -313,10 +312,8 @@ def _cpu_tests(read: Recording, costs: Costs) -> Iterator[tuple[str, str]]:
     """How much of each was torch's test of the CPU, or the wait for another process's test."""
     if not costs.is_timed:
         return
-    rows = by_key(
-        (compile_of(row), row)
-        for row in phases_of(read, {run for compiles in costs.compiles.values() for run, *_ in compiles})
-    )
+    runs = {run for compiles in costs.compiles.values() for run, *_ in compiles}
+    rows = by_key((compile_of(row), row) for row in phases_of(read, runs))
     for what, compiles in costs.compiles.items():
         times = self_times(chain.from_iterable(rows.get(one, ()) for one in compiles))
         whose = ((VECTOR_TEST, "torch's"), (WAITING_FOR_TEST, "waiting for another process's"))
@@ -329,12 +326,10 @@ def _cpu_tests(read: Recording, costs: Costs) -> Iterator[tuple[str, str]]:
 def _of_ranks(costs: Costs) -> str:
     if costs.ranks_ns in (None, costs.amount):
         return ""
-    at_once = (
-        f", {duration(costs.at_once_ns)} of them on graphs that several compiled at once"
-        if costs.at_once_ns
-        else ""
-    )
-    return f". That is the slowest rank of each start; all ranks together compiled for {duration(costs.ranks_ns)}{at_once}"
+    text = f". That is the slowest rank of each start; all ranks together compiled for {duration(costs.ranks_ns)}"
+    if costs.at_once_ns:
+        text += f", {duration(costs.at_once_ns)} of them on graphs that several compiled at once"
+    return text
 
 
 def trend_rows(read: Recording, *, by_day: bool = False) -> list[TrendRow]:

@@ -111,16 +111,10 @@ def _judged_pairs(
         own_runs = {facts.lookups[seen.lookup].run for seen in sides[number] if seen.lookup is not None}
         for seen in side:
             miss = None if seen.lookup is None else facts.misses.get(seen.lookup)
-            if miss is None or not miss.changed or miss.baseline is None:
+            base = None if miss is None or not miss.changed else facts.baseline_of(miss)
+            if miss is None or base is None:
                 continue
-            base: LookupRow | EntryRow
-            run = None
-            if miss.baseline_lookup is not None:
-                base = facts.lookups[miss.baseline_lookup]
-                run = base.run
-            else:
-                assert miss.baseline_entry is not None
-                base = facts.entries[miss.baseline_entry]
+            run = base.run if isinstance(base, LookupRow) else None
             if run == facts.lookups[miss.lookup].run:
                 continue
             partner = known.get((base.cache, base.cache_key or ""))
@@ -227,13 +221,11 @@ def _below(path: str) -> tuple[tuple[str, ...], Callable[[str], bool]]:
 
 def side_named(read: Recording, name: str) -> Side:
     """A key, a lookup by its number, or ``run:N``."""
-    runs = read.facts.runs
     kind, _, number = name.partition(":")
     if kind == "run" and is_number(number):
-        if int(number) not in runs:
-            raise NotFoundError(f"no run {number}; there are runs 0 to {len(runs) - 1}")
-        return Side(name, side_of_runs(read, [int(number)], []), [int(number)], [], [])
-    return Side(name, [_one_key(read, side_of_runs(read, runs, [""]), name)], [], [], [])
+        run = read.facts.run(int(number)).run
+        return Side(name, side_of_runs(read, [run], []), [run], [], [])
+    return Side(name, [_one_key(read, side_of_runs(read, read.facts.runs, [""]), name)], [], [], [])
 
 
 def _one_key(read: Recording, everything: Iterable[SeenKey], name: str) -> SeenKey:

@@ -133,20 +133,16 @@ class Explanation:
         others = [facts.lookups[number] for number in islice(first, _SAME_CAUSE)]
         changes, guards = read.changes(lookup), guard_miss(read, miss)
         settings, advice = what_to_do(read, miss, changes, guards)
-        return cls(
-            lookup,
-            miss.verdict,
-            title,
-            miss.reason,
-            miss.evidence,
-            miss.evidence_text,
+        return like(
+            cls,
+            miss,
+            title=title,
             baseline=baseline_name(facts, miss, read.history),
             changes=changes,
             same_cause=tuple(f"run {other.run}: {lookup_name(other)}" for other in others),
             more_of_same_cause=len(of_cause) - 1 - len(others),
             settings=settings,
             advice=advice,
-            root=miss.root,
             outcome=row.outcome,
             sizes=None if guards is None else guards.text,
         )
@@ -222,12 +218,10 @@ def _settings(
     of_compile = set[str]()
     # A value of one process does not suit another.
     fields = {change.field for change in changes if change.process_values is None}
-    # torch.use_deterministic_algorithms sets Inductor's option, too.
-    set_back = (
-        {"inductor_config[deterministic]"} & fields
-        if "deterministic_algorithms_settings" in fields
-        else set[str]()
-    )
+    set_back = set[str]()
+    if "deterministic_algorithms_settings" in fields:
+        # torch.use_deterministic_algorithms sets Inductor's option, too.
+        set_back = {"inductor_config[deterministic]"} & fields
     fields -= set_back
     for before, after in read.changed_details(lookup):
         if before is None or after is None or before.field not in fields or len(set_back) == _FIELDS:

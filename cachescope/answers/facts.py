@@ -6,13 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 
 from cachescope.analysis.verdicts.misses import Compile, compile_of
+from cachescope.errors import NotFoundError
 from cachescope.frames.answer_rows import MissRow
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.grouping import by_key
 from cachescope.readers.assemble import Tables
 from cachescope.table import Table
-from cachescope.wording import clock_of, short_names
+from cachescope.wording import clock_of, numbered, short_names
 
 
 class Facts:
@@ -27,6 +28,13 @@ class Facts:
     def runs(self) -> Mapping[int, RunRow]:
         """The runs by number."""
         return {row.run: row for row in self._tables.runs.rows}
+
+    def run(self, number: int) -> RunRow:
+        """A run that somebody named by its number."""
+        if number not in self.runs:
+            known = numbered("run", [*self.runs]) if self.runs else "none"
+            raise NotFoundError(f"no run {number}; what was read has {known}")
+        return self.runs[number]
 
     @cached_property
     def lookups(self) -> Mapping[int, LookupRow]:
@@ -70,6 +78,12 @@ class Facts:
     def followers_of(self, root: MissRow) -> list[LookupRow]:
         """The lookups that missed because of a root miss: of its cause and in the same compile."""
         return self._followers[root.cause, compile_of(self.lookups[root.lookup])]
+
+    def baseline_of(self, miss: MissRow) -> LookupRow | EntryRow | None:
+        """The lookup or entry that a miss is compared with."""
+        if miss.baseline_entry is not None:
+            return self.entries[miss.baseline_entry]
+        return None if miss.baseline_lookup is None else self.lookups[miss.baseline_lookup]
 
     def below(self, lookup: int) -> Sequence[LookupRow]:
         """The lookups that an AOTAutograd lookup made."""

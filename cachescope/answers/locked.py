@@ -104,12 +104,9 @@ def _looked_up(expected: Recording | None) -> dict[tuple[str, str | None], int]:
 
 
 def _expected(expected: Recording) -> tuple[Key, ...]:
-    keys = (
-        (row.cache, row.cache_key)
-        for row in expected.facts.lookups.values()
-        if row.cache in CACHES and row.cache_key is not None and row.outcome not in _NOT_LOOKED_UP
-    )
-    found = tuple(sorted(set(keys)))
+    rows = [row for row in expected.facts.lookups.values() if row.outcome not in _NOT_LOOKED_UP]
+    keys = {(row.cache, row.cache_key) for row in rows if row.cache in CACHES and row.cache_key is not None}
+    found = tuple(sorted(keys))
     if not found:
         raise NotFoundError("what is expected holds no lookup of a key: give traces or logs of a run")
     return found

@@ -102,9 +102,7 @@ def _elsewhere(read: Recording, rows: Iterable[LookupRow]) -> tuple[str, ...]:
     """Directories of the program that nothing was checked against, where it was against directories."""
     # A mega-cache and a lock are files, and a remote cache is asked besides.
     roots = [one for one in read.tables.cache_roots if not (is_in_remote_cache(one) or os.path.isfile(one))]
-    meant = dict.fromkeys(
-        note.cache_dir for note in notes_of(rows) if note.cache_dir is not None and note.is_local
-    )
+    meant = dict.fromkeys(note.cache_dir for note in notes_of(rows) if note.cache_dir and note.is_local)
     given = {os.path.realpath(root) for root in roots}
     return tuple(one for one in meant if given and os.path.realpath(one) not in given)
 
@@ -112,19 +110,14 @@ def _elsewhere(read: Recording, rows: Iterable[LookupRow]) -> tuple[str, ...]:
 def _cost(read: Recording, row: LookupRow) -> int | None:
     """What compiling took where it was recorded: of the same key, else of what the miss is compared with."""
     facts = read.facts
-    same = [
-        other.time_taken_ns
-        for other in facts.lookups.values()
-        if other.cache_key == row.cache_key and other.time_taken_ns is not None
-    ]
-    if same:
-        return same[-1]
+    same = [other.time_taken_ns for other in facts.lookups.values() if other.cache_key == row.cache_key]
+    if known := [ns for ns in same if ns is not None]:
+        return known[-1]
     miss = facts.misses.get(row.lookup)
     if miss is None or kind_of(miss).may_be_first:
         return None
-    if miss.baseline_lookup is not None:
-        return facts.lookups[miss.baseline_lookup].time_taken_ns
-    return None if miss.baseline_entry is None else facts.entries[miss.baseline_entry].time_taken_ns
+    base = facts.baseline_of(miss)
+    return None if base is None else base.time_taken_ns
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,14 +305,9 @@ def _differing(read: Recording) -> dict[str, tuple[Detail, Detail] | None]:
 
 def _on_process_values(read: Recording) -> Iterator[str]:
     """What to do about each value of one process by which lookups differ, once."""
-    found = (
-        sentence
-        for row in read.facts.lookups.values()
-        if row.outcome == "would_miss"
-        for change in read.changes(row.lookup)
-        for sentence in process_advice(change)
-    )
-    yield from dict.fromkeys(found)
+    missed = [row.lookup for row in read.facts.lookups.values() if row.outcome == "would_miss"]
+    changes = (change for lookup in missed for change in read.changes(lookup))
+    yield from dict.fromkeys(sentence for change in changes for sentence in process_advice(change))
 
 
 def _hits(read: Recording) -> int:
@@ -331,9 +319,8 @@ def _remaining(read: Recording) -> list[Remaining]:
     found = []
     chosen = Chosen.of_runs(read, runs)
     for card in Cards.of(chosen).cards:
-        is_final = bool(card.row.fields) and all(
-            one.startswith(OF_THE_INSTALLATION) for one in card.row.fields
-        )
+        fields = card.row.fields
+        is_final = bool(fields) and all(one.startswith(OF_THE_INSTALLATION) for one in fields)
         summary = ", ".join(f"{one.field} {one.summary}" for one in card.changes) or card.row.summary
         found.append(Remaining(summary, card.row.misses, card.advice or card.row.advice, is_final))
     first = sum(cause.misses for cause in chosen.causes if kind_of(cause).is_first)

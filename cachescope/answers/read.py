@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Self
 
+from cachescope.analysis.directory.same_key import candidates
 from cachescope.analysis.resolve_name import detail_set_of
 from cachescope.analysis.vllm.factors import all_changes
 from cachescope.analysis.vllm.folders import fragments, ranks_apart
@@ -71,6 +72,7 @@ class Read(Recording):
     entries = copied(lambda read: read.tables.entries, "One row per entry of the cache directories that were read.")
     contexts = copied(lambda read: read.all_contexts, "One row per isolation context. The snapshots of no run come first, then each run, as far as its own snapshot or its hash details show.")
     kernels = copied(lambda read: read.tables.kernels, "One row per kernel of the FX entries, with its source nodes and ATen operators.")
+    guards = copied(lambda read: Table(Candidate, candidates(read.tables.entries.rows)), "One row per candidate, the sound entries under each key, with the guards that must hold.")
     autotune = copied(lambda read: read.tables.autotune, "One row per choice that max-autotune measured.")
     vllm_factors = copied(lambda read: read.tables.vllm_factors, "One row per cache_key_factors.json of vLLM: the factors of a folder's name.")
     vllm_starts = copied(lambda read: read.tables.vllm_starts, "One row per part of a model that vLLM compiled or loaded, according to its logs.")
@@ -134,13 +136,6 @@ class Read(Recording):
         other = type(self)(self.tables, baseline, self.sources, self._index)
         other._choice()
         return other
-
-    @property
-    def guards(self) -> pd.DataFrame:
-        """One row per candidate, the sound entries under each key, with the guards that must hold."""
-        from cachescope.analysis.directory.same_key import candidates
-
-        return _frame(candidates(self.tables.entries.rows), Candidate)
 
     def hit_rates(self, by: str | Sequence[str] = ()) -> pd.DataFrame:
         """Hit rates by count and by compile time, for groups of lookups; see ``describe("hit_rates")``.

@@ -6,7 +6,6 @@ import os
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Final
 
 from cachescope.analysis.history.history import program_of
@@ -110,7 +109,8 @@ def _jobs(parts: Iterable[list[OneRun]], *, within: bool) -> list[list[OneRun]]:
     for part in parts:
         mates = [job for job in ranked[-_AT_ONCE:] if _is_of_job(part, job, within=within)]
         if mates:
-            max(mates, key=partial(_nearness, part)).extend(part)
+            near = [len(os.path.commonprefix([part[0].folder, job[0].folder])) for job in mates]  # noqa: RUF071
+            mates[near.index(max(near))].extend(part)
             continue
         found.append([*part])
         if part[0].row.rank is not None:
@@ -125,10 +125,6 @@ def _runs(read: Recording) -> Iterator[OneRun]:
         functions = ((one.function, one.file) for one in lookups)
         known = frozenset((name, file) for name, file in functions if name is not None and file is not None)
         yield OneRun(facts.runs[run], programs[run], known, lookups)
-
-
-def _nearness(part: Sequence[OneRun], job: Sequence[OneRun]) -> int:
-    return len(os.path.commonprefix([part[0].folder, job[0].folder]))  # noqa: RUF071
 
 
 def _is_of_job(part: Sequence[OneRun], job: Sequence[OneRun], *, within: bool) -> bool:

@@ -224,7 +224,7 @@ def _tuned(read: Recording) -> str:
     outcomes = by_key(((row.run, row.compile_id), row.outcome) for row in facts.lookups.values())
     hits = {compile_id for compile_id, found in outcomes.items() if {*found} == {"hit"}}
     below = Counter((run, one) for run, one, state in asked if state == "miss" and (run, one) in hits)
-    tuned = (row for row in phases_of(read, facts.runs) if row.phase == AUTOTUNING) if below else ()
+    tuned = [row for row in phases_of(read, facts.runs) if row.phase == AUTOTUNING] if below else []
     ns = sum(row.self_time_ns for row in tuned if (row.run, row.compile_id) in below)
     cost = f", tuned in {duration(ns)}" if ns else ""
     where = f" ({below.total():,} of these in compiles with hits alone{cost})" if below else ""

@@ -84,9 +84,8 @@ class RunTime:
     has_lookups: bool = True  # whether a lookup of it is recorded: otherwise nothing says what it could find
     of: int = 1  # how many processes are added up
     machine: str = ""  # its cores and limits; empty if not recorded
-    path: str | None = (
-        None  # the path that it represents beside others; None if every process represents itself
-    )
+    # The path that it represents beside others; None if every process represents itself.
+    path: str | None = None
     of_path: int = 1  # how many processes of the path have events: it is the slowest of them
 
     @property

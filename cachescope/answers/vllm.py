@@ -41,9 +41,8 @@ class Differing:
     here: str | None  # its text in the environment; None if it is not set
     reads_as: str  # what vLLM makes of it, as JSON
     folder: str  # the value in the folder, as JSON
-    kinds: tuple[
-        str, ...
-    ]  # the values of a process by which they differ, such as a port: each start makes another folder
+    # The values of a process by which they differ, such as a port: each start makes another folder.
+    kinds: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from math import floor, log10, prod
+from operator import attrgetter
 from typing import Final
 
 from cachescope.figures.canvas import AXIS, axis_title, canvas, empty, legend_room, note, value_axis
@@ -39,18 +40,14 @@ def autotune_margins(autotune: Sequence[TimingRow]) -> Picture:
     """
     if not autotune:
         return empty("Nothing was autotuned: no directory with timings of max-autotune was read.")
-    groups = by_key(
-        ((row.entry, row.op, row.inputs, row.precision, row.device_name), row) for row in autotune
-    )
+    operator = attrgetter("entry", "op", "inputs", "precision", "device_name")
+    groups = by_key((operator(row), row) for row in autotune)
     ordered = sorted(groups.values(), key=lambda rows: -_fastest(rows))
     top = ordered[:_MOST_OPERATORS]
     figure = canvas(
         legend_room(3) + _PITCH * len(top) + AXIS,
         margin={"t": legend_room(3), "l": 14, "r": 24},
-        xaxis=value_axis(
-            type="log", showgrid=True, **_axis(top),
-            title=axis_title("measured time"),
-        ),
+        xaxis=value_axis(type="log", showgrid=True, **_axis(top), title=axis_title("measured time")),
         yaxis={"range": [len(top) - 0.5, -0.5], "visible": False},
     )  # fmt: skip
     slowest = max((row.time_ms or 0 for rows in top for row in rows), default=0) or 1.0
@@ -88,10 +85,8 @@ def _add_choices(figure: Picture, groups: list[list[TimingRow]], slowest: float)
             kind = "failed" if row.time_ms is None else ("fastest" if row.is_chosen else "other choice")
             x = slowest * _FAILED if row.time_ms is None else max(row.time_ms, 1e-6)
             time = "failed" if row.time_ms is None else f"{row.time_ms:.4g} ms"
-            hover_text = hover(
-                row.choice, time, row.op, row.inputs, f"precision {row.precision}", row.device_name
-            )
-            marks[kind].append((x, y + 0.2, hover_text))
+            said = (row.choice, time, row.op, row.inputs, f"precision {row.precision}", row.device_name)
+            marks[kind].append((x, y + 0.2, hover(*said)))
     looks = {
         "fastest": {"color": GREEN, "size": 13, "symbol": "diamond"},
         "other choice": {"color": GREY, "size": 9, "symbol": "circle"},

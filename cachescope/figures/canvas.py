@@ -96,7 +96,7 @@ def rows_canvas(
     """A canvas with a row per label, below `top` pixels; `rows` are settings of the axis with the labels."""
     tall = pixels or max(11.0, min(30.0, 600 / len(labels)))
     height = int(top + max(least, tall * len(labels)) + below)
-    axis = row_axis(labels, tall, **(rows or {}))
+    axis = _row_axis(labels, tall) | (rows or {})
     return canvas(height, margin={"t": top, "b": below}, yaxis=axis, **layout)
 
 
@@ -135,12 +135,8 @@ def axis_title(text: str, standoff: int = 6) -> JsonObject:
 
 def inside_text(colour: str, anchor: str = "middle") -> JsonObject:
     """The settings of texts within bars of a colour."""
-    return {
-        "textposition": "inside",
-        "insidetextanchor": anchor,
-        "textangle": 0,
-        "textfont": {"color": text_on(colour)},
-    }
+    font = {"color": text_on(colour)}
+    return {"textposition": "inside", "insidetextanchor": anchor, "textangle": 0, "textfont": font}
 
 
 def value_axis(**settings: Any) -> JsonObject:
@@ -165,7 +161,7 @@ def count_axis(largest: int, **settings: Any) -> JsonObject:
     return value_axis(rangemode="tozero", tickformat=",d", **steps, **settings)
 
 
-def row_axis(labels: Sequence[str], pixels: float, **settings: Any) -> JsonObject:
+def _row_axis(labels: Sequence[str], pixels: float) -> JsonObject:
     """An axis with one row per label, the first on top; labels are thinned if rows are narrow."""
     step = max(1, -(-14 // max(1, int(pixels))))
     at = list(range(0, len(labels), step))
@@ -177,16 +173,20 @@ def row_axis(labels: Sequence[str], pixels: float, **settings: Any) -> JsonObjec
         "tickfont": {"size": SMALL},
         "automargin": True,
         "ticklabelstandoff": 6,
-        **settings,
     }
 
 
 def panel_title(figure: Picture, text: str, axis: str = "x") -> None:
     """A left-aligned title above a panel."""
-    figure.annotate(
-        text=text, xref=f"{axis} domain", x=0, xanchor="left", yref="paper", y=1, yanchor="bottom",
-        align="left",
-    )  # fmt: skip
+    place = {
+        "xref": f"{axis} domain",
+        "x": 0,
+        "xanchor": "left",
+        "yref": "paper",
+        "y": 1,
+        "yanchor": "bottom",
+    }
+    figure.annotate(text=text, **place, align="left")
 
 
 def note(figure: Picture, *remarks: str, below: int = AXIS) -> None:

@@ -62,9 +62,8 @@ def compiles(compiles: Sequence[CompileRow], runs: Sequence[RunRow]) -> Picture:
         return empty("No compile was read: they are in the files that TORCH_TRACE writes.")
     timed = [row for row in compiles if row.start_time is not None and row.time_taken_ns is not None]
     if not timed:
-        return empty(
-            "No compile has an end in its log: the processes ended in them or still run, or it is a text log."
-        )
+        reason = "the processes ended in them or still run, or it is a text log."
+        return empty(f"No compile has an end in its log: {reason}")
     folded = folded_runs(((row.run, (row.compile_id, row.kind)) for row in timed), runs)
     placed, since = _placed(timed, runs, folded.row_of)
     is_shared = len(placed) > _MOST_BARS
@@ -76,13 +75,12 @@ def compiles(compiles: Sequence[CompileRow], runs: Sequence[RunRow]) -> Picture:
     seconds = value_axis(rangemode="tozero", ticksuffix=" s", nticks=8, title=axis_title(since))
     figure = rows_canvas(folded.labels, top, pixels, least=60, barmode="overlay", xaxis=seconds)
     _draw(figure, placed, lanes, is_named=not folded.folded)
-    shared, left_out = plural(len(placed), "bar") if is_shared else "", len(compiles) - len(timed)
-    note(
-        figure,
-        folded.remark,
-        shared and f"{plural(len(timed), 'compile')} in {shared}",
-        f"{plural(left_out, 'compile')} without an end in the log not shown" if left_out else "",
-    )
+    remarks = [folded.remark]
+    if is_shared:
+        remarks.append(f"{plural(len(timed), 'compile')} in {plural(len(placed), 'bar')}")
+    if left_out := len(compiles) - len(timed):
+        remarks.append(f"{plural(left_out, 'compile')} without an end in the log not shown")
+    note(figure, *remarks)
     return figure
 
 
@@ -145,10 +143,14 @@ def _draw(figure: Picture, placed: list[_Bar], lanes: int, *, is_named: bool) ->
     for kind in sorted(of_kind, key=[*COMPILE_COLOURS].index):
         rows = of_kind[kind]
         colour = COMPILE_COLOURS[kind]
-        # Bars of runs that share a row lie over each other, and so would their names.
-        is_wide = [
-            is_named and row.span / whole >= _LEAST_COMPILE_WITH_TEXT and row.count == 1 for row in rows
-        ]
+        # Divides neighbours; and without a border of its colour, what takes a millisecond of an hour is not seen.
+        edges = [_EDGE if row.span / whole > _LEAST_SHARE_WITH_EDGE else colour for row in rows]
+
+        def name(row: _Bar) -> str:
+            # Bars of runs that share a row lie over each other, and so would their names.
+            is_wide = is_named and row.span / whole >= _LEAST_COMPILE_WITH_TEXT and row.count == 1
+            return shown(f"{row.place} [{row.of.compile_id}]", 60) if is_wide else ""
+
         bars(
             figure,
             [row.span for row in rows],
@@ -158,19 +160,12 @@ def _draw(figure: Picture, placed: list[_Bar], lanes: int, *, is_named: bool) ->
             base=[row.x for row in rows],
             width=[height * 0.92] * len(rows),
             name=kind,
-            marker={
-                "color": colour,
-                # Divides neighbours; and without a border of its colour, what takes a millisecond of an hour is not seen.
-                "line": {
-                    "width": 1,
-                    "color": [_EDGE if row.span / whole > _LEAST_SHARE_WITH_EDGE else colour for row in rows],
-                },
-            },
+            marker={"color": colour, "line": {"width": 1, "color": edges}},
             showlegend=True,
-            text=[shown(f"{row.place} [{row.of.compile_id}]", 60) if wide else "" for row, wide in zip(rows, is_wide, strict=True)],
+            text=list(map(name, rows)),
             **inside_text(colour, "start"),
             customdata=[[row.of.run, row.of.compile_id[:40]] for row in rows],
-        )  # fmt: skip
+        )
 
 
 def _hover(row: _Bar) -> str:
@@ -208,11 +203,9 @@ def phases(phases: Sequence[PhaseRow], runs: Sequence[RunRow]) -> Picture:
     for row in phases:
         sums[row.phase] += row.self_time_ns
         of_run[row.run][row.phase] += row.self_time_ns
+    longest = ((run, max(mine, key=mine.__getitem__), mine.total()) for run, mine in of_run.items())
     # About: within a factor of two.
-    longest = (
-        (run, (max(mine, key=mine.__getitem__), mine.total().bit_length())) for run, mine in of_run.items()
-    )
-    rows = folded_runs(longest, runs)
+    rows = folded_runs(((run, (phase, ns.bit_length())) for run, phase, ns in longest), runs)
     ordered = sorted(sums, key=lambda name: (-sums[name], name))
     named = [name for name in ordered if name in PHASE_COLOURS][:_PHASES]
     colours = {name: PHASE_COLOURS[name] for name in named}

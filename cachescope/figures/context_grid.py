@@ -80,8 +80,7 @@ def context_sharing(context_groups: Sequence[GroupRow], contexts: Sequence[Conte
                     figure.annotate(text=letter, x=x, y=y, font={"size": 12, "color": colour})
     grid(figure, z, texts, palette, xgap=2, ygap=3)
     left = {"more schema": len(schemas) - len(shown_schemas), "more context": len(numbers) - len(columns)}
-    if any(left.values()):
-        more = " and ".join(plural(count, what) for what, count in left.items() if count)
+    if more := " and ".join(plural(count, what) for what, count in left.items() if count):
         note(figure, f"not shown: {more}", below=_AXIS)
     return figure
 

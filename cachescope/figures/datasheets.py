@@ -64,19 +64,8 @@ def device_rates(devices: Sequence[DeviceRow]) -> Picture:
             drawn.append((rate, y + _HEAD - 4 + _BAR * (i + 0.5), dtype, f"{rate:,g}", text_shown))
         y += tall
     rates, at, dtypes, texts, hovers = map(list, zip(*drawn, strict=True)) if drawn else ([], [], [], [], [])
-    bars(
-        figure,
-        rates,
-        at,
-        SKY,
-        hovers,
-        width=[_BAR * 0.72] * len(rates),
-        text=texts,
-        textposition="outside",
-        textfont={"size": 11},
-        cliponaxis=False,
-        showlegend=False,
-    )
+    look = {"textposition": "outside", "textfont": {"size": 11}, "cliponaxis": False, "showlegend": False}
+    bars(figure, rates, at, SKY, hovers, width=[_BAR * 0.72] * len(rates), text=texts, **look)
     most = max(rates, default=1.0)
     figure.lay_out(xaxis={"range": [0, most * 1.12]}, yaxis={"tickvals": at, "ticktext": dtypes})
     if more := len(rows) - len(top):

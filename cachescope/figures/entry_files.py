@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os.path
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import PurePath
 from typing import Final
@@ -68,6 +68,7 @@ def entry_sizes(entries: Sequence[EntryRow]) -> Picture:
         for place, (folder, files) in enumerate(folders[:_MOST_FOLDERS]):
             _add_folder(boxes, f"{box} {place}", box, folder, files, colour)
         _add_others(boxes, f"{box} rest", box, [row for _, files in folders[_MOST_FOLDERS:] for row in files])
+    colours = [box.colour for box in boxes]
     figure = canvas(520, margin={"l": 4, "r": 4, "t": 4, "b": 4})
     figure.add(
         "treemap",
@@ -80,13 +81,9 @@ def entry_sizes(entries: Sequence[EntryRow]) -> Picture:
         hoverinfo="text",
         textinfo="label",
         customdata=[box.entry for box in boxes],
-        marker={
-            "colors": [box.colour for box in boxes],
-            "line": {"width": 1, "color": LIGHT.surface},
-            "cornerradius": 2,
-        },
+        marker={"colors": colours, "line": {"width": 1, "color": LIGHT.surface}, "cornerradius": 2},
         textfont={
-            "color": [text_on(box.colour) if box.colour.startswith("#") else LIGHT.text for box in boxes],
+            "color": [text_on(one) if one.startswith("#") else LIGHT.text for one in colours],
             "size": 11,
         },
         tiling={"pad": 2, "packing": "squarify"},
@@ -142,11 +139,9 @@ def _add_files(boxes: list[_Box], box: str, rows: Sequence[EntryRow], colour: st
 
 def _add_others(boxes: list[_Box], box: str, parent: str, others: Sequence[EntryRow]) -> None:
     if others:
-        size, damaged = file_size(size_of(others)), sum(row.status == "damaged" for row in others)
-        hover_text = hover(
-            f"{plural(len(others), 'file')} that are smaller, {size}",
-            f"{damaged} damaged" if damaged else None,
-        )
+        size, count = file_size(size_of(others)), sum(row.status == "damaged" for row in others)
+        damaged = f"{count} damaged" if count else None
+        hover_text = hover(f"{plural(len(others), 'file')} that are smaller, {size}", damaged)
         label = f"{len(others):,} smaller, {size}"
         boxes.append(_Box(box, parent, label, size_of(others), hover_text, _FOLDED))
 
@@ -204,6 +199,11 @@ def entry_ages(entries: Sequence[EntryRow]) -> Picture:
             "title": axis_title("last written (UTC)"),
         },
     )  # fmt: skip
+
+    def said(name: str, step: int, rows: Sequence[EntryRow]) -> str:
+        began = f"from {_moment(first + step * width)[:19]} on".replace("T", " ")
+        return hover(name, f"{plural(len(rows), 'file')}, {file_size(size_of(rows))}", began)
+
     for name, members in series:
         mine = by_key(((moment - first) // width, row) for moment, row in timed if row.cache in members)
         at = sorted(mine)
@@ -214,14 +214,7 @@ def entry_ages(entries: Sequence[EntryRow]) -> Picture:
             width=[width / 1e6 * 0.92] * len(at),
             name=shown(name),
             marker={"color": KIND_COLOURS.get(name, GREY), "line": {"width": 0}},
-            hovertext=[
-                hover(
-                    name,
-                    f"{plural(len(mine[step]), 'file')}, {file_size(sum(row.size_bytes or 0 for row in mine[step]))}",
-                    f"from {_moment(first + step * width)[:19]} on".replace("T", " "),
-                )
-                for step in at
-            ],
+            hovertext=[said(name, step, mine[step]) for step in at],
             hoverinfo="text",
         )
     remarks = []
@@ -271,9 +264,13 @@ def link_layers(links: Sequence[LinkRow], entries: Sequence[EntryRow]) -> Pictur
         reason = "No file refers to another one" if entries else "No cache directory was read"
         return empty(f"{reason}: there are no links between the layers to show.")
     sizes = {row.entry: row.size_bytes or 0 for row in entries}
-    pairs = _pairs(drawn, _roles(drawn))
+    roles = _roles(drawn)
+    pairs = by_key(
+        ((_layer(row.parent_kind, row.parent, roles), _layer(row.child_kind, row.child, roles)), row)
+        for row in drawn
+    )
     names = sorted(pairs, key=lambda pair: tuple(map(_place, pair)))
-    counts = [sum(pairs[name].known_by.values()) for name in names]
+    counts = [len(pairs[name]) for name in names]
     labels = [f"{shown(parent, 20)} → {shown(child, 20)}" for parent, child in names]
     most = max(counts) * _ROOM
     figure = stacked_rows(labels, 8, xaxis=count_axis(int(most), range=[0, most]))
@@ -294,15 +291,6 @@ def link_layers(links: Sequence[LinkRow], entries: Sequence[EntryRow]) -> Pictur
     return figure
 
 
-@dataclass(slots=True)
-class _Pair:
-    """The references from one layer to another: how each is known, and the files at both ends."""
-
-    known_by: Counter[str] = field(default_factory=Counter)
-    parents: set[int] = field(default_factory=set)
-    children: set[int] = field(default_factory=set)
-
-
 def _roles(rows: list[LinkRow]) -> dict[int, str]:
     """The layer of each file of generated code: the first one that leads to it, from the top down."""
     found: dict[str, dict[int, str]] = {_KERNEL: {}, _COMPILED: {}, _WRAPPER: {}}
@@ -314,24 +302,13 @@ def _roles(rows: list[LinkRow]) -> dict[int, str]:
     return found[_KERNEL] | found[_COMPILED] | found[_WRAPPER]
 
 
-def _pairs(rows: list[LinkRow], roles: dict[int, str]) -> dict[tuple[str, str], _Pair]:
-    """The references by pair of layers."""
-    pairs: dict[tuple[str, str], _Pair] = defaultdict(_Pair)
-    for row in rows:
-        child = _GONE if row.child is None else _layer(row.child_kind, row.child, roles)
-        pair = pairs[_layer(row.parent_kind, row.parent, roles), child]
-        pair.known_by[row.known_by] += 1
-        pair.parents.add(row.parent)
-        if row.child is not None:
-            pair.children.add(row.child)
-    return pairs
-
-
 def _place(layer: str) -> tuple[int, str]:
     return _ORDER.index(layer) if layer in _ORDER else len(_ORDER), layer
 
 
-def _layer(kind: str, entry: int, roles: dict[int, str]) -> str:
+def _layer(kind: str, entry: int | None, roles: dict[int, str]) -> str:
+    if entry is None:
+        return _GONE
     return roles.get(entry, _OTHER_CODE) if kind == CODE else str(kind)
 
 
@@ -342,17 +319,19 @@ def _colour(layer: str) -> str:
     return KIND_COLOURS.get(kind, GREY)
 
 
-def _text(child: str, pair: _Pair) -> str:
-    count = pair.known_by.total()
+def _text(child: str, rows: Sequence[LinkRow]) -> str:
     if child == _GONE:
-        return f"{count:,} to files that are gone"
-    return f"{count:,} from {plural(len(pair.parents), 'file')} to {len(pair.children):,}"
+        return f"{len(rows):,} to files that are gone"
+    parents, children = {row.parent for row in rows}, {row.child for row in rows}
+    return f"{len(rows):,} from {plural(len(parents), 'file')} to {len(children):,}"
 
 
-def _hover(name: tuple[str, str], pair: _Pair, sizes: dict[int, int]) -> str:
+def _hover(name: tuple[str, str], rows: Sequence[LinkRow], sizes: dict[int, int]) -> str:
     parent, child = name
     meaning = ENTRY_KINDS.get(CODE if child in _CODE_LAYERS else child)
-    size = file_size(sum(sizes.get(one, 0) for one in pair.children))
-    files = None if meaning is None else f"{child}: {meaning}, {plural(len(pair.children), 'file')}, {size}"
-    known_by = (f"{count}: {how}" for how, count in pair.known_by.most_common(4))
-    return hover(f"{parent} → {child}: {plural(pair.known_by.total(), 'reference')}", files, *known_by)
+    children = {row.child for row in rows if row.child is not None}
+    size = file_size(sum(sizes.get(one, 0) for one in children))
+    files = None if meaning is None else f"{child}: {meaning}, {plural(len(children), 'file')}, {size}"
+    known_by = Counter(row.known_by for row in rows).most_common(4)
+    how = (f"{count}: {known}" for known, count in known_by)
+    return hover(f"{parent} → {child}: {plural(len(rows), 'reference')}", files, *how)

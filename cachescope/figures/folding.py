@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final
 
 from cachescope.figures.texts import run_labels, shown
@@ -41,10 +42,8 @@ class Folded:
         """That they do; empty if each has its own."""
         if not self.folded:
             return ""
-        rows = plural(len(self.names), "row")
-        return (
-            f"{plural(sum(self.sizes), 'run')} in {rows}, the rarest first: those that went alike share one"
-        )
+        runs, rows = plural(sum(self.sizes), "run"), plural(len(self.names), "row")
+        return f"{runs} in {rows}, the rarest first: those that went alike share one"
 
 
 def folded_runs(of: Iterable[tuple[int, Hashable]], runs: Iterable[RunRow]) -> Folded:
@@ -53,15 +52,13 @@ def folded_runs(of: Iterable[tuple[int, Hashable]], runs: Iterable[RunRow]) -> F
     labels = {run: row.label for run, row in rows.items()}
     groups = [[run] for run in sorted(went)]
     if len(groups) > _MOST_ALONE:
-        alike = by_key(
-            ((labels.get(run), frozenset(Counter(went[run]).items())), run) for run in sorted(went)
+        how = {run: (labels.get(run), frozenset(Counter(went[run]).items())) for run in sorted(went)}
+        groups = sorted(
+            by_key((way, run) for run, way in how.items()).values(), key=lambda one: (len(one), one)
         )
-        groups = sorted(alike.values(), key=lambda group: (len(group), group))
         # Where few went alike, neighbours share a row.
         a_row = -(-len(groups) // MOST_ROWS)
-        groups = [
-            [run for group in groups[at : at + a_row] for run in group] for at in range(0, len(groups), a_row)
-        ]
+        groups = [list(chain(*groups[at : at + a_row])) for at in range(0, len(groups), a_row)]
     alone = run_labels(rows.values())
     names = [alone.get(g[0], f"run {g[0]}") if len(g) == 1 else _name(g, rows) for g in groups]
     row_of = {run: row for row, group in enumerate(groups) for run in group}

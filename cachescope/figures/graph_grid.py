@@ -89,9 +89,8 @@ def cells_of(lookups: Sequence[LookupRow], rows: Folded) -> list[Cell]:
             times[row.run, names] += 1
             of_cell[names, nth, rows.row_of[row.run]].append((CODES[row.outcome], row, place))
     cells = []
-    for ((cache, direction, compile_id, function), nth, at), members in sorted(
-        of_cell.items(), key=itemgetter(0)
-    ):
+    ordered = sorted(of_cell.items(), key=itemgetter(0))
+    for ((cache, direction, compile_id, function), nth, at), members in ordered:
         _, worst, place = max(reversed(members), key=itemgetter(0))
         order = min(row.order for _, row, _ in members)
         taken = sum(row.time_taken_ns or 0 for _, row, _ in members)

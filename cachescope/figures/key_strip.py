@@ -55,10 +55,7 @@ def key_difference(changes: Sequence[ChangeRow | FieldChange], fields: Sequence[
     fields : DataFrame, or sequence of its rows or of names
         The frame hash_details of the key: field, value_text; or the names of its fields alone.
     """
-    texts = {
-        one if isinstance(one, str) else one.field: "" if isinstance(one, str) else one.value_text or ""
-        for one in fields
-    }
+    texts = dict((one, "") if isinstance(one, str) else (one.field, one.value_text or "") for one in fields)
     if not texts and not changes:
         return empty("No source recorded the hash details of this key, so its fields cannot be shown.")
     changed = {row.field: row for row in changes}
@@ -90,10 +87,8 @@ def key_difference(changes: Sequence[ChangeRow | FieldChange], fields: Sequence[
     for y, line in enumerate(lines):
         for x, cell in enumerate(line[1]):
             if cell.field in numbers:
-                figure.annotate(
-                    text=f"<b>{numbers[cell.field]}</b>", x=x, y=y,
-                    font={"size": 9, "color": text_on(VERMILLION)},
-                )  # fmt: skip
+                font = {"size": 9, "color": text_on(VERMILLION)}
+                figure.annotate(text=f"<b>{numbers[cell.field]}</b>", x=x, y=y, font=font)
     _names(figure, changed, numbers)
     return figure
 

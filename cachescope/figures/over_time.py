@@ -61,8 +61,7 @@ def timeline(lookups: Sequence[LookupRow], runs: Sequence[RunRow], *, clock: Clo
         return empty("No lookup is recorded.")
     timed = [row for row in lookups if row.time is not None]
     if not timed:
-        nothing = "The logs have no times: TORCH_LOGS_FORMAT=short leaves them out. A trace has them."
-        return empty(nothing)
+        return empty("The logs have no times: TORCH_LOGS_FORMAT=short leaves them out. A trace has them.")
     marks, since = _placed(timed, runs, clock)
     labels, by = _rows(marks, runs)
     many = len(marks) > _MOST_MARKS
@@ -88,9 +87,8 @@ def timeline(lookups: Sequence[LookupRow], runs: Sequence[RunRow], *, clock: Clo
         remarks.append("a dark edge: another run compiled the same key at the same time")
     remarks.append(by)
     if many:
-        remarks.append(
-            f"{plural(len(timed), 'lookup')} in {plural(len(marks), 'mark')}, those of one time beside each other"
-        )
+        shared = f"{plural(len(timed), 'lookup')} in {plural(len(marks), 'mark')}"
+        remarks.append(f"{shared}, those of one time beside each other")
     if len(timed) < len(lookups):
         remarks.append(f"{plural(len(lookups) - len(timed), 'lookup')} without a time not shown")
     note(figure, *remarks, below=below)
@@ -146,10 +144,8 @@ def _span(row: LookupRow, time: int) -> int:
 
 def _find_at_once(marks: Sequence[_Mark]) -> None:
     """Mark those during which another run compiled the same key."""
-    compiled = sorted(
-        (mark for mark in marks if mark.span > 0 and mark.of.cache_key is not None),
-        key=lambda mark: mark.begun,
-    )
+    compiled = [mark for mark in marks if mark.span > 0 and mark.of.cache_key is not None]
+    compiled.sort(key=lambda mark: mark.begun)
     for same in by_key(((mark.of.cache, mark.of.cache_key), mark) for mark in compiled).values():
         if len({mark.of.run for mark in same}) > 1:
             latest = -inf
@@ -189,14 +185,10 @@ def _shared(marks: Sequence[_Mark], rows: int) -> list[_Mark]:
         outcomes = sorted(by_key((mark.of.outcome, mark) for mark in members).items())
         for at, (_, same) in enumerate(outcomes):
             x, end = min(mark.x for mark in same), max(mark.x + mark.span for mark in same)
-            one = replace(
-                same[0],
-                place=next((mark.place for mark in same if mark.place is not None), None),
-                x=x,
-                span=end - x if any(mark.span > 0 for mark in same) else 0.0,
-                count=len(same),
-                at_once=any(mark.at_once for mark in same),
-            )
+            span = end - x if any(mark.span > 0 for mark in same) else 0.0
+            place = next((mark.place for mark in same if mark.place is not None), None)
+            at_once = any(mark.at_once for mark in same)
+            one = replace(same[0], place=place, x=x, span=span, count=len(same), at_once=at_once)
             if len(outcomes) > 1:
                 one.drawn = low + (high - low) * ((at + 0.5) / len(outcomes))
             merged.append(one)
@@ -212,6 +204,7 @@ def _draw(figure: Picture, marks: Sequence[_Mark], size: int, is_wall: bool) -> 
         if not mine:
             continue
         if spans := [mark for mark in mine if mark.span > 0]:
+            edge = {"color": [_EDGE if one.at_once else colour for one in spans], "width": 1}
             bars(
                 figure,
                 [mark.span * unit for mark in spans],
@@ -223,13 +216,10 @@ def _draw(figure: Picture, marks: Sequence[_Mark], size: int, is_wall: bool) -> 
                 name=outcome,
                 showlegend=False,
                 legendgroup=outcome,
-                marker={
-                    "color": colour,
-                    "opacity": 0.45,
-                    "line": {"color": [_EDGE if one.at_once else colour for one in spans], "width": 1},
-                },
+                marker={"color": colour, "opacity": 0.45, "line": edge},
                 customdata=[mark.of.lookup for mark in spans],
             )
+        symbols = ["diamond" if mark.of.cache == AOTAUTOGRAD else "circle" for mark in mine]
         figure.add(
             "scatter",
             x=[(mark.x if mark.drawn is None else mark.drawn) * unit for mark in mine],
@@ -237,11 +227,7 @@ def _draw(figure: Picture, marks: Sequence[_Mark], size: int, is_wall: bool) -> 
             mode="markers",
             name=outcome,
             legendgroup=outcome,
-            marker={
-                "color": colour,
-                "size": size,
-                "symbol": ["diamond" if mark.of.cache == AOTAUTOGRAD else "circle" for mark in mine],
-            },
+            marker={"color": colour, "size": size, "symbol": symbols},
             hovertext=[_hover(mark, is_wall) for mark in mine],
             hoverinfo="text",
             customdata=[mark.of.lookup for mark in mine],

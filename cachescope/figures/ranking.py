@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from cachescope.analysis.rates import known_sum
 from cachescope.figures.canvas import (
     AXIS,
     axis_title,
@@ -45,8 +46,7 @@ class _Bar:
 
     @property
     def text(self) -> str:
-        time = "time not recorded" if self.time_ns is None else duration(self.time_ns)
-        return f"{plural(self.misses, 'miss', 'misses')} · {time}"
+        return f"{plural(self.misses, 'miss')} · {_time(self.time_ns)}"
 
 
 def causes(causes: Sequence[CauseRow]) -> Picture:
@@ -71,7 +71,7 @@ def causes(causes: Sequence[CauseRow]) -> Picture:
             hover=hover(
                 row.summary,
                 f"{row.verdict}: {VERDICTS[row.verdict]}",
-                f"{plural(row.misses, 'miss', 'misses')}, {duration(row.time_lost_ns)} lost",
+                f"{plural(row.misses, 'miss')}, {_time(row.time_lost_ns, ' lost')}",
                 "in runs " + listed(row.runs, 8) if len(row.runs) else None,
                 row.advice,
             ),
@@ -94,23 +94,22 @@ def sensitivity(sensitivity: Sequence[SensitivityRow]) -> Picture:
     """
     rows = [row for row in sensitivity if row.misses_alone]
     if not rows:
-        nothing = "No field would help: leaving any of them out of the keys turns no miss into a hit."
-        return empty(nothing)
+        return empty("No field would help: leaving any of them out of the keys turns no miss into a hit.")
     made = []
     for row in rows:
-        affects = row.affects or "unknown"
+        affects, name = row.affects or "unknown", " + ".join(row.fields)
         made.append(
             _Bar(
-                name=" + ".join(row.fields),
+                name=name,
                 kind=str(affects),
                 colour=AFFECTS_COLOURS.get(affects, GREY),
                 time_ns=row.time_alone_ns,
                 misses=row.misses_alone,
                 hover=hover(
-                    " + ".join(row.fields),
-                    f"{plural(row.misses_alone, 'miss', 'misses')} would hit, {duration(row.time_alone_ns)} saved",
+                    name,
+                    f"{plural(row.misses_alone, 'miss')} would hit, {_time(row.time_alone_ns, ' saved')}",
                     "only when none of them counts" if row.needs_all else None,
-                    f"not known of {plural(row.unknown, 'miss', 'misses')}" if row.unknown else None,
+                    f"not known of {plural(row.unknown, 'miss')}" if row.unknown else None,
                     f"affects: {affects}",
                     row.advice,
                 ),
@@ -164,7 +163,11 @@ def _ranking(of: Sequence[_Bar], axis: str, what: tuple[str, str]) -> Picture:
             text=shown(bar.name, _LABEL), xref="paper", x=0, xanchor="left", y=i, yanchor="bottom", yshift=-1,
         )  # fmt: skip
     if rest:
-        misses = plural(sum(bar.misses for bar in rest), "miss", "misses")
-        time = duration(sum(bar.time_ns or 0 for bar in rest))
+        misses = plural(sum(bar.misses for bar in rest), "miss")
+        time = _time(known_sum(bar.time_ns for bar in rest))
         note(figure, f"not shown: {plural(len(rest), *what)} of less time, {misses}, {time}")
     return figure
+
+
+def _time(ns: int | None, what: str = "") -> str:
+    return "time not recorded" if ns is None else f"{duration(ns)}{what}"

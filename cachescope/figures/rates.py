@@ -122,14 +122,14 @@ def trend(trend: Sequence[TrendRow]) -> Picture:
     )
     shares = [f"{percent(row.hit_rate)} of {plural(row.lookups, 'lookup')}" for row in rows]
     _part(figure, "x", "hit", GREEN, [100 * (row.hit_rate or 0) for row in rows], shares, labels)
+    others = [max(0, a - b) for a, b in zip(lost, avoidable, strict=True)]
+    is_timed = [row.time_lost_ns is not None or row.hits == row.lookups for row in rows]
     for name, colour, times in (
         ("known avoidable", VERMILLION, avoidable),
-        ("other compiles after misses", GREY, [max(0, a - b) for a, b in zip(lost, avoidable, strict=True)]),
+        ("other compiles after misses", GREY, others),
     ):
-        texts = [
-            f"{duration(ns)} {name}" if row.time_lost_ns is not None or row.hits == row.lookups else _NO_TIMES
-            for ns, row in zip(times, rows, strict=True)
-        ]
+        told = zip(times, is_timed, strict=True)
+        texts = [f"{duration(ns)} {name}" if timed else _NO_TIMES for ns, timed in told]
         _part(figure, "x2", name, colour, [ns / 1e9 for ns in times], texts, labels, showlegend=True)
     panel_title(figure, "<b>lookups that hit</b>")
     panel_title(figure, "<b>compiled after misses</b>", "x2")
@@ -168,10 +168,8 @@ def what_if_rates(rates: Sequence[WhatIfRate]) -> Picture:
     )
     for name, colour, counts in _count_parts(rates):
         _part(figure, "x", name, colour, counts, [f"{n:,} {name}" for n in counts], labels)
-    for times, name, colour in (
-        ([row.time_saved_ns for row in rates], "saved", GREEN),
-        ([row.time_lost_ns for row in rates], "lost", VERMILLION),
-    ):
+    saved, lost = [row.time_saved_ns for row in rates], [row.time_lost_ns for row in rates]
+    for times, name, colour in ((saved, "saved", GREEN), (lost, "lost", VERMILLION)):
         if any(times):
             texts = [f"{duration(ns)} {name}" for ns in times]
             _part(figure, "x2", name, colour, [(ns or 0) / 1e9 for ns in times], texts, labels)
@@ -204,16 +202,11 @@ def _part(
     labels: list[str],
     **trace: Any,
 ) -> None:
+    hovers = [f"{label}: {text}" for label, text in zip(labels, texts, strict=True)]
+    inside = [text if amount else "" for text, amount in zip(texts, amounts, strict=True)]
+    look = {"showlegend": axis == "x", **inside_text(colour), **trace}
     bars(
-        figure,
-        amounts,
-        list(range(len(amounts))),
-        colour,
-        [f"{label}: {text}" for label, text in zip(labels, texts, strict=True)],
-        xaxis=axis,
-        name=name,
-        text=[text if amount else "" for text, amount in zip(texts, amounts, strict=True)],
-        **{"showlegend": axis == "x", **inside_text(colour), **trace},
+        figure, amounts, list(range(len(amounts))), colour, hovers, xaxis=axis, name=name, text=inside, **look
     )
 
 

@@ -59,17 +59,14 @@ def hit_rates_object(read: Recording) -> JsonObject | None:
 
 def entries_object(read: Recording, locks: Iterable[LockRow] | None = None) -> JsonObject:
     """The object printed by ``cachescope entries --json``; if locks were checked, each records whether it is held."""
-    rows = read.tables.entries.rows
-    entries = plain_rows(rows)
+    entries = plain_rows(read.tables.entries.rows)
     if locks is not None:
-        held = {row.entry: row.lock_held for row in locks}
-        entries = [
-            {**row, "lock_held": held.get(entry.entry)} for row, entry in zip(entries, rows, strict=True)
-        ]
+        held: dict[object, bool | None] = {row.entry: row.lock_held for row in locks}
+        entries = [{**row, "lock_held": held.get(row["entry"])} for row in entries]
     return {
         "entries": entries,
         **rows_object(
-            guards=candidates(rows),
+            guards=candidates(read.tables.entries.rows),
             duplicates=read.duplicated.rows,
             orphans=read.orphaned.rows,
             removable=read.removed_unnoticed.rows,
@@ -198,9 +195,9 @@ def _lookups(read: Recording) -> list[JsonObject]:
 
 
 def _verdict(miss: JsonObject) -> JsonObject:
-    held = ((kind, miss[f"baseline_{kind}"]) for kind in ("lookup", "entry"))
-    baseline = next(({kind: number} for kind, number in held if number is not None), None)
-    return {name: baseline if name == "baseline" else miss[name] for name in _NO_MISS}
+    held = {kind: miss[f"baseline_{kind}"] for kind in ("lookup", "entry")}
+    baseline = {kind: number for kind, number in held.items() if number is not None}
+    return {name: baseline or None if name == "baseline" else miss[name] for name in _NO_MISS}
 
 
 def _causes(read: Recording) -> list[JsonObject]:

@@ -80,8 +80,7 @@ def audit_object(report: Audit) -> JsonObject:
 
 def sarif_object(report: Audit, *, with_places: bool = True) -> JsonObject:
     """The audit as SARIF 2.1.0 (OASIS), with places relative to the source they are in."""
-    rules = list(AUDIT_RULES.values())
-    places = {rule.name: number for number, rule in enumerate(rules)}
+    names = list(AUDIT_RULES)
     described = [
         {
             "id": rule.name,
@@ -89,12 +88,12 @@ def sarif_object(report: Audit, *, with_places: bool = True) -> JsonObject:
             "help": {"text": rule.advice},
             "defaultConfiguration": {"level": _SARIF_LEVELS[rule.level]},
         }
-        for rule in rules
+        for rule in AUDIT_RULES.values()
     ]
     results = [
         {
             "ruleId": row.rule,
-            "ruleIndex": places[row.rule],
+            "ruleIndex": names.index(row.rule),
             "level": _SARIF_LEVELS[row.level],
             "message": {"text": row.message},
             "locations": [{"physicalLocation": _location(row, report.sources)}],
@@ -127,8 +126,7 @@ def _relative(path: str, sources: Sequence[str]) -> tuple[int, str]:
     if not inside:
         return 0, path.lstrip("/")
     _, number = max(inside)
-    rest = path[len(sources[number]) :].strip("/")
-    return number, rest
+    return number, path[len(sources[number]) :].strip("/")
 
 
 def _base(number: int) -> str:

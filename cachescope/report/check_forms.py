@@ -69,9 +69,7 @@ def verdict_line(check: answer.Check) -> str:
 
 def bar_text(bar: Bar) -> str:
     """One bar in one line."""
-    found = reason = bar.reason
-    if bar.found is not None:
-        found = f"found {_found_amount(bar, bar.found)} ({reason})"
+    found = bar.reason if bar.found is None else f"found {_found_amount(bar, bar.found)} ({bar.reason})"
     return f"wanted {_wanted_text(bar)}, {found}"
 
 
@@ -184,13 +182,13 @@ def _outcome(case: ElementTree.Element, tag: str, kind: str, message: str, lines
 
 def check_object(check: answer.Check, read: Recording) -> JsonObject:
     """The check for ``--json``."""
-    causes = zip(read.explained.rows, plain_rows(read.explained.rows), strict=True)
-    texts = check.causes
+    causes = [row for row in read.explained.rows if row.cause in check.causes]
+    texts = ({"text": check.causes[row.cause]} for row in causes)
     return {
         "passed": check.passed,
         "unread": list(check.unread),
         "hit_rates": hit_rates_object(read),
         "bars": plain_rows(check.bars),
-        "causes": [{**row, "text": texts[one.cause]} for one, row in causes if one.cause in texts],
+        "causes": [row | text for row, text in zip(plain_rows(causes), texts, strict=True)],
         "problems": plain_rows(read.tables.problems.rows),
     }

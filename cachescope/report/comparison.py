@@ -268,12 +268,10 @@ def headline(found: ComparedRuns, times: tuple[SideTime, SideTime] | None = None
     one, other = found.before.rate, found.after.rate
     runs = [len(side.runs) for side in (found.before, found.after)]
     together = "" if runs == [1, 1] else f"{plural(runs[0], 'run')} → {plural(runs[1], 'run')}, together"
+    shares = moved(percent(one.hit_rate, "–"), percent(other.hit_rate, "–"))
+    counts = f"{one.hits} of {one.lookups - one.unknown} → {other.hits} of {other.lookups - other.unknown}"
     cells = [
-        (
-            "Hit rate by count",
-            moved(percent(one.hit_rate, "–"), percent(other.hit_rate, "–")),
-            f"{one.hits} of {one.lookups - one.unknown} → {other.hits} of {other.lookups - other.unknown}",
-        ),
+        ("Hit rate by count", shares, counts),
         ("Compile time after misses", moved(_lost(found.before), _lost(found.after)), together),
     ]
     if times is not None:
@@ -298,9 +296,7 @@ def _saved(side: ComparedSide) -> str:
 
 
 def _time(ns: int | None, is_any: bool) -> str:
-    if ns is None:
-        return "not recorded" if is_any else "none"
-    return duration(ns)
+    return duration(ns) if ns is not None else "not recorded" if is_any else "none"
 
 
 def differences(found: ComparedRuns) -> Group:
@@ -338,11 +334,8 @@ def side_by_side(found: ComparedRuns, times: tuple[SideTime, SideTime] | None) -
     if times is not None:
         before, after = times
         mean = _mean(times)
-        yield phases_table(
-            f"Self time of each phase{mean and f', {mean}'}",
-            {names[0]: before.phases, names[1]: after.phases},
-            apart,
-        )
+        sides = {names[0]: before.phases, names[1]: after.phases}
+        yield phases_table(f"Self time of each phase{mean and f', {mean}'}", sides, apart)
 
 
 def _rates(found: ComparedRuns) -> Iterator[tuple[str, ...]]:

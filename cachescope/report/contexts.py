@@ -6,12 +6,13 @@ import json
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import cycle
 from operator import attrgetter
 from string import ascii_uppercase
 from typing import Final, Self
 
 from cachescope.analysis.contexts.differences import context_difference, context_pairs
-from cachescope.analysis.contexts.keys import FORMS, KnownContext, context_groups, key_row
+from cachescope.analysis.contexts.keys import FORMS, context_groups, key_row
 from cachescope.analysis.contexts.prediction import OWN_FIELDS
 from cachescope.answers.comparison import predictions_of_run
 from cachescope.answers.names import run_name
@@ -46,6 +47,7 @@ _KNOWN_FROM: Final = {
 }
 EVERY_FORM: Final = IsolationSchema.all()
 _SHARING: Final = "Who shares a key, with each smallest change to the schema that joins two contexts"
+_FIELD_BY_FIELD: Final = "What differs between the contexts, field by field"
 _DIFFERENCE: Final = (
     Column("Form", "code", "form"),
     Column("Field", "code", "field", is_optional=True),
@@ -78,41 +80,30 @@ class SideBySide:
     @classmethod
     def of(cls, read: Recording, runs: Collection[int] | None = None) -> Self:
         """Compare all contexts that were read; or those of some runs, with the captured ones."""
-        known = {one.number: one for one in read.known_contexts}
+        tokens_of = {one.number: one.tokens for one in read.known_contexts}
+
+        def likeness(row: ContextRow) -> Hashable:
+            what = tuple(tokens_of[row.context].values()), row.text_only, row.missing_forms, row.hashed_forms
+            return what, row.known_from, row.torch_version, row.python_version
+
         contexts = read.all_contexts.rows
-        columns = folded(
-            [row for row in contexts if runs is None or row.run is None or row.run in runs], known
-        )
+        rows = (row for row in contexts if runs is None or row.run is None or row.run in runs)
+        columns = by_key((likeness(row), row) for row in rows).values()
         first = [column[0] for column in columns]
         forms, same, unknown = [], [], []
         for form in FORMS:
-            tokens = [known[row.context].tokens[form] for row in first]
-            if all(token is None for token in tokens):
+            tokens = [tokens_of[row.context][form] for row in first]
+            # Equal values have one letter.
+            letters = dict(zip(dict.fromkeys(filter(None, tokens)), cycle(ascii_uppercase), strict=False))
+            if not letters:
                 unknown.append(form)
             elif len(set(tokens)) == 1:
                 same.append(form)
             else:
                 settings, cells = _settings(form, first)
-                there = dict.fromkeys(token for token in tokens if token is not None)
-                letters = {token: ascii_uppercase[at % 26] for at, token in enumerate(there)}
-                forms.append(
-                    Form(
-                        form,
-                        settings,
-                        cells or tuple("?" if token is None else letters[token] for token in tokens),
-                    )
-                )
-        return cls(tuple(columns), tuple(forms), tuple(same), tuple(unknown))
-
-
-def folded(rows: Iterable[ContextRow], known: Mapping[int, KnownContext]) -> list[tuple[ContextRow, ...]]:
-    """Equal contexts together, whatever their process and machine, in the order of the first of each."""
-
-    def likeness(row: ContextRow) -> Hashable:
-        what = tuple(known[row.context].tokens.values()), row.text_only, row.missing_forms, row.hashed_forms
-        return what, row.known_from, row.torch_version, row.python_version
-
-    return [tuple(group) for group in by_key((likeness(row), row) for row in rows).values()]
+                cells = cells or tuple("?" if token is None else letters[token] for token in tokens)
+                forms.append(Form(form, settings, cells))
+        return cls(tuple(map(tuple, columns)), tuple(forms), tuple(same), tuple(unknown))
 
 
 def _settings(form: str, rows: Sequence[ContextRow]) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -194,9 +185,8 @@ def contexts_blocks(read: Recording, schema: IsolationSchema = EVERY_FORM) -> It
         said = [Line(without)] if pair.differing and not pair.undecided else []
         source = f"scope.context_difference({before}, {after})"
         differing = difference_blocks(context_difference(contexts, before, after), source)
-        yield Group(
-            f"contexts-{before}-{after}", f"Context {before} beside context {after}", (*said, *differing)
-        )
+        title = f"Context {before} beside context {after}"
+        yield Group(f"contexts-{before}-{after}", title, (*said, *differing))
     yield from rest(len(pairs) - _PAIRS_SHOWN, "pair", "scope.context_pairs() has all", 0)
 
 
@@ -222,12 +212,7 @@ def side_by_side_blocks(
         Column("Context", "word", _numbers),
         Column("From", "text", lambda alike: listed((names[one.context] for one in alike), _NAMED)),
         Column("Known from", "text", lambda alike: _KNOWN_FROM.get(known := alike[0].known_from, known)),
-        Column(
-            "Known by its hash alone",
-            "code",
-            lambda alike: ", ".join(alike[0].hashed_forms),
-            is_optional=True,
-        ),
+        Column("Known by its hash alone", "code", _hashed, is_optional=True),
         Column("torch", "word", lambda alike: alike[0].torch_version),
         Column("Python", "word", lambda alike: alike[0].python_version),
         Column("Host", "word", _each("host"), is_optional=True),
@@ -241,9 +226,7 @@ def side_by_side_blocks(
         kind: Kind = "word" if is_short else "text"
         forms = (
             Column("Form", "code", "form"),
-            Column(
-                "Settings that differ", "code", lambda one: listed(one.settings, _NAMED), is_optional=True
-            ),
+            Column("Settings that differ", "code", _differing, is_optional=True),
             *(Column(f"Context {_numbers(alike)}", kind, _cell(at)) for at, alike in enumerate(beside)),
         )
         caption = "Forms that are not the same everywhere: equal letters are equal values, ? is not known"
@@ -268,6 +251,10 @@ def _sharing(groups: Sequence[GroupRow]) -> str:
     return ", ".join(counts)
 
 
+def _hashed(alike: Sequence[ContextRow]) -> str:
+    return ", ".join(alike[0].hashed_forms)
+
+
 def _numbers(alike: Sequence[ContextRow]) -> str:
     return rank_names([row.context for row in alike])
 
@@ -276,6 +263,10 @@ def _each(name: str, between: str = ", ") -> Callable[[Sequence[ContextRow]], st
     """The values of an attribute, each once."""
     of = attrgetter(name)
     return lambda alike: listed(dict.fromkeys(filter(None, map(of, alike))), _NAMED, between) or None
+
+
+def _differing(form: Form) -> str:
+    return listed(form.settings, _NAMED)
 
 
 def _cell(at: int) -> Callable[[Form], str]:
@@ -288,9 +279,7 @@ def difference_blocks(rows: Sequence[FormDifference], source: str) -> Iterator[B
     undecided = sorted({row.form for row in rows if row.status == "unknown"})
     changed, folded = folded_differences(known)
     if changed:
-        yield table(
-            "What differs between the contexts, field by field", _DIFFERENCE, changed, "fields", source
-        )
+        yield table(_FIELD_BY_FIELD, _DIFFERENCE, changed, "fields", source)
     if not known:
         yield Line("Nothing that is known of the two contexts differs.")
     yield from map(Line, folded)
@@ -322,15 +311,14 @@ def shared_lines(found: SideBySide) -> list[str]:
 
 def folded_differences(rows: Sequence[FormDifference]) -> tuple[list[FormDifference], list[str]]:
     """Differences to be listed one by one; and a line for settings on one side only, if there are many, as with another torch."""
-    lines = []
-    listed_rows = list(rows)
+    shown, lines = list(rows), []
     for status, side in (("removed", "before"), ("added", "after")):
         alone = [row for row in rows if row.status == status]
         if len(alone) > _ALONE_SHOWN:
             names = listed((row.field or row.form for row in alone), _ALONE_NAMED)
             lines.append(f"Only {side}, {plural(len(alone), 'setting')}: {names}.")
-            listed_rows = [row for row in listed_rows if row.status != status]
-    return listed_rows, lines
+            shown = [row for row in shown if row.status != status]
+    return shown, lines
 
 
 def unpredicted(read: Recording) -> str:

@@ -55,10 +55,9 @@ def _device(row: DeviceRow) -> Iterator[Line]:
     if facts := ", ".join(_measures(row)):
         yield Line(facts, indent=3)
     yield Line(f"seen in {', '.join(row.seen_in)}{_where_seen(row)}", indent=3, hang=3)
-    boards = {"uuid": row.uuid, "pci": row.pci}.items()
-    if any(name is not None for _, name in boards):
-        named = (f"{key} {name}" for key, name in boards if name is not None)
-        yield Line(", ".join(named), indent=3)
+    boards = [f"{key} {name}" for key, name in (("uuid", row.uuid), ("pci", row.pci)) if name is not None]
+    if boards:
+        yield Line(", ".join(boards), indent=3)
     if properties := json.loads(row.properties):
         text = ", ".join(f"{key} {value}" for key, value in properties.items())
         yield Line(text[:_CUT], indent=3, style="dim", rows=2, hang=3)

@@ -52,6 +52,7 @@ BESIDE_NAMES: Final = {
     "other_guards": "same key, other guards",
     "equal_guards": "same key, equal guards: raced for, or made again",
 }
+_NOTHING_KNOWN: Final = "what they hold is not known, nor what they need"
 _ANY_KEY: Final = re.compile(rf" [afc]{HASH}")
 
 _KEY: Final = 16
@@ -84,10 +85,7 @@ def section_lines(
     sections = (
         listed(f"{plural(len(shipped), 'file')} shipped by themselves", map(_shipped, shipped)),
         listed(f"{len(damaged)} damaged", map(_unsound, damaged)),
-        listed(
-            f"{len(unreadable)} unreadable: what they hold is not known, nor what they need",
-            map(_unsound, unreadable),
-        ),
+        listed(f"{len(unreadable)} unreadable: {_NOTHING_KNOWN}", map(_unsound, unreadable)),
         listed(f"{plural(len(shared), 'key holds', 'keys hold')} several entries", shared),
         _duplicates(read.duplicated.rows),
         titled(f"{len(orphans)} left alone:", _by_reason(orphans, where)),
@@ -187,17 +185,15 @@ def entries_blocks(
     places = by_key((_content(row), row) for row in newest_first(entries) if row.cache in CACHES)
     newest = [rows[0] for rows in places.values()]
     if newest:
-        copies = Column(
-            "Places",
-            "number",
-            lambda row: len(same) if len(same := places[_content(row)]) > 1 else None,
-            is_optional=True,
-        )
-        columns = (*FILES[1:-1], copies, FILES[-1])
+
+        def copies(row: EntryRow) -> int | None:
+            count = len(places[_content(row)])
+            return count if count > 1 else None
+
+        columns = (*FILES[1:-1], Column("Places", "number", copies, is_optional=True), FILES[-1])
         yield Line()
-        yield table(
-            "Compiled graphs, the newest first", columns, newest, "graphs", f"--most {len(newest)}", most
-        )
+        name, all_of_them = "Compiled graphs, the newest first", f"--most {len(newest)}"
+        yield table(name, columns, newest, "graphs", all_of_them, most)
     # Damaged and unreadable entries are listed above.
     unreadable = {row.path for row in entries if row.status == UNREADABLE}
     if any(row.kind != "damaged_entry" and row.source not in unreadable for row in problems):
@@ -296,9 +292,7 @@ def one_entry_lines(one: answer.OneEntry) -> list[Line]:
     row = one.row
     name = f" of {row.name}" if row.name else ""
     title = f"{row.cache} {row.cache_key or '(no key)'}{name}"
-    lines = [Line(title, style="bold")]
-    for label, text in _facts(one):
-        lines.append(Line(text, hang=_LABEL, whole=label == "file", label=label))
+    facts = (Line(text, hang=_LABEL, whole=label == "file", label=label) for label, text in _facts(one))
     damaged = sum(file.status == "damaged" and file.cache == row.cache for file in one.rows(EntryRow))
     beside = f", and {damaged} damaged" if damaged else ""
     candidates = f"{plural(len(one.rows(Candidate)), 'candidate')} under the key{beside}"
@@ -309,7 +303,7 @@ def one_entry_lines(one: answer.OneEntry) -> list[Line]:
         ("made by a miss", _past_lines(one)),
         (plural(len(one.rows(KernelRow)), "kernel"), _kernel_lines(one)),
     )
-    return [*lines, *parted(titled(title, body) for title, body in sections)]
+    return [Line(title, style="bold"), *facts, *parted(titled(name, body) for name, body in sections)]
 
 
 class OneEntry(Reprs, answer.OneEntry):

@@ -28,10 +28,8 @@ _FIELDS_NAMED: Final = 3
 def explanation_blocks(explained: answer.Explanation) -> list[Block]:
     """One lookup, with every changed field and the whole diff of its graph."""
     source = f"scope.explain({explained.lookup}).frame"
-    blocks: list[Block] = [
-        *told_lines(explained),
-        *change_blocks(explained.changes, source, most=_ALL_FIELDS),
-    ]
+    changes = change_blocks(explained.changes, source, most=_ALL_FIELDS)
+    blocks: list[Block] = [*told_lines(explained), *changes]
     if explained.same_cause:
         others = listed(explained.same_cause, _SAME_CAUSE_SHOWN, "; ", explained.more_of_same_cause)
         blocks.append(Line(f"same cause: {others}"))

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable
 from hashlib import sha256
 from html import escape
-from itertools import groupby
+from itertools import groupby, repeat
 from operator import attrgetter
 from typing import Final
 
@@ -89,13 +89,11 @@ def blocks_html(blocks: Iterable[Block], longest: int = LONGEST, other: Callable
                 case Group():
                     head = heading_html(3, block.title, block.anchor)
                     made.append(f"<div class='group'>{head}{blocks_html(block.blocks, longest, other)}</div>")
-                case WorkItems():
-                    cards = "".join(
-                        _card(one, blocks_html(one.evidence or (), longest, other)) for one in block.cards
-                    )
-                    made.append(
-                        f"<ol class='cs-worklist' start='{block.start}' aria-label='{safe(block.name)}'>{cards}</ol>"
-                    )
+                case WorkItems(name, cards, start):
+                    evidence = (blocks_html(one.evidence or (), longest, other) for one in cards)
+                    items = "".join(map(_card, cards, evidence))
+                    name = safe(name)
+                    made.append(f"<ol class='cs-worklist' start='{start}' aria-label='{name}'>{items}</ol>")
                 case Numbers():
                     made.append(_numbers_html(block))
                 case Diff():
@@ -129,9 +127,8 @@ def _card(card: CardText, evidence: str) -> str:
     elif evidence:
         anchor = f"cause-{sha256(card.title.encode('utf-8', 'replace')).hexdigest()[:8]}"
         title, below = f"<a href='#{anchor}'>{title}</a>", _fold("Evidence", evidence, anchor)
-    parts = [
-        f"<div class='cs-work-title'>{title} <span class='cs-faint'>{prose_html(card.cost)}</span></div>"
-    ]
+    cost = f"<span class='cs-faint'>{prose_html(card.cost)}</span>"
+    parts = [f"<div class='cs-work-title'>{title} {cost}</div>"]
     if card.changes:
         parts.append(f"<ul>{''.join(map(_change, card.changes))}</ul>")
     parts.append(f"<div class='cs-faint'>{prose_html(card.where)}</div>")
@@ -178,10 +175,9 @@ def _note(text: str) -> str:
 
 
 def _table_html(table: Table, longest: int) -> str:
-    heads = "".join(
-        f"<th scope='col' class='{head.kind}'>{prose_html(head.title)}</th>" for head in table.heads
-    )
-    cells = (map(_cell, table.heads, row, [longest] * len(row)) for row in table.rows)
+    titles = ((head.kind, prose_html(head.title)) for head in table.heads)
+    heads = "".join(f"<th scope='col' class='{kind}'>{title}</th>" for kind, title in titles)
+    cells = (map(_cell, table.heads, row, repeat(longest)) for row in table.rows)
     rows = "".join(f"<tr>{''.join(row)}</tr>" for row in cells)
     name = safe(shortened(table.name, _CELL))
     return (
@@ -253,17 +249,15 @@ def answer_html(blocks: Iterable[Block], below: str = "") -> str:
 
 def lines_html(lines: Iterable[Line]) -> str:
     """Lines below each other; lines of code are one block, whose spaces stay where styles are taken out, as on GitHub."""
-    groups = ((is_code, list(group)) for is_code, group in groupby(lines, attrgetter("verbatim")))
+    groups = groupby(lines, attrgetter("verbatim"))
     return "".join(
-        _code_html(group) if is_code else "".join(map(_line_html, group)) for is_code, group in groups
+        _code_html([*some]) if is_code else "".join(map(_line_html, some)) for is_code, some in groups
     )
 
 
 def _code_html(lines: list[Line]) -> str:
-    texts = (
-        f"<b>{safe(line.text)}</b>" if line.text.startswith(("+", "-")) else safe(line.text) for line in lines
-    )
-    body = "\n".join(texts)
+    texts = ((safe(line.text), line.text.startswith(("+", "-"))) for line in lines)
+    body = "\n".join(f"<b>{text}</b>" if is_changed else text for text, is_changed in texts)
     return f"<pre style='{CODE_STYLE}; margin-left: {lines[0].indent / 2}em'>{body}</pre>"
 
 

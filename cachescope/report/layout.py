@@ -82,9 +82,8 @@ def laid_out(lines: Iterable[Line], width: int) -> Iterator[tuple[str, str]]:
     """The lines wrapped to a width, each row with its style; no row controls a terminal or commands a CI system."""
     for line in lines:
         text = f"{line.label:<{line.hang}}{line.text}" if line.label else line.text
-        for row in _rows(
-            line._replace(text=harmless_cut(text), right=harmless_cut(line.right, width)), width
-        ):
+        shown = line._replace(text=harmless_cut(text), right=harmless_cut(line.right, width))
+        for row in _rows(shown, width):
             yield without_commands(row.rstrip().replace("\n", "\\n")), line.style
 
 

@@ -22,9 +22,8 @@ def other_cache_lines(found: Sequence[FoundCache]) -> list[Line]:
     """Each cache that is there, then what is not claimed, then what is not there."""
     there = [one for one in found if one.status == "cache"]
     size = file_size(sum(one.size_bytes for one in there))
-    lines = [
-        Line(f"{plural(len(there), 'compile cache')} of {len(found)} that are known: {size}", style="bold")
-    ]
+    title = f"{plural(len(there), 'compile cache')} of {len(found)} that are known: {size}"
+    lines = [Line(title, style="bold")]
     if lost := [one.known.name for one in there if one.mount and one.mount.outlasts is False]:
         lines.append(Line(f"Lost with the container: {', '.join(lost)}", style="yellow"))
     unclaimed = titled("Nothing is claimed of:", (_place(one) for one in found if one.status in _STATES))
@@ -49,9 +48,8 @@ def _cache_lines(one: FoundCache) -> Iterator[Line]:
         others = f"{plural(one.other_files, 'file')} of {file_size(one.other_bytes)}"
         yield Line(f"beside it: {others} of no layout that is known here, not counted", 3)
     if one.unread_folders:
-        yield Line(
-            f"{plural(one.unread_folders, 'folder')} in it cannot be read: there may be more", 3, "yellow"
-        )
+        folders = plural(one.unread_folders, "folder")
+        yield Line(f"{folders} in it cannot be read: there may be more", 3, "yellow")
     if one.switched_off_by:
         yield Line(f"switched off here by {one.switched_off_by}: nothing reads it", 3, "yellow")
     yield Line(_lasting(one), 3)

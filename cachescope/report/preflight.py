@@ -101,9 +101,8 @@ def fix_lines(found: Fix) -> Iterator[Line]:
     for one in found.remaining[:_REMAINING]:
         yield Line(one.summary, 3, right=plural(one.misses, "miss"))
         if one.is_final:
-            yield Line(
-                "nothing that can be set helps: the entries are of another installation or machine", 6, "dim"
-            )
+            text = "nothing that can be set helps: the entries are of another installation or machine"
+            yield Line(text, 6, "dim")
         elif one.advice:
             yield Line(one.advice, 6, "dim")
     yield from rest(len(found.remaining) - _REMAINING)

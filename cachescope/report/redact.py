@@ -100,7 +100,7 @@ def identities(scope: Recording, paths: Iterable[str] = ()) -> Identities:
         *_values(runs, "source", "sources", "cache_dir"),
         *_values(lookups, "file", "entry_path"),
         *_values(entries, "root", "path", "link"),
-        *_values(scope.tables.problems.rows, "source"),
+        *_values(tables.problems.rows, "source"),
         *_values(contexts, "source"),
     }
     # A damaged file may be anyone's, whatever its name.

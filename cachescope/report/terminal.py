@@ -108,21 +108,15 @@ def _rows(table: Table, width: int) -> Iterator[Line]:
     """The cells below each other; where they are too wide for that, each row in lines of its own."""
     # A terminal cannot open them.
     seen = [at for at, head in enumerate(table.heads) if head.kind != "whole"]
-    table = table._replace(
-        heads=tuple(table.heads[at] for at in seen),
-        rows=tuple(tuple(row[at] for at in seen) for row in table.rows),
-    )
-    heads = [head.title for head in table.heads]
-    rows = [list(map(_cell, table.heads, row)) for row in table.rows]
+    of_columns = [table.heads[at] for at in seen]
+    heads = [head.title for head in of_columns]
+    rows = [[_cell(table.heads[at], row[at]) for at in seen] for row in table.rows]
     widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
-    last = min(widths[-1], _LAST) if table.heads[-1].kind == "long" else widths[-1]
+    last = min(widths[-1], _LAST) if of_columns[-1].kind == "long" else widths[-1]
     if sum(widths[:-1]) + len(_GAP) * len(widths) + last <= width:
         for at, row in enumerate([heads, *rows]):
-            cells = zip(row, widths, table.heads, strict=True)
-            aligned = (
-                f"{cell:{'>' if head.kind in ('number', 'name') else '<'}{room}}"
-                for cell, room, head in cells
-            )
+            sides = (">" if head.kind in ("number", "name") else "<" for head in of_columns)
+            aligned = (f"{cell:{side}{room}}" for cell, side, room in zip(row, sides, widths, strict=True))
             yield Line(_GAP.join(aligned).rstrip(), 1, "" if at else "dim", verbatim=True)
         return
     hang = max((len(first) for first, *_ in rows), default=0) + len(_GAP)

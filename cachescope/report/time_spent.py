@@ -48,15 +48,14 @@ def slowest_text(runs: Sequence[RunTime]) -> str:
     least = _LEAST_SHARE * slowest.readings.total_ns
     phases = [f"{name} {duration(ns)}" for name, ns in slowest.phases.items() if ns > least][:_PHASES]
     where = f": {', '.join(phases)}" if phases else ""
-    could = slowest.could_save_ns
-    saved = (
-        ""
-        if could is None
-        else f"; hits could still save about {duration(could)}"
+    text = f"{slowest.name}{among} spent {duration(slowest.readings.total_ns)} in torch.compile{where}"
+    if (could := slowest.could_save_ns) is None:
+        return text
+    return (
+        f"{text}; hits could still save about {duration(could)}"
         if could
-        else "; no hit could save more"
+        else f"{text}; no hit could save more"
     )
-    return f"{slowest.name}{among} spent {duration(slowest.readings.total_ns)} in torch.compile{where}{saved}"
 
 
 def contrast_text(contrast: Contrast) -> str:
@@ -74,10 +73,8 @@ def path_texts(members: Sequence[RunTime]) -> Iterator[str]:
     """The process of each path, or the one that represents it."""
     for member in members:
         if member.path is not None:
-            what = (
-                "is" if member.of_path == 1 else f"is represented by its slowest process of {member.of_path},"
-            )
-            yield f"{member.path} {what} {member.name}"
+            among = f" represented by its slowest process of {member.of_path}," if member.of_path > 1 else ""
+            yield f"{member.path} is{among} {member.name}"
 
 
 def rank_texts(ranks: RanksWaited, runs: Sequence[RunTime]) -> Iterator[str]:

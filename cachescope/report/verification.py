@@ -94,11 +94,8 @@ class Verification(Reprs, verifying.Verification):
 
 
 def _headline(found: verifying.Verification) -> str:
-    what = (
-        f"{plural(found.files, 'file')}, {file_size(found.size_bytes)}"
-        if found.files
-        else "the lock has no file"
-    )
+    files = f"{plural(found.files, 'file')}, {file_size(found.size_bytes)}"
+    what = files if found.files else "the lock has no file"
     if found.passed:
         unknown = [fact.name for fact in found.not_known]
         but = f"; not known: {listed(unknown, _NAMED)}" if unknown else ""
@@ -211,7 +208,7 @@ def notes(lock: CacheLock) -> list[str]:
         )
     if lock.machine.torch_version is None:
         found.append(
-            "no torch is installed for this Python: the lock has only what the entries record about theirs"
+            "no torch is installed for this Python: the lock has only what the entries record of theirs"
         )
     return found
 

@@ -8,7 +8,7 @@ from typing import Final
 from cachescope.analysis.vllm.folders import fragments, ranks_apart
 from cachescope.answers.recording import Recording
 from cachescope.answers.vllm import Started, VllmStart, starts_of_vllm
-from cachescope.frames.vllm import FolderRow, RankRow, StartRow
+from cachescope.frames.vllm import FolderRow, StartRow
 from cachescope.grouping import by_key
 from cachescope.report.layout import Line, firsts, parted, rest, titled
 from cachescope.wording import duration, listed, plural, short
@@ -95,9 +95,8 @@ def _folder_lines(read: Recording, rows: Sequence[FolderRow]) -> Iterator[Line]:
     yield from parted(_again_lines(number, *one) for number, one in enumerate(again[:_REASONS_SHOWN], 1))
     yield from rest(len(again) - _REASONS_SHOWN, "reason", "see scope.vllm_folders", 0, "")
     many = titled("what makes the folders many:", _fragment_lines(read))
-    yield from parted(
-        (many, titled("ranks of one configuration in folders of their own:", _apart_lines(read)))
-    )
+    apart = titled("ranks of one configuration in folders of their own:", _apart_lines(read))
+    yield from parted((many, apart))
     yield from _left(rows, unknown)
     if packages := len(others) - len(unknown):
         what = plural(packages, "whole compiled model")
@@ -143,22 +142,22 @@ def _fragment_lines(read: Recording) -> Iterator[Line]:
 def _apart_lines(read: Recording) -> Iterator[Line]:
     """Ranks with folders of their own, by the factors that differ. Factors that are not specific to ranks come first."""
     rows = ranks_apart(read.tables.vllm_factors.rows, read.named_of_vllm)
-    alike = by_key((_how_apart(found), found) for found in by_key((row.folder, row) for row in rows).values())
+    of_folder = by_key((row.folder, row) for row in rows).values()
+    # Whether it differs only in what is specific to each rank, and in which factors.
+    alike = by_key(
+        ((all(row.is_of_a_rank for row in some), tuple(row.factor for row in some)), some)
+        for some in of_folder
+    )
     for (is_of_a_rank, factors), folders in sorted(alike.items(), key=lambda one: one[0][0])[:_SHOWN]:
         yield Line(_names(factors), 3, style="bold", right=plural(len(folders), "folder"))
-        for of_folder in folders[:_FEW]:
-            first, there = of_folder[0], [row.text for row in of_folder]
+        for some in folders[:_FEW]:
+            first, there = some[0], [row.text for row in some]
             sides = f"{listed(first.ranks, 4)} in {first.folder} beside {listed(first.baseline_ranks, 4)} in {first.baseline}: "
             differing = listed(there, _FEW, "; ")
             yield Line(short(sides + differing, _LONGEST_REASON), 5, rows=_ROWS)
         yield from rest(len(folders) - _FEW, "folder", "see scope.vllm_ranks", 5, "")
         yield Line(_BY_DESIGN if is_of_a_rank else _NOT_BY_DESIGN, 5, "dim", rows=_ROWS)
     yield from rest(len(alike) - _SHOWN, "difference", "see scope.vllm_ranks", style="")
-
-
-def _how_apart(rows: Sequence[RankRow]) -> tuple[bool, tuple[str, ...]]:
-    """Whether a folder differs only in what is specific to each rank, and in which factors."""
-    return all(row.is_of_a_rank for row in rows), tuple(row.factor for row in rows)
 
 
 def _names(factors: tuple[str, ...]) -> str:
@@ -184,9 +183,8 @@ def prospect_lines(found: VllmStart) -> Iterator[Line]:
     """Whether a start would use a folder, and what keeps it from using each."""
     count = plural(len(found.prospects), "folder")
     if not found.prospects:
-        yield Line(
-            "not known whether a start of vLLM would use one: no folder here keeps its factors", style="bold"
-        )
+        text = "not known whether a start of vLLM would use one: no folder here keeps its factors"
+        yield Line(text, style="bold")
     elif found.may_hit:
         free = listed((one.folder for one in found.prospects if not one.differing), _SHOWN)
         text = f"nothing that is known keeps a start with this environment from {free}"
@@ -198,12 +196,9 @@ def prospect_lines(found: VllmStart) -> Iterator[Line]:
         yield Line(one.folder, style="bold", right=f"{plural(one.equal, 'variable')} equal")
         for other in one.differing[:_SHOWN]:
             set_to = "is not set" if other.here is None else f"is {other.here}"
-            kinds = (
-                f", apparently {' and '.join(other.kinds)}: each start makes a folder of its own"
-                if other.kinds
-                else ""
-            )
-            text = f"{other.name} {set_to}, which is {other.reads_as} to vLLM; the folder has {other.folder}{kinds}"
+            text = f"{other.name} {set_to}, which is {other.reads_as} to vLLM; the folder has {other.folder}"
+            if other.kinds:
+                text += f", apparently {' and '.join(other.kinds)}: each start makes a folder of its own"
             yield Line(text, 3, hang=3)
         yield from rest(len(one.differing) - _SHOWN, "variable", "--json lists all")
         if one.not_known:
@@ -213,7 +208,5 @@ def prospect_lines(found: VllmStart) -> Iterator[Line]:
         yield Line()
         yield Line(_BEFORE_A_START, style="dim")
     if found.without_factors:
-        yield Line(
-            f"not known of {plural(found.without_factors, 'further folder')}: their factors are not there",
-            style="dim",
-        )
+        others = plural(found.without_factors, "further folder")
+        yield Line(f"not known of {others}: no factors are there", style="dim")

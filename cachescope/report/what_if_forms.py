@@ -36,6 +36,7 @@ SAFETY: Final = {
 """The groups of a ranking."""
 NO_FIELD: Final = "no field, and no small set of fields, keeps anything from hitting"
 NOTHING_ALONE: Final = "nothing by itself"
+_NO_FIELDS: Final = "has no field to leave out"
 BY_CAUSE: Final = "Cause by cause, without its own changed fields"
 
 
@@ -202,11 +203,7 @@ def titled_savings(read: Recording) -> list[tuple[str, CauseSaving]]:
 CAUSE_SAVINGS: Final = (
     Column("Cause", "text", lambda row: row[0]),
     Column("Time lost", "number", lambda row: timed(row[1].time_lost_ns)),
-    Column(
-        "Without its fields",
-        "text",
-        lambda row: _turned(row[1]) if row[1].fields else "has no field to leave out",
-    ),
+    Column("Without its fields", "text", lambda row: _turned(row[1]) if row[1].fields else _NO_FIELDS),
     Column("Why the rest stays", "text", lambda row: row[1].why, is_optional=True),
 )
 

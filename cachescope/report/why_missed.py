@@ -116,10 +116,8 @@ def _same_code(rows: Sequence[PastMiss]) -> Iterator[Line]:
     elif found == {True}:
         rest = "and so are its compiled kernels: what changed was not needed for this graph"
     else:
-        rest = (
-            "what changed was not needed for this graph, as far as its source shows (not all compiled kernels could be "
-            "compared)"
-        )
+        shown = "as far as its source shows (not all compiled kernels could be compared)"
+        rest = f"what changed was not needed for this graph, {shown}"
     yield Line(f"The generated source is the same{of_all}, {rest}.", 3)
 
 
@@ -201,9 +199,8 @@ def rank_lines(rows: Sequence[RankDifference]) -> Iterator[Line]:
     yield Line("ranks that differ from the others", style="bold")
     names = short_fields(row.field for row in rows)
     # Ranks with different batches differ in many inputs.
-    told = by_key(
-        ((is_input(row.field) or row.field, row.ranks, row.has_majority, row.values), row) for row in rows
-    )
+    alike = ((is_input(row.field) or row.field, row.ranks, row.has_majority, row.values) for row in rows)
+    told = by_key(zip(alike, rows, strict=True))
     for row, *others in islice(told.values(), _RANKS_SHOWN):
         more = f" and {plural(len(others), 'more input')}" if others else ""
         where = f"{plural(row.graphs, 'graph')}, {plural(row.misses, 'miss')}{more and ' or more'}"
@@ -255,10 +252,8 @@ def recorded_blocks(read: Recording, run: int) -> list[Block]:
     blocks, earlier = answer_blocks(read, {run}), len(read.facts.runs) - 1
     if all(row.run != run for row in read.facts.lookups.values()):
         return [*blocks[:1], Line(_NOTHING, style="dim")]
-    return [
-        *blocks,
-        *([Line(f"compared with {plural(earlier, 'earlier run')}", style="dim")] if earlier else []),
-    ]
+    compared = Line(f"compared with {plural(earlier, 'earlier run')}", style="dim")
+    return [*blocks, compared] if earlier else blocks
 
 
 def block_html(read: Recording, run: int) -> str:

@@ -86,14 +86,10 @@ class RunPicker(Control):
 
     def _pick(self, picked: list[Any], on_pick: Callable[[Sides], None]) -> None:
         # The page may send anything.
-        if (
-            len(picked) == 4
-            and picked[0] in SIDES
-            and isinstance(picked[1], list)
-            and self._runs.issuperset(picked[1])
-        ):
-            sides = tuple(self.sides[0]), tuple(self.sides[1])
-            on_pick(after_picking(sides, SIDES.index(picked[0]), picked[1], picked[2]))
+        match picked:
+            case [("A" | "B") as side, [*runs], is_added, _] if self._runs.issuperset(runs):
+                sides = tuple(self.sides[0]), tuple(self.sides[1])
+                on_pick(after_picking(sides, SIDES.index(side), runs, is_added))
 
     def __repr__(self) -> str:
         return f"RunPicker({plural(len(self._runs), 'run')})"
@@ -147,11 +143,8 @@ def _listed(starts: Sequence[Start]) -> tuple[list[str], list[JsonObject]]:
             "Hit rate": percent(rate.hit_rate, "–"),
             "Compile time": "–" if (ns := rate.time_lost_ns) is None else duration(ns),
         } | more
-        return {
-            "runs": list(start.runs),
-            "job": job,
-            "cells": [harmless(cells[name][:_CELL]) for name in names],
-        }
+        shown = [harmless(cells[name][:_CELL]) for name in names]
+        return {"runs": list(start.runs), "job": job, "cells": shown}
 
     rows = []
     for start in reversed(starts):
@@ -193,13 +186,8 @@ class Compare(Shows):
         self.said, self.headline, self.differences, self.side_by_side = (markup() for _ in range(4))
         self.changes = toggle_buttons("Show")
         self.changes.observe(guarded(self._filtered), "value")
-        self.table = Table(
-            ListedRows((), []),
-            "lookups of A and B, aligned",
-            empty="No lookup went so.",
-            on_choose=guarded(self._open),
-            page_size=20,
-        )
+        name, empty = "lookups of A and B, aligned", "No lookup went so."
+        self.table = Table(ListedRows((), []), name, empty, on_choose=guarded(self._open), page_size=20)
         self._state.observe(guarded(self._show), "compared")
         self._state.observe(guarded(self._show_rows), "change")
         self._show()
@@ -256,12 +244,9 @@ class Compare(Shows):
         self.side_by_side.show(*side_by_side(found, times))
         # The chosen change stays if it is among them.
         counts = {change: count for change, count in found.counts.items() if count}
-        names = change_names(found)
-        wanted = self._state.change
-        self.changes.options = [
-            (f"All {len(found.aligned):,}", _ALL),
-            *((f"{names[change]} {count:,}", change) for change, count in counts.items()),
-        ]
+        names, wanted = change_names(found), self._state.change
+        options = [(f"{names[change]} {count:,}", change) for change, count in counts.items()]
+        self.changes.options = [(f"All {len(found.aligned):,}", _ALL), *options]
         self.changes.value = wanted if wanted in counts else _ALL
         self._show_rows()
 
@@ -314,7 +299,7 @@ def _fields(one: Aligned) -> str | None:
         return "same key" if one.by == "key" else "none that is recorded"
     if one.by != "place":
         return None
-    return "not recorded" if all(row.cache_key for row in (*one.before, *one.after)) else "no key"
+    return "not recorded" if all(row.cache_key for row in one.rows) else "no key"
 
 
 def _time(rows: tuple[Any, ...]) -> Sorted | None:

@@ -57,10 +57,8 @@ class Control(anywidget.AnyWidget):
 
 def script(*names: str) -> str:
     """The files concatenated; the last one exports the widget."""
-    return "\n".join(
-        shared_script(name) if name in _SHARED else (_HERE / name).read_text(encoding="utf-8")
-        for name in names
-    )
+    own = {name: _HERE / name for name in names if name not in _SHARED}
+    return "\n".join(own[n].read_text(encoding="utf-8") if n in own else shared_script(n) for n in names)
 
 
 class Style(Control):
@@ -206,9 +204,8 @@ def toggle_buttons(label: str, **settings: Any) -> ipywidgets.ToggleButtons:
 
 def button(label: str, act: Callable[[], None], hint: str = "") -> ipywidgets.Button:
     """A button."""
-    made = ipywidgets.Button(
-        description=label, tooltip=hint, layout=ipywidgets.Layout(width="auto", flex="0 0 auto")
-    )
+    layout = ipywidgets.Layout(width="auto", flex="0 0 auto")
+    made = ipywidgets.Button(description=label, tooltip=hint, layout=layout)
     made.on_click(lambda _: act())
     return made
 

@@ -79,13 +79,8 @@ class Entries(Shows):
         sized, aged = partial(self._drawn, entry_sizes), partial(self._drawn, entry_ages)
         self.sizes_plot = Plot(sized, "sizes of the entries, in boxes", guarded(self._clicked))
         self.ages_plot = Plot(aged, "ages of the entries", guarded(self._clicked))
-        self.table = Table(
-            self._listed(),
-            "entries",
-            empty="There is no such entry.",
-            on_choose=guarded(lambda entry: setattr(state, "entry", entry)),
-            page_size=20,
-        )
+        choose = guarded(partial(setattr, state, "entry"))
+        self.table = Table(self._listed(), "entries", "There is no such entry.", choose, page_size=20)
         kinds = sorted({(entry.cache, entry.cache) for entry in self._rows})
         self.kind = choice(state, "kind", "What it is", kinds)
         self.one, self.summary = markup(), markup(self._numbers())
@@ -161,5 +156,5 @@ def _entries_of(chosen: Chosen, span: Span | None) -> list[EntryRow]:
         return entries
     keys = {(row.cache, row.cache_key) for row in chosen.rows if row.cache_key is not None}
     return [
-        row for row in entries if (row.cache, row.cache_key) in keys or is_within(row.modified_time, span)
+        one for one in entries if (one.cache, one.cache_key) in keys or is_within(one.modified_time, span)
     ]

@@ -88,9 +88,8 @@ class Watching(Pane):
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError as error:
-            raise CachescopeError(
-                "watch=True needs the event loop of a notebook, and none runs here"
-            ) from error
+            missing = "watch=True needs the event loop of a notebook, and none runs here"
+            raise CachescopeError(missing) from error
         self._task = loop.create_task(self._follow())
         self._say()
 
@@ -135,9 +134,8 @@ class Watching(Pane):
         names = ", ".join(sources[:3]) + (" …" if len(sources) > 3 else "")
         doing = "Stopped watching" if self._task is None else "Watching"
         self._stop.disabled = self._task is None
-        markup = (
-            f"<span role='status'>{doing} <code>{safe(names)}</code>, last read at {self._read_at}</span>"
-        )
+        said = f"{doing} <code>{safe(names)}</code>, last read at {self._read_at}"
+        markup = f"<span role='status'>{said}</span>"
         if self._error:
             markup += f"<div class='cs-error' role='alert'>{safe(self._error)}. It is tried again.</div>"
         if markup != self._said.value:
@@ -180,7 +178,7 @@ def _text(chosen: Chosen, span: Span) -> str:
     every = chosen.read.shown.frame
     untimed = int(every["time"].isna().sum())
     more = f"; {plural(untimed, 'lookup')} without a time left out" if untimed else ""
-    return f"{first} to {last} UTC, {len(chosen):,} of {len(every):,} {'lookup' if len(every) == 1 else 'lookups'}{more}"
+    return f"{first} to {last} UTC, {len(chosen):,} of {plural(len(every), 'lookup')}{more}"
 
 
 class Failed(Shows):
@@ -254,20 +252,18 @@ class Explorer(Pane):
         self._all = self._chosen = Chosen(scope)
         self._narrowed: dict[str, Chosen] = {}
         self.span = SpanChip(self.state)
-        self._error = markup(layout=ipywidgets.Layout(display="none"))
+        self._error = markup(layout=Layout(display="none"))
         self._line = markup()
         # The tabs stay. If their children changed, the page might go back to the first.
         self._waiting = sentence("One moment …", "dim")
         self._places = {name: Pane(self._waiting) for name in PANES}
-        self.tabs = ipywidgets.Tab(
-            list(self._places.values()), titles=PANES, layout=ipywidgets.Layout(width="auto")
-        )
+        self.tabs = ipywidgets.Tab(list(self._places.values()), titles=PANES, layout=Layout(width="auto"))
         self.tabs.observe(self._turned, "selected_index")
         parts = [Style(), self._error, self.span, self.tabs, self._line]
         if following is not None:
             self.watching = Watching(following, self.state.guarded(self.show), lambda: self._view_count != 0)
             parts = [self.watching, *parts]
-        super().__init__(*parts, layout=ipywidgets.Layout(), classes=["cs-explorer"])
+        super().__init__(*parts, layout=Layout(), classes=["cs-explorer"])
         self._observe()
         self._follow()
         if self.watching is not None:
@@ -309,8 +305,9 @@ class Explorer(Pane):
         for pane in before:
             close_all(pane)
         if gone:
-            names = ", ".join(gone)
-            self.state.error = f"What-if leaves out {names} no longer: it is in no key that was read."
+            self.state.error = (
+                f"What-if leaves out {', '.join(gone)} no longer: it is in no key that was read."
+            )
         self._say()
 
     def stop(self) -> None:
@@ -348,9 +345,9 @@ class Explorer(Pane):
         self.pane(self.state.pane)
 
     def _choose(self) -> None:
-        span, scope = self.state.span, self._scope
-        is_any = span is not None and len(scope.facts.lookups) > 0
-        self._chosen = Chosen.within(scope, span) if is_any else self._all
+        span = self.state.span
+        is_any = span is not None and len(self._all) > 0
+        self._chosen = Chosen.within(self._scope, span) if is_any else self._all
 
     def _observe(self) -> None:
         # First, because the panes refer to it.
@@ -378,10 +375,8 @@ class Explorer(Pane):
             # The pane is being made, and chooses what it opens with.
             return
         self.span.show(self._chosen, self._shown.beyond)
-        self._line.value = (
-            "<details class='cs-long'><summary>This in Python</summary>"
-            f"<pre tabindex='0'>{safe(self.query)}</pre></details>"
-        )
+        line = f"<pre tabindex='0'>{safe(self.query)}</pre>"
+        self._line.value = f"<details class='cs-long'><summary>This in Python</summary>{line}</details>"
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
         """The widget, and a short answer for pages without a kernel, which would else show one line of text."""

@@ -21,6 +21,7 @@ from cachescope.grouping import by_key
 from cachescope.json_types import JsonObject
 from cachescope.report.blocks import Column
 from cachescope.report.layout import Line
+from cachescope.rows import like
 from cachescope.views.controls import InPython, Shows, button, choice, markup, row, sentence, text_box
 from cachescope.views.state import FILTERS
 from cachescope.views.table import ListedRows, Table, Whole, ordered
@@ -28,6 +29,8 @@ from cachescope.wording import duration, harmless_cut, percent, plural, short_ke
 
 _HINT = "Open a row to see why; Compile time is what a miss cost. ▸ shows the FX lookups below one of AOTAutograd."
 
+
+_NONE: Final = "No lookup has all of these. Clear the filters to see them again."
 
 SEARCHED: Final = ("cache", "compile_id", "function", "cache_key", "outcome", "verdict", "reason")
 """The columns that a text search covers."""
@@ -75,13 +78,7 @@ class Lookups(Shows):
         self.summary = markup()
         self.rows.filter(state.filters)
         self.rows.order(*state.sort)
-        self.table = Table(
-            self.rows,
-            "lookups",
-            empty="No lookup has all of these. Clear the filters to see them again.",
-            on_choose=state.guarded(state.show_why),
-            page_size=50,
-        )
+        self.table = Table(self.rows, "lookups", _NONE, state.guarded(state.show_why))
         self.table.sort = list(state.sort)
         self.table.observe(lambda change: setattr(state, "sort", tuple(change["new"])), "sort")
         state.observe(state.guarded(lambda change: self.show_chosen()), FILTERS)
@@ -154,11 +151,8 @@ def listed_lookups(scope: Read, numbers: Iterable[int] | None = None) -> Iterato
     facts = scope.facts
     for number in facts.lookups if numbers is None else numbers:
         one, miss = facts.lookups[number], facts.misses.get(number)
-        why = (None, None, None) if miss is None else (miss.verdict, miss.reason, miss.cause)
-        yield Listed(
-            one.lookup, one.run, facts.runs[one.run].rank, one.cache, one.compile_id, one.function, one.cache_key, one.outcome,
-            one.time_taken_ns, one.time, one.aot_lookup, *why,
-        )  # fmt: skip
+        why = {name: getattr(miss, name, None) for name in ("verdict", "reason", "cause")}
+        yield like(Listed, one, rank=facts.runs[one.run].rank, above=one.aot_lookup, **why)
 
 
 class LookupRows(ListedRows):
@@ -211,14 +205,11 @@ class LookupRows(ListedRows):
 
     def folds(self, first: int, count: int) -> list[JsonObject]:
         """How the rows of a page are folded."""
-        return [
-            {
-                "level": 1 + self._is_below(row),
-                "below": len(self._below.get(lookup, ())),
-                "is_open": lookup in self._open,
-            }
-            for lookup, row in self._rows[first : first + count]
-        ]
+        found: list[JsonObject] = []
+        for lookup, one in self._rows[first : first + count]:
+            level, below = 1 + self._is_below(one), len(self._below.get(lookup, ()))
+            found.append({"level": level, "below": below, "is_open": lookup in self._open})
+        return found
 
     def summaries(self) -> list[JsonObject | None]:
         """A summary of each column, for the rows that pass the filters."""
@@ -300,10 +291,8 @@ def shares(values: Iterable[Any], colours: Mapping[str, str]) -> JsonObject:
     counts = Counter(values)
     every, missing = counts.total(), counts.pop(None, 0)
     ordered = counts.most_common()
-    parts: list[list[Any]] = [
-        [harmless_cut(str(value), _LONGEST), count, colours.get(str(value), "")]
-        for value, count in ordered[:_PARTS]
-    ]
+    first = ((str(value), count) for value, count in ordered[:_PARTS])
+    parts: list[list[Any]] = [[harmless_cut(text, _LONGEST), n, colours.get(text, "")] for text, n in first]
     if rest := ordered[_PARTS:]:
         parts.append([plural(len(rest), "other value"), sum(count for _, count in rest), ""])
     named = [f"{name}: {count:,}" for name, count, _ in parts]

@@ -199,8 +199,7 @@ class Overview(Shows):
 
     def _count(self) -> None:
         rates = (f"{label}: {number} ({of})" for label, number, of in rate_numbers(self._chosen)[:3])
-        said = [Line(headline(self._chosen), style="bold"), Line(" · ".join(rates), style="dim")]
-        self.numbers.show(*said)
+        self.numbers.show(Line(headline(self._chosen), style="bold"), Line(" · ".join(rates), style="dim"))
 
     def _drawn(self, figure: Callable[..., Picture]) -> Picture:
         if not len(self._chosen) and not self._chosen.is_all:

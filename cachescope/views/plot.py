@@ -81,13 +81,9 @@ class Tabled(Pane):
     ) -> None:
         self.plot, self._frame = Plot(make, label, on_click), frame
         self.table: Table | None = None
-        self.show = ipywidgets.ToggleButton(
-            False,
-            description="Show as a table",
-            tooltip=f"The rows of: {label}",
-            layout=ipywidgets.Layout(width="auto"),
-            _dom_classes=("cs-as-table",),
-        )
+        told = {"description": "Show as a table", "tooltip": f"The rows of: {label}"}
+        look = {"layout": ipywidgets.Layout(width="auto"), "_dom_classes": ("cs-as-table",)}
+        self.show = ipywidgets.ToggleButton(False, **told, **look)
         self.show.observe(self._toggled, "value")
         super().__init__(self.plot, self.show)
 
@@ -138,15 +134,14 @@ def _column(at: int, name: str, values: pd.Series[Any]) -> Column:
     if isinstance(values.dtype, pd.DatetimeTZDtype):
         text = _moment
     label = name.removesuffix("_ns").removesuffix("_bytes").replace("_", " ")
-    return Column(
-        f"{label[0].upper()}{label[1:]}", "number" if is_number else "word", lambda row: text(row[at])
-    )
+    title = f"{label[0].upper()}{label[1:]}"
+    return Column(title, "number" if is_number else "word", lambda row: text(row[at]))
 
 
 def _moment(ns: int | None) -> Cell:
-    return (
-        None if ns is None else Sorted(f"{pd.Timestamp(ns, tz='UTC'):%Y-%m-%d %H:%M:%S.%f}"[:-3], ns, "UTC")
-    )
+    if ns is None:
+        return None
+    return Sorted(f"{pd.Timestamp(ns, tz='UTC'):%Y-%m-%d %H:%M:%S.%f}"[:-3], ns, "UTC")
 
 
 def _text(value: Any) -> Cell:

@@ -117,16 +117,14 @@ def carried(state: State, old: Read, new: Read) -> dict[str, Any]:
     A field that is in no key any more cannot be left out: it is dropped.
     """
     was, now = old.facts, new.facts
-    runs = _moved(
-        *({run: (row.source, row.pid, row.rank) for run, row in of.runs.items()} for of in (was, now))
-    )
+    processes = ({run: (row.source, row.pid, row.rank) for run, row in of.runs.items()} for of in (was, now))
+    runs = _moved(*processes)
     lookups = _moved(
         {lookup: (runs.get(row.run), row.order) for lookup, row in was.lookups.items()},
         {lookup: (row.run, row.order) for lookup, row in now.lookups.items()},
     )
-    causes = _moved(
-        *({row.cause: (row.verdict, row.fields) for row in of.explained.rows} for of in (old, new))
-    )
+    reasons = ({row.cause: (row.verdict, row.fields) for row in of.explained.rows} for of in (old, new))
+    causes = _moved(*reasons)
     entries = _moved(*({entry: row.path for entry, row in of.entries.items()} for of in (was, now)))
     contexts = _moved(
         {row.context: (row.source, runs.get(row.run)) for row in old.all_contexts.rows},

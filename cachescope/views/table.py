@@ -209,9 +209,8 @@ class ListedRows:
         """The headings with their units, and the values of the cells; without `count` of all rows."""
         rows = self._rows[first : None if count is None else first + count]
         columns = self.columns.values()
-        return [self._heading(one) for one in columns], (
-            [_value(one.cell(row)) for one in columns] for _, row in rows
-        )
+        values = ([_value(one.cell(row)) for one in columns] for _, row in rows)
+        return list(map(self._heading, columns)), values
 
     def _heading(self, column: Column) -> str:
         # A column has one unit, if any.

@@ -89,8 +89,7 @@ class Time(Shows):
         return compiles if span is None else [row for row in compiles if is_within(row.start_time, span)]
 
     def _clicked_phase(self, data: object) -> None:
-        run = first_number(data)
-        if run is not None and run in self._scope.facts.runs:
+        if (run := first_number(data)) in self._scope.facts.runs:
             self._state.run = None if self._state.run == run else run
 
     def _clicked_compile(self, data: object) -> None:

@@ -124,25 +124,16 @@ class WhatIfView(Shows):
         self.numbers, self.warnings, self.remarks = markup(), markup(), markup()
         # A row opens the first root miss.
         savings = [(scope.facts.roots_of(row[1].cause)[0].lookup, row) for row in titled_savings(scope)]
-        self.by_cause = Table(
-            ListedRows(CAUSE_SAVINGS, savings),
-            "causes without their own changed fields",
-            empty="Nothing missed but first lookups.",
-            on_choose=guarded(self._state.show_why),
-            page_size=8,
-        )
+        name, empty = "causes without their own changed fields", "Nothing missed but first lookups."
+        why = guarded(self._state.show_why)
+        self.by_cause = Table(ListedRows(CAUSE_SAVINGS, savings), name, empty, why, page_size=8)
         self.rates = Tabled(
             lambda: what_if_rates(self.found.rates_of(self._chosen).rows),
             "hit rates before and after",
             lambda: self.found.rates_of(self._chosen).frame,
         )
-        self.changed = Table(
-            self._changed_rows(),
-            "lookups that would have hit",
-            empty="No lookup changes sides.",
-            on_choose=guarded(self._state.show_why),
-            page_size=15,
-        )
+        name, empty = "lookups that would have hit", "No lookup changes sides."
+        self.changed = Table(self._changed_rows(), name, empty, why, page_size=15)
         most = Pane(
             self.ranking,
             heading(BY_CAUSE, "A row opens Why."),

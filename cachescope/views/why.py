@@ -83,21 +83,14 @@ class Why(Shows):
         self.plot.layout = ipywidgets.Layout()
         # The others of its cause, each of which opens Why.
         self._title = markup()
-        self.others = Table(
-            LookupRows([]),
-            "other lookups with the same cause",
-            on_choose=state.guarded(state.show_why),
-            page_size=20,
-        )
+        why, name = state.guarded(state.show_why), "other lookups with the same cause"
+        self.others = Table(LookupRows([]), name, on_choose=why, page_size=20)
         self.same = Pane(self._title, self.others, layout=ipywidgets.Layout())
+        clear, hint = partial(setattr, state, "other", None), "The lookup or entry that cachescope chose"
         steps = [
             button("Previous miss", lambda: self._step(-1)),
             button("Next miss", lambda: self._step(1)),
-            button(
-                "Compare with the baseline",
-                partial(setattr, state, "other", None),
-                "The lookup or entry that cachescope chose",
-            ),
+            button("Compare with the baseline", clear, hint),
         ]
         state.observe(state.guarded(self._show), ["lookup", "other"])
         if state.lookup is None:
@@ -157,10 +150,8 @@ class Why(Shows):
             self._state.other = None
             return
         number = int(text) if is_number(text) else None
-        if number not in self._scope.facts.lookups:
-            raise NotFoundError(
-                f"no lookup {text!r}; there are {min(self._scope.facts.lookups)} to {max(self._scope.facts.lookups)}"
-            )
+        if number not in (lookups := self._scope.facts.lookups):
+            raise NotFoundError(f"no lookup {text!r}; there are {min(lookups)} to {max(lookups)}")
         setattr(self._state, name, number)
 
     def _step(self, by: int) -> None:

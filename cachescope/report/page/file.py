@@ -119,16 +119,9 @@ def document(page: Page) -> str:
     """The page as one HTML document."""
     style = shared_script("tree.css") + _file("page.css")
     script, allowed = page_script()
-    policy = "; ".join(
-        (
-            "default-src 'none'",
-            f"script-src {allowed}",
-            # The marks of a figure carry their colours.
-            "style-src 'unsafe-inline'",
-            "base-uri 'none'",
-            "form-action 'none'",
-        )
-    )
+    # The marks of a figure carry their colours.
+    allows = f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'"
+    policy = f"{allows}; base-uri 'none'; form-action 'none'"
     drawings: list[Drawing] = []
     # Markup is escaped when a text is inserted. Here are characters that no browser shows.
     body = harmless("".join(_section(section, page, drawings) for section in page.sections))
@@ -194,9 +187,8 @@ def report(scope: Read, target: Path, *, redact: bool) -> Path:
 def refuse(target: Path, read: Iterable[str]) -> None:
     """Check that a report can be written there before the work is done."""
     if target.is_dir():
-        raise CachescopeError(
-            f"{target} is a directory: name a file for the report, such as {target / 'report.html'}"
-        )
+        example = f"name a file for the report, such as {target / 'report.html'}"
+        raise CachescopeError(f"{target} is a directory: {example}")
     if not target.parent.is_dir():
         raise CachescopeError(f"{target}: there is no directory {target.parent}; make it, or name another")
     place = Path(os.path.realpath(target))

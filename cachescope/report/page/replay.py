@@ -17,7 +17,6 @@ from cachescope.answers.names import short_fields
 from cachescope.answers.read import Read
 from cachescope.answers.what_if import WhatIf
 from cachescope.frames.answer_rows import RateRow
-from cachescope.grouping import by_key
 from cachescope.json_types import JsonObject
 from cachescope.keys.isolation import CONTEXT_FORMS
 from cachescope.keys.key_schema import KeySchema, form_fields
@@ -35,6 +34,7 @@ _NUMBERS: Final = re.compile(r"([0-9]+)")
 _MOST_IDLE: Final = 8
 _REST: Final = "Not in the isolation schema: the graph, its inputs, and the rest of the key"
 _TEXT: Final = 300
+_IN_PYTHON: Final = "scope.what_if(without=…), and the pane What-if of scope.explore()"
 
 _WHAT: Final = (
     "Untick what should not count in a key: all lookups are replayed here at once. Each shows what leaving it out saves, and what"
@@ -89,31 +89,25 @@ def savings_of(scope: Read, varying: Sequence[str]) -> dict[str, str]:
     """What it saves to leave out each varying field, and each form with varying fields, by itself."""
     texts = dict.fromkeys(varying, NOTHING_ALONE)
     texts |= {row.fields[0]: saves(row) for row in scope.sensitivity_rows() if len(row.fields) == 1}
-    fields_of = by_key((form, name) for name, form in _forms_of(varying).items())
-    for form, fields in fields_of.items():
+    for form in chain(*CONTEXT_FORMS.values()):
+        if not (fields := form_fields([form], varying).fields):
+            continue
         before, after = WhatIf.of(scope, KeySchema(without=(form,))).rate_table.rows
         more = after.hits - before.hits
         if more:
             texts[form] = f"{more:,} would hit, {time_won(before, after)}"
         else:
             # A form with a single varying field saves what that field does, also after a staggered start.
-            texts[form] = texts[fields[0]] if len(fields) == 1 else NOTHING_ALONE
+            first, *others = fields
+            texts[form] = NOTHING_ALONE if others else texts[first]
     return texts
-
-
-def _forms_of(fields: Sequence[str]) -> dict[str, str]:
-    """The context form of each field that is in one."""
-    forms = chain.from_iterable(CONTEXT_FORMS.values())
-    return {name: form for form in forms for name in form_fields([form], fields).fields}
 
 
 def _told_alone(scope: Read, toggle: Toggle, name: str, titles: Mapping[int, str]) -> Toggle:
     """The toggle under another name, with what a replay without it alone says besides the numbers."""
     found = WhatIf.of(scope, KeySchema(without=(toggle.name,)))
-    warnings, causes = (
-        tuple(shortened(line.text, _TEXT) for line in lines)
-        for lines in (warning_lines(found), cause_lines(found, titles))
-    )
+    told = (warning_lines(found), cause_lines(found, titles))
+    warnings, causes = (tuple(shortened(line.text, _TEXT) for line in lines) for lines in told)
     return toggle._replace(name=name, warnings=warnings, causes=causes)
 
 
@@ -127,11 +121,9 @@ def replay_parts(scope: Read, most: int = MOST_BYTES) -> tuple[Block, ...]:
     numbers = codes_object(codes, scope.replay.before)
     size = len(json.dumps(numbers, separators=(",", ":")))
     if size > most:
-        part: Block = Line(
-            f"No field can be left out in this page: to replay these {plural(len(scope.facts.lookups), 'lookup')}, it would"
-            f" need {file_size(size)} more. In Python: scope.what_if(without=…), and the pane What-if of scope.explore().",
-            style="dim",
-        )
+        lookups = plural(len(scope.facts.lookups), "lookup")
+        text = f"No field can be left out in this page: to replay these {lookups}, it would need {file_size(size)} more"
+        part: Block = Line(f"{text}. In Python: {_IN_PYTHON}.", style="dim")
     else:
         part = Replayable(tuple(_groups(scope, codes)), numbers)
     return (Group("replay", "Leave fields out, and see", (part,)),)
@@ -142,9 +134,8 @@ def _groups(scope: Read, codes: ReplayCodes) -> Iterator[Toggle]:
     fields, forms = codes.fields, [form.name for form in codes.forms]
     savings, titles = savings_of(scope, fields), cause_titles(Chosen(scope), scope.explained.rows)
     for group in toggle_groups(fields, fields, scope.field_safety, savings):
-        mine = tuple(
-            _told_alone(scope, leaf, f"field {fields.index(leaf.name)}", titles) for leaf in group.fields
-        )
+        named = ((leaf, f"field {fields.index(leaf.name)}") for leaf in group.fields)
+        mine = tuple(_told_alone(scope, leaf, name, titles) for leaf, name in named)
         if group.name in forms:
             yield _told_alone(scope, group._replace(fields=mine), f"form {forms.index(group.name)}", titles)
         elif mine and not group.is_form:

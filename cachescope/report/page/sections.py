@@ -81,12 +81,12 @@ _MEANINGS: Final = (
     ("fxgraph", "the cache of compiled FX graphs, which AOTAutograd entries point to"),
     (
         "vllm",
-        "vLLM's own: one part of a model of one rank, which it found compiled or compiled when it started",
+        "vLLM's own: a part of a model of one rank, which it found compiled or compiled when it started",
     ),
     ("guard", "a condition on sizes that must hold for a stored entry to be used"),
     (
         "context",
-        "what torch distinguishes processes by: configs, versions, accelerator; a schema says which of these count",
+        "what torch tells processes apart by: configs, versions, accelerator; a schema says which count",
     ),
     ("root, follows", "a miss of its own, or one that only comes with another miss"),
 )
@@ -105,10 +105,8 @@ def _evidence(scope: Read, card: Card) -> Iterator[Block]:
         details = scope.facts.lookups[explained.lookup].detail_set
         if place == 0 and explained.changes and details is not None:
             # The hover text of a cell is one line. The values are in the table.
-            fields = [
-                replace(one, value_text=one.value_text[:200])
-                for one in scope.tables.hash_details.details(details)
-            ]
+            every = scope.tables.hash_details.details(details)
+            fields = [replace(one, value_text=one.value_text[:200]) for one in every]
             yield Drawing(_STRIP, key_difference, (explained.changes, fields))
         source = f"scope.explain({explained.lookup}).frame"
         yield from change_blocks(explained.changes, source, most=20, diffs=2, most_lines=120)
@@ -246,7 +244,6 @@ def wrong_blocks(scope: Read) -> Iterator[Block]:
         shown = table("Possible false hits", _FALSE_HITS, false_hits, "warnings", "scope.false_hits")
         yield Group("false-hits", f"Possible false hits: {len(false_hits)}", (Line(note), shown))
     if problems:
-        shown = table(
-            "What could not be read; the rest was", _PROBLEMS, problems, "problems", "scope.problems"
-        )
+        name = "What could not be read; the rest was"
+        shown = table(name, _PROBLEMS, problems, "problems", "scope.problems")
         yield Group("problems", f"Problems: {sum(row.count for row in problems):,}", (shown,))
