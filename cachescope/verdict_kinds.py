@@ -124,7 +124,7 @@ class Kind:
     # The title of misses that a directory alone shows; the second if the entry before lies in another one.
     in_directory: str = ""
     in_other_directory: str = ""
-    before_in_directory: str = ""  # what had been stored before an entry that such a miss made
+    beside_in_directory: str = ""  # what is stored beside an entry that such a miss made
 
     @property
     def is_told_by_reason(self) -> bool:
@@ -150,7 +150,7 @@ _CHANGED: Final = Kind(
     explains=_NEW,
     explains_fields=True,
     explains_backward=_NEW,
-    before_in_directory="the graph had been stored under another key",
+    beside_in_directory="its graph is stored under another key too",
 )
 _OF_FUNCTION: Final = replace(_CHANGED, summary="{kind}", is_of_function=True)
 _OF_RECOMPILES: Final = (
@@ -169,7 +169,7 @@ _UNAVAILABLE: Final = Kind(
     why_still="the key is the same; its entry was not there ({kind})",
     in_directory="one key, equal guards: raced for, or made again",
     in_other_directory="one key, equal guards: what had been stored lies in another directory",
-    before_in_directory="the key had been stored with equal guards: raced for, or made again",
+    beside_in_directory="its key is stored with equal guards too: raced for, or made again",
 )
 # A result that was not stored is compiled again, with its graphs; the trace of a killed process has no record of those.
 _COMPILED_AGAIN: Final = replace(_UNAVAILABLE, explains=_NEW)
@@ -278,7 +278,7 @@ KINDS: Final[dict[tuple[str, str], Kind]] = {
         explains=frozenset({"guard_failed", "details_not_recorded"}),
         why_still="the key was found and no guards held, so no field of the key decides it",
         in_directory="other guards under one key",
-        before_in_directory="the key had been stored, under other guards",
+        beside_in_directory="its key is stored under other guards too",
     ),
     ("entry_unavailable", ""): _UNAVAILABLE,
     ("entry_unavailable", "load error"): replace(
@@ -425,7 +425,7 @@ KINDS: Final[dict[tuple[str, str], Kind]] = {
         is_unexplained=True,
         why_still="not known: the keys differ and no recorded field does",
         in_directory="the keys differ, and no recorded field does",
-        before_in_directory="the graph had been stored under another key",
+        beside_in_directory="its graph is stored under another key too",
     ),
 }
 

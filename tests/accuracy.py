@@ -88,8 +88,12 @@ def _of_directory(scope: cachescope.Scope, caches: Iterable[Path], true: Sequenc
         for pattern in ("fxgraph/*/*/*", "aotautograd/*/*")
         for path in cache.glob(pattern)
     }
-    # Equal guards under one key are said to be raced for or made again: that is not to know.
-    past = {row.entry: row for row in scope.past_misses.itertuples() if row.verdict != "entry_unavailable"}
+    # Equal guards under one key are said to be raced for or made again: that is not to know. Nor is it known whether ranks raced.
+    past = {
+        row.entry: row
+        for row in scope.past_misses.itertuples()
+        if row.verdict != "entry_unavailable" and row.is_order_known
+    }
     told = [
         {"path": row.path, "key": row.cache_key}
         | (
@@ -265,7 +269,7 @@ def _false(rows: Sequence[Row]) -> Iterator[str]:
         for what in row.what.split("; ") if row.what else ():
             found[row.source, what].append(f"{row.recording} ({row.release})")
     yield (
-        f"{sum(map(len, found.values()))} of them, of {len(found)} kinds. In a trace alone, a compile that failed or was killed has left no record of its "
+        f"False answers: {sum(map(len, found.values()))}. In a trace alone, a compile that failed or was killed has left no record of its "
         "lookup, and the next lookup of the graph is called the first: `first_lookup` means that nothing *that was read* is of this graph. With "
         "the text log and the directory beside the trace, none is false."
     )

@@ -84,7 +84,7 @@ class Read(Recording):
     orphans = copied(lambda read: read.orphaned, "One row per file that nothing refers to, or that refers to something that is gone.")
     duplicates = copied(lambda read: read.duplicated, "One row per group of files of which one would be enough, judged by names, sizes and guards; no file is read.")
     removable = copied(lambda read: read.removed_unnoticed, "One row per file that can go without a later process noticing; cachescope itself removes nothing.")
-    past_misses = copied(lambda read: read.missed_before, "One row per FX entry whose graph had been stored before: a miss that a directory shows without a log.")
+    past_misses = copied(lambda read: read.missed_before, "One row per FX entry after the first of its graph: a miss that a directory shows without a log.")
     evidence = copied(lambda read: read.field_evidence, "One row per set of fields in which entries of one graph differ, and whether their code differs too.")
     false_hits = copied(lambda read: read.suspected, "One row per key that seems to stand for more than one thing: a warning with its evidence.")
     devices = copied(lambda read: read.named_devices, "One row per device that any source names, with its datasheet.")

@@ -67,9 +67,7 @@ class RemovableRow:
 
 @row("past_misses")
 class PastMiss:
-    """One FX graph entry that was made although its graph had been stored before: a miss read from the
-    directory.
-    """
+    """One FX graph entry, by its time the second or a later one of its graph: a miss read from the directory."""
 
     entry: int = col("the entry that the miss made, an id into entries")
     cache_key: str = col("its key")
@@ -81,8 +79,8 @@ class PastMiss:
         "equal ones: two processes raced, or it was made again")
     baseline_entry: int = col("the earlier entry of the graph that it is compared with")
     is_order_known: bool = col(
-        "whether modification times show that it was made after its baseline: copies and archives keep none, or only whole "
-        "seconds")
+        "whether modification times show that its baseline was stored before it was compiled: ranks that compile at once do not "
+        "wait for each other, and copies and archives keep no times, or only whole seconds")
     changed: tuple[str, ...] = col("fields whose hash differs; empty under the same key")
     same_code: bool | None = col(
         "whether both have byte-identical generated source (equal code keys): then, going by the source, the changed fields were "

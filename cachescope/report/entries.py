@@ -385,15 +385,15 @@ def _link(one: answer.OneEntry, link: LinkRow, mine: set[int]) -> str:
 def _past_lines(one: answer.OneEntry) -> Iterator[Line]:
     for miss in one.rows(PastMiss):
         if miss.entry == one.row.entry:
-            before = KINDS[miss.verdict, ""].before_in_directory
-            yield Line(f"{before}: {one.names[miss.baseline_entry]}", 3, hang=2)
+            beside = KINDS[miss.verdict, ""].beside_in_directory
+            yield Line(f"{beside}: {one.names[miss.baseline_entry]}", 3, hang=2)
             yield from terminal_lines(change_blocks(one.changes, ".changes"))
             if miss.changed and miss.same_code:
                 yield Line("The generated source is the same.", 5)
-    later = [m for m in one.rows(PastMiss) if m.entry != one.row.entry]
-    for miss in later[:_SHOWN_OF_ONE]:
+    others = [m for m in one.rows(PastMiss) if m.entry != one.row.entry]
+    for miss in others[:_SHOWN_OF_ONE]:
         fields = f" ({', '.join(miss.changed[:4])})" if miss.changed else ""
-        yield Line(f"a later miss made {one.names[miss.entry]} beside it{fields}", 3, hang=2)
+        yield Line(f"another miss made {one.names[miss.entry]} beside it{fields}", 3, hang=2)
 
 
 def _kernel_lines(one: answer.OneEntry) -> Iterator[Line]:

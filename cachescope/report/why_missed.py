@@ -67,13 +67,16 @@ def past_lines(read: Recording) -> list[Line]:
 
     groups = by_key((reason_of(row), row) for row in past)
     ordered = sorted(groups.items(), key=lambda group: (-_lost(group[1]), -len(group[1])))
-    what = plural(len(past), "entry was", "entries were")
     parts = (
         _past_lines(read, number, rows, is_elsewhere)
         for number, ((is_elsewhere, *_), rows) in enumerate(ordered[:_GROUPS_SHOWN], 1)
     )
     more = rest(len(ordered) - _GROUPS_SHOWN, "reason", "see scope.past_misses", 0, "")
-    return titled(f"{what} made although the graph had been stored before:", [*parted(parts), *more])
+    if all(row.is_order_known for row in past):
+        title = f"{plural(len(past), 'entry was', 'entries were')} made although the graph had been stored before:"
+    else:
+        title = f"{plural(len(past), 'entry is', 'entries are')} of a graph that has another entry:"
+    return titled(title, [*parted(parts), *more])
 
 
 def _lost(rows: Iterable[PastMiss]) -> int:
@@ -100,7 +103,7 @@ def _past_lines(read: Recording, number: int, rows: Sequence[PastMiss], is_elsew
         yield Line(f"fxgraph{direction} {short_key(row.cache_key)} beside {short_key(before)}", 3)
     yield from rest(len(rows) - _KEYS_SHOWN, style="")
     if not all(row.is_order_known for row in rows):
-        yield Line("which was made first is not known: their modification times do not show it", 3, "dim")
+        yield Line("their modification times do not show that one was stored before the other was compiled", 3, "dim")
     if changes:
         yield from _same_code(rows)
 

@@ -76,7 +76,7 @@ def _of_graph(
             made_time=entry.modified_time,
             verdict=verdict,
             baseline_entry=baseline.entry,
-            is_order_known=_is_later(entry, baseline, resolutions),
+            is_order_known=_is_stored_before(baseline, entry, resolutions),
             changed=changed,
             same_code=same_code,
             same_binaries=compared.same,
@@ -85,12 +85,13 @@ def _of_graph(
         )
 
 
-def _is_later(entry: EntryRow, baseline: EntryRow, resolutions: Mapping[str, int | None]) -> bool:
-    """Whether the times of two entries show which was made first."""
+def _is_stored_before(baseline: EntryRow, entry: EntryRow, resolutions: Mapping[str, int | None]) -> bool:
+    """Whether the times of two entries show that one was stored before the other was compiled."""
     found = {resolutions[entry.root], resolutions[baseline.root]}
     if None in found or entry.modified_time is None or baseline.modified_time is None:
         return False
-    return entry.modified_time - baseline.modified_time >= max(one or 1 for one in found)
+    began = entry.modified_time - (entry.time_taken_ns or 0)
+    return began - baseline.modified_time >= max(one or 1 for one in found)
 
 
 def _same_code(

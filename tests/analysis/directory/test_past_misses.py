@@ -39,6 +39,17 @@ def test_a_directory_alone_names_the_field_of_the_log(name: str, fields: str, re
     assert set(past["verdict"]) == {"key_changed"}
 
 
+@pytest.mark.parametrize(("name", "is_before"), [("two_ranks_cold_shapes", False), ("inputs", True)])
+def test_ranks_that_compile_at_once_are_told_from_a_later_compile(
+    name: str, is_before: bool, recording: Recording
+) -> None:
+    scope = cachescope.read(recording("2.13.0", name) / "cache")
+    assert set(scope.past_misses["is_order_known"]) == {is_before}
+    said = "\n".join(line.text for line in past_lines(scope))
+    assert ("made although the graph had been stored before" in said) is is_before
+    assert ("do not show that one was stored before the other was compiled" in said) is not is_before
+
+
 @pytest.mark.parametrize(("name", "same", "files"), [("cache_key_tag", True, 1), ("inputs", False, 4)])
 def test_equal_code_is_told_from_other_code(name: str, same: bool, files: int, recording: Recording) -> None:
     # torch names generated code by its hash: as many files as there were different sources.
@@ -85,7 +96,7 @@ def test_another_key_of_equal_fields_is_told_as_such(recording: Recording, tmp_p
     assert scope.past_misses[["verdict", "changed"]].values.tolist() == [["no_detail_differs", ()]]
     assert any("no recorded field does" in line.text for line in past_lines(scope))
     (made,) = scope.past_misses["entry"]
-    assert "the graph had been stored under another key: fxgraph" in repr(scope.entry(made))
+    assert "its graph is stored under another key too: fxgraph" in repr(scope.entry(made))
 
 
 G: Details = {"gm": "g", "x": "1", "y": "1", "z": "1"}
