@@ -66,7 +66,8 @@ class FieldChange(NamedTuple):
     kind : str
         ``graph``, ``tensor``, ``value``, ``opaque``, ``new`` or ``gone``.
     before, after : str or None
-        The texts torch printed; None if the field is absent, which also means an empty container.
+        The texts torch printed; None if the field is absent, which also means an empty container. Where these are equal,
+        and torch does not print the graphs within the graph: what Dynamo traced, if the traces have it.
     summary : str
         One line.
     parts : tuple of (name, before, after)
@@ -294,7 +295,7 @@ def field_change(field: str, before: str | None, after: str | None) -> FieldChan
     if after is None:
         return FieldChange(field, "gone", before, None, f"{_in_short(before)} -> not there")
     if field == "gm":
-        return _graph_change(field, before, after)
+        return graph_change(field, before, after)
     old, new = tensor_parts(before), tensor_parts(after)
     if old and new:
         return _tensor_change(field, before, after, old, new)
@@ -359,7 +360,8 @@ def _window(text: str, start: int, end: int) -> str:
     return ("…" if first else "") + shown + ("…" if last < len(text) and not shown.endswith("…") else "")
 
 
-def _graph_change(field: str, before: str, after: str) -> FieldChange:
+def graph_change(field: str, before: str, after: str) -> FieldChange:
+    """What changed in the code of a graph."""
     diff = graph_diff(before, after)
     if not diff:
         inner = [name for name in inner_graphs(after) if name in inner_graphs(before)]

@@ -21,8 +21,8 @@ from cachescope.answers.names import (
     run_name,
     short_field,
 )
-from cachescope.answers.recording import Recording
-from cachescope.answers.summary import MOST_BYTES_READ_AGAIN, footer
+from cachescope.answers.recording import MOST_BYTES_READ_AGAIN, Recording
+from cachescope.answers.summary import footer
 from cachescope.frames.answer_rows import CauseRow, MissRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.grouping import by_key

@@ -89,7 +89,9 @@ def key_changes(read: Recording, before: SeenKey, after: SeenKey) -> tuple[Field
     if before.detail_set is None or after.detail_set is None:
         return None
     sides = _process(read, before), _process(read, after)
-    return tuple(field_changes(read.tables.hash_details, before.detail_set, after.detail_set, sides))
+    found = field_changes(read.tables.hash_details, before.detail_set, after.detail_set, sides)
+    rows = (None if one.lookup is None else read.facts.lookups[one.lookup] for one in (before, after))
+    return read.with_code_within(found, *rows)
 
 
 def _process(read: Recording, seen: SeenKey) -> RunRow | None:

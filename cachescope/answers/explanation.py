@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, Self
 from cachescope.analysis.differences import FieldChange
 from cachescope.analysis.fixes import OPTION, VARIABLE, ways_to_set
 from cachescope.analysis.resolve_name import lookup_named
+from cachescope.analysis.verdicts.change_advice import INNER_NOT_PRINTED, graph_advice
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.names import (
     baseline_name,
@@ -197,10 +198,14 @@ def what_to_do(
     """The lines that give the changed fields of a miss the values of its baseline, by where they belong; and what else can be done."""
     cause = read.explained.rows[miss.cause]
     advice = cause.advice if guards is None else guards.advice
+    for change in changes:
+        if advice and change.field == "gm" and change.diff:
+            # A trace had what torch does not print.
+            advice = advice.replace(INNER_NOT_PRINTED, graph_advice(change))
     if not (changes and is_named_by_fields(cause)) or read.facts.lookups[miss.lookup].cache == VLLM:
         return {}, advice
     if (never := why_never_stored(miss, read.history)) is not None:
-        return {}, f"What it is compared with stored nothing that could be found: {never.why}."
+        return {}, f"What it is compared with stored nothing that could be found: {never.why.rstrip('.')}."
     settings, is_all = _settings(read, miss.lookup, changes)
     # Where every field gets its earlier value, the lines say it all. But nothing may set the order of a collection.
     is_told = is_all and all(_PLAIN.fullmatch(change.before or "") for change in changes)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Final
 
-from cachescope.analysis.differences import FieldChange, field_changes
+from cachescope.analysis.differences import FieldChange, field_changes, graph_change
 from cachescope.analysis.directory.false_hits import false_hits
+from cachescope.analysis.graphs import inner_graphs
 from cachescope.analysis.history.history import History, is_open
 from cachescope.analysis.history.past_of_keys import settled_history
 from cachescope.analysis.phases.frame import read_phases
@@ -30,6 +32,7 @@ from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.linked_rows import DuplicateRow, LinkRow, OrphanRow, PastMiss, RemovableRow
 from cachescope.frames.recorded_rows import LookupRow, ProblemRow, RunRow
 from cachescope.frames.vllm import FolderRow
+from cachescope.readers.logs.second_pass import traced_code
 from cachescope.table import Table, tabled
 from cachescope.terms import VLLM, VLLM_KINDS
 
@@ -45,8 +48,11 @@ if TYPE_CHECKING:
     from cachescope.readers.assemble import Tables
 
 
+_COMMENT: Final = re.compile(r"^\s*#.*\n?", re.MULTILINE)
 # Each takes a replay.
 MOST_CAUSES: Final = 20
+MOST_BYTES_READ_AGAIN: Final = 100_000_000
+"""Of traces that are read once more for an answer, where they are not asked for by name: some tenths of a second."""
 
 
 class Recording:
@@ -316,7 +322,27 @@ class Recording:
 
     def _changes(self, lookup: int) -> tuple[FieldChange, ...]:
         miss = self._miss_of.get(lookup)
-        return () if miss is None else changes_of(miss, self.history)
+        if miss is None:
+            return ()
+        return self.with_code_within(changes_of(miss, self.history), miss.baseline, miss.row)
+
+    def with_code_within(
+        self, changes: Iterable[FieldChange], *sides: Candidate | None
+    ) -> tuple[FieldChange, ...]:
+        """What changed between two lookups. Of the graphs within a graph torch prints the names alone: where they differ, their code is taken from the traces."""
+        return tuple(self._with_code_within(change, sides) for change in changes)
+
+    def _with_code_within(self, change: FieldChange, sides: Iterable[Candidate | None]) -> FieldChange:
+        rows = [row for row in sides if isinstance(row, LookupRow) and row.traced_graph]
+        has_others = change.kind == "graph" and not change.diff and inner_graphs(change.after or "")
+        is_other = has_others and len({row.traced_graph for row in rows}) == 2
+        if not is_other or self.size_of_logs({row.run for row in rows}) > MOST_BYTES_READ_AGAIN:
+            return change
+        runs, stamps = self.history.run_of, self.tables.stamps
+        before, after = (traced_code(runs[row.run], stamps, row) or "" for row in rows)
+        # The program's own lines are comments there, and in no key.
+        is_same = _COMMENT.sub("", before) == _COMMENT.sub("", after)
+        return change if is_same or not (before and after) else graph_change(change.field, before, after)
 
     def past_changes(self, row: PastMiss) -> tuple[FieldChange, ...]:
         """What changed for a past miss, as far as it was recorded."""

@@ -12,7 +12,7 @@ from cachescope.analysis.graphs import own_operators
 from cachescope.analysis.phases.names import AUTOTUNING, BACKEND, INDUCTOR, LOADING_GRAPH
 from cachescope.analysis.rates import rates
 from cachescope.answers.facts import Facts
-from cachescope.answers.recording import Recording
+from cachescope.answers.recording import MOST_BYTES_READ_AGAIN, Recording
 from cachescope.frames.answer_rows import CauseRow, RateRow
 from cachescope.frames.compile_rows import CompileRow, PhaseRow
 from cachescope.frames.recorded_rows import LookupRow
@@ -24,8 +24,6 @@ from cachescope.wording import duration, file_size, file_time, listed, numbered,
 
 _OPERATORS_SHOWN: Final = 3
 _BREAKS_SHOWN: Final = 2
-MOST_BYTES_READ_AGAIN: Final = 100_000_000
-"""Of traces that are read once more for an answer, where they are not asked for by name: some tenths of a second."""
 # Why an outcome is unknown: of torch's caches, and of vLLM's own.
 WHY_UNKNOWN: Final = (
     "the log ends before its outcome, has lost the line of it, or is a trace of torch 2.4, which has none",

@@ -103,7 +103,9 @@ def _past_lines(read: Recording, number: int, rows: Sequence[PastMiss], is_elsew
         yield Line(f"fxgraph{direction} {short_key(row.cache_key)} beside {short_key(before)}", 3)
     yield from rest(len(rows) - _KEYS_SHOWN, style="")
     if not all(row.is_order_known for row in rows):
-        yield Line("their modification times do not show that one was stored before the other was compiled", 3, "dim")
+        yield Line(
+            "their modification times do not show that one was stored before the other was compiled", 3, "dim"
+        )
     if changes:
         yield from _same_code(rows)
 

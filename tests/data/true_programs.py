@@ -50,6 +50,17 @@ def unpicklable() -> None:
     plain()
 
 
+def checkpointed() -> None:
+    from torch.utils.checkpoint import checkpoint
+
+    of_block = getattr(torch, CHOICE)
+
+    def block(x: torch.Tensor) -> torch.Tensor:
+        return of_block(x) * x
+
+    torch.compile(lambda x: checkpoint(block, x, use_reentrant=False))(torch.ones(8, requires_grad=True))
+
+
 def mega_saved() -> None:
     for function in (doubled, trebled):
         torch.compile(function)(torch.ones(8))
@@ -374,7 +385,7 @@ def mesh() -> None:
 PROGRAMS: dict[str, Callable[[], None]] = {
     one.__name__: one
     for one in (
-        plain, unpicklable, mega_saved, mega_loaded, aoti_saved, aoti_loaded, precompile_saved, precompile_loaded, limit, cell,
+        plain, unpicklable, checkpointed, mega_saved, mega_loaded, aoti_saved, aoti_loaded, precompile_saved, precompile_loaded, limit, cell,
         setdefault, custom_op, quantised, interrupted, bundled, fresh, fresh_failed, wrapped, growing, compiled_autograd,
         branch, number, frozen, unbiased, buckets, mesh,
     )

@@ -153,7 +153,7 @@ NUMBERS_ONLY: Final = (
 _NOT_PRINTED: Final = (
     "The printed code is equal: a captured tensor, an attribute or an annotation in the graph may differ."
 )
-_INNER_NOT_PRINTED: Final = (
+INNER_NOT_PRINTED: Final = (
     "The printed code is equal, and torch does not print the code of the graphs within it, such as the score_mod of flex attention: that may "
     "differ, or a captured tensor, an attribute or an annotation. A trace has it: cachescope recorded COMPILE TRACE --show dynamo_output_graph."
 )
@@ -167,7 +167,7 @@ def graph_advice(change: FieldChange) -> str:
     if change.before is None or change.after is None:
         return _OTHER_CODE
     if not change.diff:
-        return _INNER_NOT_PRINTED if inner_graphs(change.after) else _NOT_PRINTED
+        return INNER_NOT_PRINTED if inner_graphs(change.after) else _NOT_PRINTED
     if _ANNOTATION.sub("", change.before) == _ANNOTATION.sub("", change.after):
         return TYPES_ONLY
     old, new = tokens(change.before), tokens(change.after)

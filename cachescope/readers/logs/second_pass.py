@@ -12,19 +12,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final, NamedTuple, TypeVar
 
 from cachescope.errors import NotFoundError, SourceError
 from cachescope.frames.compile_rows import RecordedText
-from cachescope.frames.recorded_rows import ProblemRow, RunRow
+from cachescope.frames.recorded_rows import LookupRow, ProblemRow, RunRow
 from cachescope.readers.file_fingerprints import Stamps, file_stamps
 from cachescope.readers.json_record import MOST_NS_OF_A_DURATION, Record, load_json, well_formed
 from cachescope.readers.kinds import LOG_HEAD_BYTES, first_record, looks_like_trace_log
 from cachescope.readers.logs.byte_source import Pieces, open_bytes, read_head
 from cachescope.readers.logs.log_prefix import pid_of
 from cachescope.readers.logs.remote import is_address
-from cachescope.readers.logs.trace_compiles import NO_COMPILE, compile_id_of, first_attempt
+from cachescope.readers.logs.trace_compiles import (
+    NO_COMPILE,
+    compile_id_of,
+    first_attempt,
+    traced_in,
+    without_values,
+)
 from cachescope.readers.logs.trace_records import TracePass, payload_hash
 
 # In JSON a quote within a text is escaped, so no text can hold this.
@@ -157,6 +164,17 @@ def _texts_in(trace: TracePass, compile_id: str) -> Iterator[RecordedText]:
         own = compile_id_of(envelope)
         if own is not None and first_attempt(own) == compile_id and not trace.is_repeated(found):
             yield _text_of(envelope, own, found.text)
+
+
+def traced_code(run: RunRow, stamped: Stamps, lookup: LookupRow) -> str | None:
+    """The graph that Dynamo traced for a lookup, with the graphs within it and without its values; None if its trace has none."""
+    with suppress(NotFoundError):
+        texts, _ = recorded_texts([run], stamped, lookup.compile_id or "")
+        graphs = (one.text.encode() for one in texts if one.name == "dynamo_output_graph")
+        # A process may have several compiles of one id: after torch._dynamo.reset().
+        found = next((graph for graph in graphs if traced_in(graph)[0] == lookup.traced_graph), None)
+        return None if found is None else without_values(found).decode()
+    return None
 
 
 def _text_of(envelope: Record, compile_id: str, payload: bytes) -> RecordedText:

@@ -299,9 +299,14 @@ def function_in(data: bytes | bytearray, start: int, end: int) -> Place | None:
     return next((Place(*code, number) for code, number in found.items()), None)
 
 
+def without_values(graph: bytes) -> bytes:
+    """Dynamo's graph without the types and sizes of its values, and without where the program's lines stand."""
+    return _OF_VALUES.sub(lambda found: b"# " if found[0].startswith(b"#") else b"", graph)
+
+
 def traced_in(data: bytes) -> tuple[str, str]:
     """Hashes of Dynamo's graph: without the types and sizes of its values; and also without whole numbers and dtypes but those of the program's lines."""
-    graph = _OF_VALUES.sub(lambda found: b"#" if found[0].startswith(b"#") else b"", data)
+    graph = without_values(data)
     lines = (
         line if line.lstrip().startswith(b"#") else _OF_INPUTS.sub(b"", line) for line in graph.split(b"\n")
     )
