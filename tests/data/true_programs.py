@@ -53,12 +53,14 @@ def unpicklable() -> None:
 def checkpointed() -> None:
     from torch.utils.checkpoint import checkpoint
 
-    of_block = getattr(torch, CHOICE)
+    for name in CHOICE.split(","):
 
-    def block(x: torch.Tensor) -> torch.Tensor:
-        return of_block(x) * x
+        def block(x: torch.Tensor, taken: Any = getattr(torch, name)) -> torch.Tensor:
+            return taken(x) * x
 
-    torch.compile(lambda x: checkpoint(block, x, use_reentrant=False))(torch.ones(8, requires_grad=True))
+        torch.compile(lambda x, of=block: checkpoint(of, x, use_reentrant=False))(
+            torch.ones(8, requires_grad=True)
+        )
 
 
 def mega_saved() -> None:

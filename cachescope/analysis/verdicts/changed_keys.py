@@ -145,7 +145,7 @@ class ChangedKeys:
                 # torch makes another graph of the same code where no backward graph can follow: nothing tells whether the code was edited.
                 kind = ""
             else:
-                kind = self._edit(change)
+                kind = self._edit(change) or ("gm" in changed and _edit_within(row, found)) or ""
             reason = self._what_changed(row, found, change)
         if len(changed) < apart:
             reason += f" (compared with the run before it, {apart} fields differ)"
@@ -268,6 +268,12 @@ def _edit_of(details: HashDetails, old: int | None, new: int | None) -> str:
         return ""
     digest = hashlib.sha256("\n".join(edit).encode("utf-8", "replace")).hexdigest()
     return f"edit {digest[:8]}"
+
+
+def _edit_within(row: LookupRow, found: Candidate) -> str:
+    """The same where the printed code is equal: Dynamo's graphs have the code of the graphs within them."""
+    before, after = getattr(found, "traced_graph", None), row.traced_graph
+    return f"edit {before[:4]}{after[:4]}" if before and after and before != after else ""
 
 
 def _summary_of(details: HashDetails, old: int | None, new: int | None) -> str:
