@@ -80,7 +80,9 @@ class ComparedRuns:
     def differences(self) -> tuple[tuple[tuple[FieldChange, ...], tuple[Aligned, ...]], ...]:
         """What differs between keys. Equal differences are one row, with the lookups that have it; the most frequent come first."""
         return folded(
-            (one.changes, one) for one in self.aligned if one.changes is not None and one.by == "graph"
+            (one.changes, one.one.function, one)
+            for one in self.aligned
+            if one.changes is not None and one.by == "graph"
         )
 
     @property

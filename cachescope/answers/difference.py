@@ -75,7 +75,7 @@ def difference(read: Recording, before: Sequence[SeenKey], after: Sequence[SeenK
     changed = [(key_changes(read, *pair), pair) for pair in pairs]
     return Difference(
         equal=len(old_keys & new_keys),
-        groups=folded((changes, pair) for changes, pair in changed if changes is not None),
+        groups=folded((changes, pair[1].function, pair) for changes, pair in changed if changes is not None),
         unknown=tuple(pair for changes, pair in changed if changes is None),
         only_before=tuple(seen for seen in old if seen.identity not in paired),
         only_after=tuple(seen for seen in new if seen.identity not in paired),
@@ -175,12 +175,14 @@ def _by_kind(rows: Sequence[SeenKey]) -> dict[tuple[str, str | None], list[SeenK
     return by_key(((row.cache, row.direction), row) for row in rows)
 
 
-def folded(changed: Iterable[tuple[Changes, One]]) -> tuple[tuple[Changes, tuple[One, ...]], ...]:
-    """Equal changes as one, the most frequent first."""
+def folded(changed: Iterable[tuple[Changes, str | None, One]]) -> tuple[tuple[Changes, tuple[One, ...]], ...]:
+    """Equal changes as one, the most frequent first. Each has its function."""
     groups: dict[Hashable, tuple[Changes, list[One]]] = {}
-    for changes, one in changed:
-        # Graphs differ anyway: that all of them changed counts as one difference.
-        way = tuple((change.field, "" if change.field == "gm" else change.summary) for change in changes)
+    for changes, function, one in changed:
+        # The graphs of the two caches differ anyway: that all of a function changed counts as one difference.
+        way = tuple(
+            (change.field, function if change.field == "gm" else change.summary) for change in changes
+        )
         groups.setdefault(way, (changes, []))[1].append(one)
     ordered = sorted(groups.values(), key=lambda group: -len(group[1]))
     return tuple((changes, tuple(same)) for changes, same in ordered)

@@ -53,14 +53,16 @@ def unpicklable() -> None:
 def checkpointed() -> None:
     from torch.utils.checkpoint import checkpoint
 
-    for name in CHOICE.split(","):
+    one, other = (getattr(torch, name) for name in CHOICE.split(","))
 
-        def block(x: torch.Tensor, taken: Any = getattr(torch, name)) -> torch.Tensor:
-            return taken(x) * x
+    def first(x: torch.Tensor) -> torch.Tensor:
+        return checkpoint(lambda x: one(x) * x, x, use_reentrant=False)
 
-        torch.compile(lambda x, of=block: checkpoint(of, x, use_reentrant=False))(
-            torch.ones(8, requires_grad=True)
-        )
+    def second(x: torch.Tensor) -> torch.Tensor:
+        return checkpoint(lambda x: other(x) + x, x, use_reentrant=False)
+
+    for function in (first, second):
+        torch.compile(function)(torch.ones(8, requires_grad=True))
 
 
 def mega_saved() -> None:
