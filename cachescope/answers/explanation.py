@@ -22,7 +22,7 @@ from cachescope.answers.names import (
     why_never_stored,
 )
 from cachescope.answers.recording import Recording
-from cachescope.answers.summary import WHY_UNKNOWN, hits_call
+from cachescope.answers.summary import WHY_UNKNOWN, counts_text, hits_call
 from cachescope.errors import NotFoundError
 from cachescope.frames.answer_rows import ChangeRow, MissRow
 from cachescope.frames.recorded_rows import LookupRow
@@ -153,7 +153,7 @@ def costliest_root(chosen: Chosen) -> int:
     """The root miss of the costliest cause other than first lookups."""
     causes = chosen.causes
     if not causes:
-        raise NotFoundError("nothing missed")
+        raise NotFoundError(f"no miss is recorded: {counts_text(chosen.read)}")
     cause = next((one for one in causes if not kind_of(one).may_be_first), causes[0]).cause
     return chosen.roots_of(cause)[0].lookup
 

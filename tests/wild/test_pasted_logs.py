@@ -13,7 +13,7 @@ from cachescope.answers.chosen import Chosen
 from cachescope.answers.costs import headline
 from cachescope.answers.summary import counts_text
 from cachescope.catalogue import messages
-from cachescope.errors import SourceError
+from cachescope.errors import NotFoundError, SourceError
 from cachescope.readers.logs import text_log
 from cachescope.scope import Scope
 
@@ -133,6 +133,18 @@ def test_what_a_formatter_of_the_program_wrote_is_quoted(line: str, tmp_path: Pa
     with pytest.raises(SourceError) as error:
         scope_of(tmp_path, line, "{'fxgraph_cache_miss': 1}")
     assert f"read: {line}. torch's counters, printed there, say of the FX cache: 1 miss;" in str(error.value)
+
+
+@pytest.mark.parametrize("line", [
+    # torch 2.10, built for CUDA, on a machine without a GPU; and torch 2.13 with TORCH_LOGS=dynamo.
+    "W1129 23:49:59.464000 30324 torch/utils/cpp_extension.py:118] [0/0] No CUDA runtime is found, using CUDA_HOME='/usr/local'",
+    "V1129 23:52:30.100000 31317 torch/_dynamo/convert_frame.py:1200] [0/0] torchdynamo start compiling doubled /p.py:31, stack (elided 1 frames):",
+])  # fmt: skip
+def test_counters_beside_other_lines_of_torch_are_quoted(line: str, tmp_path: Path) -> None:
+    with pytest.raises(NotFoundError) as error:
+        scope_of(tmp_path, line, '{"autograd_cache_miss": 1, "fxgraph_cache_miss": 1}').explain()
+    assert str(error.value).startswith("no miss is recorded: no lookup is recorded")
+    assert ". torch's counters, printed there, say of the FX cache: 1 miss; " in str(error.value)
 
 
 LIMIT = [
