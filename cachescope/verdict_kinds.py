@@ -59,6 +59,8 @@ NAMED_AT_RANDOM: Final = "a random name"
 """The kind of a changed AOTAutograd key that holds a name which each process draws."""
 NAMED_AND_MORE: Final = f"{NAMED_AT_RANDOM}, and more"
 """The same where fields of its graphs' keys changed, too: the graphs may be found without that."""
+BESIDE_A_MESH: Final = "beside a DeviceMesh"
+"""The kind of a changed key that holds a DeviceMesh, of which torch records no hash that could be compared."""
 IMPORTS: Final = "imports in another order"
 """The kind of a key whose inputs differ in nothing but where pickle found their memory format."""
 EXPLAINED_BY_GRAPHS: Final = "as the graphs below it"
@@ -118,6 +120,7 @@ class Kind:
     explains_same_kind: bool = False
     explains_fields: bool = False
     explains_backward: frozenset[Verdict] = frozenset()
+    is_part: bool = False  # whether more may differ than what is recorded of the keys
     is_advice_in_reason: bool = False  # whether the reason says already what to do
     # Why its misses stay misses whatever fields are left out of the key; None where fields decide.
     why_still: str | None = None
@@ -153,10 +156,7 @@ _CHANGED: Final = Kind(
     beside_in_directory="its graph is stored under another key too",
 )
 _OF_FUNCTION: Final = replace(_CHANGED, summary="{kind}", is_of_function=True)
-_OF_RECOMPILES: Final = (
-    "torch compiles a function again for each value of what its guards compare: one value in every call, or a tensor in its place, may "
-    "spare it."
-)
+_OF_RECOMPILES: Final = "torch compiles a function again for each value of what its guards compare: one value in every call, or a tensor in its place, may spare it."
 _OF_SPLITS: Final = "Its parts follow from DDP's buckets of gradients: keep optimize_ddp, bucket_cap_mb, and which parameters need gradients, as they were."
 _PREFIXES: Final = (UPGRADE, RECOMPILE, SIZES, ANOTHER_TYPE, OTHER_INPUTS, OTHERWISE, SPLIT, SPLIT_OR_EDITED)
 _UNAVAILABLE: Final = Kind(
@@ -264,6 +264,7 @@ KINDS: Final[dict[tuple[str, str], Kind]] = {
     ),
     ("key_changed", NAMED_AT_RANDOM): replace(_CHANGED, cost="not cached", by="a random name in the key"),
     ("key_changed", NAMED_AND_MORE): replace(_CHANGED, cost="unknown"),
+    ("key_changed", BESIDE_A_MESH): replace(_CHANGED, is_part=True),
     ("key_changed", IMPORTS): replace(_CHANGED, summary=IMPORTS, cost="avoidable", by=IMPORTS),
     ("key_changed", EXPLAINED_BY_GRAPHS): replace(
         _CHANGED, cost="unknown", is_shown_by_graphs=True, explains=frozenset(), explains_fields=False

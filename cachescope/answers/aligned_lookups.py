@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Final, Literal
 
 from cachescope.analysis.differences import FieldChange
@@ -87,20 +88,25 @@ class Aligned:
 
 
 def aligned_lookups(read: Recording, sides: Iterable[tuple[Sequence[int], Sequence[int]]]) -> list[Aligned]:
-    """The lookups of some runs aligned with those of others. Lookups with equal keys are one row, whichever ranks made them.
+    """The lookups of some runs aligned with those of others. Lookups with equal keys that went alike are one row, whichever ranks made them.
 
     In time order; those that the later side lacks come last.
     """
     changes: _Changes = {}
-    found: dict[tuple[_Identity | None, _Identity | None, int], _Beside] = defaultdict(lambda: ([], []))
+    found: dict[tuple[_Identity | None, _Identity | None, int, Change], _Beside] = defaultdict(
+        lambda: ([], [])
+    )
     for before, after in sides:
         old, new = _slots(read, before), _slots(read, after)
         for one, other in _pairs(read, before, after, old, new, changes):
             times = old[one] if one else [], new[other] if other else []
-            for side, of_side in enumerate(times):
-                for count, rows in enumerate(of_side):
-                    found[one, other, count][side].extend(rows)
-    every = [_aligned(one, other, beside, changes) for (one, other, _), beside in found.items()]
+            beside: _Beside
+            for count, beside in enumerate(zip_longest(*times, fillvalue=[])):
+                # One rank may have regressed where another one is fixed.
+                change = _aligned(one, other, beside, changes).change
+                for rows, more in zip(found[one, other, count, change], beside, strict=True):
+                    rows += more
+    every = [_aligned(one, other, beside, changes) for (one, other, *_), beside in found.items()]
     alone = {
         is_after: {_compared_by(one.one) for one in every if not one.by and bool(one.after) == is_after}
         for is_after in (False, True)

@@ -204,7 +204,9 @@ def _cost_of(facts: Facts, cause: CauseRow) -> str:
         return "unknown" if cause.kind else "avoidable"
     # torch makes another graph of the same code where no backward graph can follow.
     is_unclear = not cause.kind and {"gm", IS_INFERENCE} <= {*cause.fields}
-    return "unknown" if is_unclear else cost_of_fields(cause.fields)
+    of_fields = cost_of_fields(cause.fields)
+    is_unclear |= kind_of(cause).is_part and of_fields == "avoidable"
+    return "unknown" if is_unclear else of_fields
 
 
 def cost_of_fields(fields: Sequence[str]) -> str:

@@ -59,6 +59,10 @@ def test_ranks_are_compared_with_the_same_ranks() -> None:
     found = ComparedRuns.of(scope, cold, warm)
     assert found.by_rank and found.counts["fixed"] == len(found.aligned) == 2
     assert [one.hits for one in found.aligned] == [(0, 4), (0, 4)]
+    # A rank that regressed is none that is fixed, though as many hit on both sides.
+    sides = [cold[:1] + warm[1:2], warm[:1] + cold[1:2]]
+    found = ComparedRuns.of(scope, *sides)
+    assert found.by_rank and (found.counts["fixed"], found.counts["regressed"]) == (2, 2)
     # Of two ranks of one start neither is the earlier one.
     assert not ComparedRuns.of(scope, cold[:1], cold[1:2]).is_ordered
 

@@ -4,7 +4,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -153,10 +153,16 @@ def fixed(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) ->
     """What `cachescope fix` says of a program on a cache, with some variables; it is to end with a status."""
 
     def fix(
-        cache: Path, changed: Variables, status: int, *options: str, program: Path = PROGRAM
+        cache: Path,
+        changed: Variables,
+        status: int,
+        *options: str,
+        program: Sequence[str | Path] = (PROGRAM,),
     ) -> dict[str, Any]:
         set_variables(monkeypatch, {"TORCHINDUCTOR_CACHE_DIR": str(cache), **changed})
-        assert main(["fix", "--json", *options, str(cache), "--", sys.executable, str(program)]) == status
+        assert (
+            main(["fix", "--json", *options, str(cache), "--", sys.executable, *map(str, program)]) == status
+        )
         found: dict[str, Any] = json.loads(capfd.readouterr().out)
         return found
 
@@ -204,6 +210,17 @@ def test_what_is_proposed_brings_all_hits_back(name: str, bakes: Bakes, tmp_path
     assert really_run(tmp_path, None, {**changed, **applied(found["settings"])}) == (3, 0)
 
 
+@pytest.mark.models
+def test_what_ranks_that_start_at_once_miss_is_fixed_too(bakes: Bakes, tmp_path: Path, fixed: Fixed) -> None:
+    """Which of them compiles first is not known; that none finds what it misses is."""
+    cache = Path(shutil.copytree(bakes({}), tmp_path / "cache"))
+    ranks = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    found = fixed(cache, {"OMP_NUM_THREADS": "1"}, 0, program=[*ranks, str(PROGRAM)])
+    (setting,) = found["settings"]
+    assert setting["code"] == "export OMP_NUM_THREADS=2"
+    assert (found["before"]["would_hit"], found["after"]["would_hit"], found["after"]["lookups"]) == (0, 6, 6)
+
+
 CHANGED_LATER = """
 import os
 import torch
@@ -229,7 +246,7 @@ def test_what_changes_after_the_first_compile_is_not_set_before_it(tmp_path: Pat
         return ran([sys.executable, program], variables).stdout.strip()
 
     assert hits(cache) == "0 0"
-    found = fixed(cache, {"LATER": "1"}, 0, program=program)
+    found = fixed(cache, {"LATER": "1"}, 0, program=[program])
     assert (found["before"]["would_hit"], found["after"]["would_hit"]) == (2, 4)
     assert [i["code"] for i in found["settings"]] == ['torch.compile(…, options={"epilogue_fusion": True})']
     assert hits(Path(shutil.copytree(cache, tmp_path / "unfixed"))) == "1 1"

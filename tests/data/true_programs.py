@@ -380,6 +380,7 @@ def mesh() -> None:
     one = init_device_mesh("cpu", (1,), mesh_dim_names=("tp",))
     part = init_device_mesh("cpu", (1, 1), mesh_dim_names=("dp", "tp"))["tp"]
     model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU())
+    torch._inductor.config.epilogue_fusion = CHOICE != "option"
     if CHOICE != "whole":
         parallelize_module(model, part if CHOICE == "part" else one, {"0": ColwiseParallel()})
     torch.compile(model)(torch.ones(16 if CHOICE == "more" else 4, 8))

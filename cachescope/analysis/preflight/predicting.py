@@ -65,6 +65,7 @@ def with_predictions(tables: Tables) -> Tables:
         walked = {run.run: PredictedRun(run, of_run[run.run], world) for run in command}
         for one in walked.values():
             one.tell_others()
+            world.is_at_home |= one.is_at_home
         predicted |= {number: list(one.lookups()) for number, one in walked.items()}
         runs |= {run.run: replace(run, cache_dir=walked[run.run].cache_dir) for run in command}
     lookups = _numbered(of_run, predicted)
@@ -141,6 +142,8 @@ class World:
     details: HashDetails
     # The bits of the vectors for which each recorded run generated code, if its snapshot says it.
     widths: Mapping[int, int | None]
+    # Whether a process of the command uses one of several directories that were read: none is then a copy of that of another process.
+    is_at_home: bool = False
     # By key, what the processes of the command would store.
     beside: dict[Key, list[StoredBeside]] = field(default_factory=lambda: defaultdict(list))
 
@@ -166,6 +169,7 @@ class PredictedRun:
         only = next(iter(roots.values())) if len(roots) == 1 else None
         first = world.entries.root_of(self._first_dir)
         self.cache_dir = only or (run.cache_dir if first is None else roots[first])
+        self.is_at_home = only is None and first is not None
         elsewhere = {at: one.cache_dir for at, one in self._notes.items() if one.cache_dir != self._first_dir}
         self._lookups = [replace(row, cache_dir=elsewhere.get(row.lookup)) for row in lookups]
         self._graphs = by_key((row.aot_lookup, row) for row in self._lookups if row.aot_lookup is not None)
@@ -228,9 +232,9 @@ class PredictedRun:
             note.open != PRECOMPILED or not self._world.entries.has_no_package(root)
         ):
             return not_known(WHY_OPEN[note.open])
-        if root is None and note.cache_dir != self._first_dir:
+        if root is None and (self._world.is_at_home or note.cache_dir != self._first_dir):
             # This holds for what the process stored itself, too.
-            return not_known(f"by then the program uses another directory: {note.cache_dir}")
+            return not_known(f"it looks into a directory that was not read: {note.cache_dir}")
 
         of_graphs = self._note_of_graphs(row, note)
 
@@ -356,6 +360,9 @@ def stored_beside(stored: Iterable[StoredBeside], run: RunRow, note: LookupNote)
             continue  # neither finds what the other one stores
         candidate = candidate._replace(what=f"what run {other.run} of the same command would store")
         if other.pid not in note.ended_before:
+            # Whichever is first compiles it. That is taken to be the first run, where either would find what the other one stores.
+            if run.run < other.run and note.is_stored and note.stored_guards == of_other.stored_guards:
+                continue
             why_not = "they run at the same time, and which is first is not known"
             candidate = candidate._replace(is_there="maybe", why_not=why_not)
         elif of_other.cpu != note.cpu:

@@ -89,7 +89,7 @@ class Baselines:
                 kind = _kind_of(self._lookups[at])
                 found_before = self._nearest_of(kind, self._of_kind[kind], at)
                 return self._or_entry(at, *found_before, self.stored.of_kind(at))
-        several = self._in_run_before[at]
+        several = [one for one in self._in_run_before[at] if not self._is_equal(one, at)]
         found: Baseline | None = several[0] if len(several) == 1 else self._nearest(at, reversed(several))[0]
         if found is None:
             found = self._nearest_of_same_graph(at)
@@ -191,7 +191,9 @@ class Baselines:
         if group is None:
             return None
         earlier = (group.lookups[number] for number in range(bisect_left(group.lookups, at) - 1, -1, -1))
-        of_frame = (one for one in earlier if _frame_of(self._lookups[one]) == frame)
+        of_frame = (
+            one for one in earlier if _frame_of(self._lookups[one]) == frame and not self._is_equal(one, at)
+        )
         tried = islice(of_frame, _NEARER_TRIED)
         return next((one for one in tried if self._history.was_running(one, at)), None)
 
@@ -281,6 +283,10 @@ class Baselines:
         is_elsewhere = frame is not None and own is not None and frame != own
         return is_elsewhere and self._history.keys.only_inputs(self._content[one], self._content[at])
 
+    def _is_equal(self, one: int, at: int) -> bool:
+        """Whether two processes of a pre-flight have one key: nothing differs, but where they look."""
+        return self._lookups[one].cache_key == self._lookups[at].cache_key
+
     def _nearest_of_same_graph(self, at: int, *, is_finished: bool = False) -> Baseline | None:
         """The nearest lookup or entry of the same graph, except for other calls of it; if asked, one whose compile had ended."""
         group, is_of_run = self._group[at], self._choice.mode == "run"
@@ -290,14 +296,16 @@ class Baselines:
         # Earlier lookups of an equal graph in the same run, from other places and with other inputs, are other calls: nothing changed.
         of_run = group.of_run.get(self._lookups[at].run, ())
         other_calls = {one for one in of_run if one < at and self._is_another_call(one, at)}
-        if not (is_of_run or is_finished or other_calls):
+        if not (is_of_run or is_finished or other_calls or self._lookups[at].prediction is not None):
             return self._or_entry(at, *self._nearest_of(group, group.lookups, at), entries)
         lookups = group.of_run.get(self._choice.run, []) if is_of_run else group.lookups
         earlier = (lookups[number] for number in range(bisect_left(lookups, at) - 1, -1, -1))
         may_be = (
             one
             for one in earlier
-            if one not in other_calls and not (is_finished and self._history.was_running(one, at))
+            if one not in other_calls
+            and not (is_finished and self._history.was_running(one, at))
+            and not self._is_equal(one, at)
         )
         return self._or_entry(at, *self._nearest(at, may_be), entries)
 

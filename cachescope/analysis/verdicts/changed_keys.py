@@ -37,6 +37,7 @@ from cachescope.keys.paths import is_in_remote_cache
 from cachescope.terms import AOTAUTOGRAD, Evidence
 from cachescope.verdict_kinds import (
     ANOTHER_TYPE,
+    BESIDE_A_MESH,
     IMPORTS,
     NAMED_AND_MORE,
     NAMED_AT_RANDOM,
@@ -71,9 +72,10 @@ class ChangedKeys:
     def why(self, at: int, baseline: Baseline, change: Change, apart: int) -> Why:
         """Why a lookup missed whose key differs from that of its baseline."""
         row, found = self._history.lookups[at], self._history.row_of(baseline)
+        sets = [one.detail_set for one in (row, found) if one.detail_set is not None]
+        has_mesh = any(map(self._history.details.has_memo, sets))
         if not change.names:
-            sets = [one.detail_set for one in (row, found) if one.detail_set is not None]
-            return _ALL_PRINT_ALIKE if any(map(self._history.details.has_memo, sets)) else _NO_DETAIL_DIFFERS
+            return _ALL_PRINT_ALIKE if has_mesh else _NO_DETAIL_DIFFERS
         is_one_run = isinstance(found, LookupRow) and found.run == row.run
         # The evidence that this key is a changed form of the baseline's.
         if isinstance(found, LookupRow) and is_one_run and is_recompiled(found, row):
@@ -84,6 +86,8 @@ class ChangedKeys:
             known = _ONE_PROCESS
         elif change.is_of_graph:
             known = "inferred", f"the graphs are taken for one: {self._baselines.are_alike_by(found, row)}"
+        elif has_mesh and not is_one_run and not self._is_found_again(found):
+            known = _PRINTED
         elif isinstance(baseline, int):
             known = _CONCURRENT if self._history.was_running(baseline, at) else _RECORDED
         else:
@@ -145,11 +149,25 @@ class ChangedKeys:
                 # torch makes another graph of the same code where no backward graph can follow: nothing tells whether the code was edited.
                 kind = ""
             else:
-                kind = self._edit(change) or ("gm" in changed and _edit_within(row, found)) or ""
+                within = "gm" in changed and _edit_within(row, found)
+                kind = self._edit(change) or within or (BESIDE_A_MESH if known == _PRINTED else "")
             reason = self._what_changed(row, found, change)
         if len(changed) < apart:
             reason += f" (compared with the run before it, {apart} fields differ)"
         return Why("key_changed", reason, *known, changed, kind)
+
+    def _is_found_again(self, found: Candidate) -> bool:
+        """Whether another process found what one had stored under this key: what no field shows of it is then equal in each."""
+        if (
+            not isinstance(found, LookupRow)
+            or (key := self._history.key[self._history.index_of[found.lookup]]) is None
+        ):
+            return False
+        rows = [self._history.lookups[one] for one in self._history.of_key[key]]
+        return bool(
+            {one.run for one in rows if one.outcome == "hit"}
+            - {one.run for one in rows if one.outcome != "hit"}
+        )
 
     def _are_of_imports(self, change: Change) -> bool:
         """Whether inputs differ in the module alone in which pickle found their memory formats, and nothing else does but options."""
@@ -243,6 +261,10 @@ _REMOTE: Final[tuple[Evidence, str]] = (
 _BY_TIME: Final[tuple[Evidence, str]] = (
     "inferred",
     "by its time of modification the entry had been stored before",
+)
+_PRINTED: Final[tuple[Evidence, str]] = (
+    "inferred",
+    "only printed values could be compared: whether a DeviceMesh in the keys differs as well is not known",
 )
 _ALL_PRINT_ALIKE: Final = Why(
     "no_detail_differs",

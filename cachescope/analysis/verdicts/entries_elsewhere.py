@@ -1,7 +1,8 @@
-"""Entries of a missed key in directories that its run did not search, such as a baked cache that is not used."""
+"""Entries of a missed key in directories that its run did not search, such as a baked cache that is not used, or the folders of other ranks."""
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from functools import cached_property
 
 from cachescope.analysis.history.entry_times import resolution_ns
@@ -10,7 +11,9 @@ from cachescope.analysis.verdicts.misses import Why
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.grouping import by_key
+from cachescope.kept import kept
 from cachescope.verdict_kinds import ELSEWHERE
+from cachescope.wording import duration
 
 
 class EntriesElsewhere:
@@ -22,8 +25,11 @@ class EntriesElsewhere:
     def __init__(self, history: History) -> None:
         self._history = history
 
-    def known(self, at: int) -> tuple[Why, EntryRow] | None:
-        """An entry that a compile which was not read had stored under the key, in a directory that the run did not search."""
+    def known(self, at: int) -> tuple[Why, EntryRow | int] | None:
+        """An entry that a compile which was not read had stored under the key, in a directory that the run did not search.
+
+        It was read, or another process, such as another rank of the start, found it there.
+        """
         row, here = self._history.lookups[at], self._history.folders[at]
         if here is None:
             return None
@@ -36,7 +42,35 @@ class EntriesElsewhere:
                     "the entry was written before, and holds another compile time than any miss that was read"
                 )
                 return Why("entry_unavailable", reason, "inferred", why, kind="another directory"), entry
+        return self._found_there(at)
+
+    def _found_there(self, at: int) -> tuple[Why, int] | None:
+        """A later hit of the key in another directory, if the compile that stored the entry had begun before the lookup."""
+        row, here, key = self._history.lookups[at], self._history.folders[at], self._history.key[at]
+        hits = [] if key is None or row.time is None else self._found_in(key)
+        for one in hits[bisect_right(hits, at) :]:
+            found, there = self._history.lookups[one], self._history.folders[one]
+            later, took = (found.time or 0) - (row.time or 0), found.time_saved_ns
+            if there == here or found.guards_expr is not None:
+                continue
+            if took is None or not 0 <= later < took:
+                break
+            reason = f"the same key lies in another directory: {there}, not {here}"
+            why = f"run {found.run} found it there {duration(later)} later, and it takes {duration(took)} to compile"
+            return Why("entry_unavailable", reason, "inferred", why, kind="another directory"), one
         return None
+
+    @kept
+    def _found_in(self, key: int) -> list[int]:
+        """The hits of a key in named directories for which nothing that was read had compiled it."""
+        history, compiled, hits = self._history, set[str | None]({None}), []
+        for at in history.of_key[key]:
+            row, folder = history.lookups[at], history.folders[at]
+            if row.outcome != "hit":
+                compiled.add(folder)
+            elif folder not in compiled and row.prediction is None:
+                hits.append(at)
+        return hits
 
     def possible(self, at: int) -> tuple[Why, EntryRow] | None:
         """A doubt about a first lookup: an entry of the key that may have been in another directory."""

@@ -309,6 +309,7 @@ def seen(by: RunRow, its_note: LookupNote, stored_by: RunRow, their_note: Lookup
 
 
 FIRST, SECOND = process(0, 100), process(1, 101)
+STORES = note()._replace(is_stored=True)
 
 
 @pytest.mark.parametrize(("by", "its_note", "stored_by", "their_note", "found"), [
@@ -319,6 +320,10 @@ FIRST, SECOND = process(0, 100), process(1, 101)
     (FIRST, note(), SECOND, note(), ["maybe"]),
     (SECOND, note(), FIRST, note(), ["maybe"]),
     (process(0, None), note(), process(1, None), note(), ["maybe"]),
+    # One of them stores it, whichever is first: that is taken to be the first run, unless guards may tell otherwise.
+    (FIRST, STORES, SECOND, STORES, []),
+    (SECOND, STORES, FIRST, STORES, ["maybe"]),
+    (FIRST, STORES._replace(stored_guards="L['t0'] > 1"), SECOND, STORES, ["maybe"]),
     # In another directory, whether it had ended or not.
     (SECOND, note(cache_dir="/other"), FIRST, note(), []),
     (SECOND, note(100, cache_dir="/other"), FIRST, note(), []),
@@ -349,6 +354,21 @@ def test_what_another_stores_is_said_to_be_its_own() -> None:
     assert after == Candidate("what run 0 of the same command would store", guards="L['t0'] > 1")
     assert meanwhile.what == after.what
     assert meanwhile.why_not == "they run at the same time, and which is first is not known"
+
+
+def test_equal_keys_of_ranks_are_no_change() -> None:
+    """Each rank has a directory of its own, and one of them lacks what the others have."""
+    ranks = [
+        replace(one, told={"preflight_note": one.told["preflight_note"].replace("/cache", f"/{rank}")})
+        for rank in range(3)
+        for one in [asked("f11", details=WAS)]
+    ]
+    runs = [run(replace(one, at=at), is_preflight=True) for at, one in enumerate(ranks)]
+    scope = scope_of(*runs, entries=[entry("fxgraph", "f11", WAS, root=f"/{rank}") for rank in (0, 2)])
+    assert scope.lookups["outcome"].tolist() == ["would_hit", "not_known", "would_hit"]
+    assert scope.lookups["prediction"][1] == "it looks into a directory that was not read: /1"
+    cold = scope_of(*runs, entries=[entry("fxgraph", "f22", root="/0"), entry("fxgraph", "f22", root="/1")])
+    assert {*zip(cold.misses["verdict"], cold.misses["kind"], strict=True)} == {("first_lookup", "")}
 
 
 def test_processes_of_one_folder_are_of_one_command() -> None:

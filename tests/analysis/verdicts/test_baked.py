@@ -2,7 +2,9 @@
 
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -74,6 +76,29 @@ def test_what_an_entry_elsewhere_proves(stored: dict[str, str], told: str) -> No
         ],
     )
     assert scope.misses["kind"].tolist() == [told, ""]
+
+
+@pytest.mark.parametrize(("at", "found", "told"), [
+    (51, {}, "another directory"),
+    # Another process may have compiled it since.
+    (56, {}, ""),
+    (51, {"time_saved_ns": None}, ""),
+    (51, {"guards_expr": "s0 < 9"}, ""),
+    (51, {"cache_dir": "/a"}, ""),
+    (51, {"cache_dir": None}, ""),
+    # It was compiled there meanwhile.
+    (51, {"outcome": "full_miss"}, ""),
+])  # fmt: skip
+def test_what_another_rank_finds_in_its_directory_lay_there(
+    at: int, found: dict[str, Any], told: str
+) -> None:
+    own, beside = (fx("f1", details={"gm": CODE}, at=when, took=3) for when in (50, at))
+    told_of = {"outcome": "hit", "time_saved_ns": 5 * 10**9, "cache_dir": "/b"} | found
+    beside = replace(beside, outcome=told_of.pop("outcome"), told=beside.told | told_of)
+    (miss, *_) = miss_rows(scope_of(run(own, cache_dir="/a"), run(beside)))
+    assert miss["kind"] == told
+    if told:
+        assert miss["evidence_text"] == "run 1 found it there 1.0 s later, and it takes 5.0 s to compile"
 
 
 @pytest.mark.parametrize("as_link", [False, True])
