@@ -130,7 +130,7 @@ class Cards(NamedTuple):
             tuple(Card.of(chosen, cause, titles[cause.cause], places) for cause in shown),
             len(rest),
             sum(cause.misses for cause in rest),
-            footer(chosen.read, chosen.causes),
+            footer(chosen),
         )
 
 

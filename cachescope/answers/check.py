@@ -26,7 +26,7 @@ from cachescope.readers.reading import WHOLE_SOURCE
 from cachescope.table import Table, copied
 from cachescope.terms import VLLM
 from cachescope.verdict_kinds import kind_of
-from cachescope.wording import duration, listed, percent, plural, rank_names
+from cachescope.wording import duration, listed, numbered, percent, plural, rank_names
 
 _CHANGES_NAMED: Final = 4
 # Compiles take longer on some days than on others: avoidable time that exceeds the base's by this share still passes.
@@ -124,10 +124,9 @@ def _why_nothing_was_checked(read: Recording) -> str | None:
         return f"nothing to check: {counts_text(read)}"
     blind = [row.run for row in facts.runs.values() if row.looked_up is False]
     if blind:
-        runs = f"run {', '.join(map(str, blind[:8]))}"
         return (
-            f"{runs} compiled, and no lookup of it is recorded: its caches were off, its backend is not inductor, or what it "
-            "loaded needs no lookup; what that cost is not known"
+            f"{numbered('run', blind)} compiled without a recorded lookup: caches were off, the backend is not inductor, or what "
+            "was loaded needs no lookup; what that cost is not known"
         )
     return None
 
@@ -150,7 +149,7 @@ def hit_rate_bar(least: float, rate: RateRow, causes: Sequence[CauseRow]) -> Bar
     """Whether enough lookups hit, by count."""
     found = rate.hits / max(rate.lookups, 1)
     passed = found >= least
-    reason = f"{rate.hits} of {rate.lookups} lookups hit"
+    reason = f"{rate.hits} of {plural(rate.lookups, 'lookup')} hit"
     if rate.unknown:
         reason += f"; {_unseen(rate)}, which counts as none"
     return Bar("min_hit_rate", least, found, "share", passed, reason, () if passed else _ids(causes))
@@ -159,7 +158,7 @@ def hit_rate_bar(least: float, rate: RateRow, causes: Sequence[CauseRow]) -> Bar
 def time_lost_bar(most: int, rate: RateRow, causes: Sequence[CauseRow]) -> Bar:
     """Whether the compile time lost to misses is small enough."""
     missed = rate.lookups - rate.hits - rate.unknown
-    reason = f"{missed} of {rate.lookups} lookups did not hit"
+    reason = f"{missed} of {plural(rate.lookups, 'lookup')} did not hit"
     lost = rate.time_lost_ns or 0
     found: int | None = lost
     if rate.unknown and lost <= most:
@@ -176,7 +175,7 @@ def new_cause_bar(
 ) -> Bar:
     """Whether the base has every cause."""
     new = [cause for cause in causes if same_cause(cause, cause.fields) not in known or cause.cause in hidden]
-    reason = f"{len(new)} of {len(causes)} causes are new against the base"
+    reason = f"{len(new)} of {plural(len(causes), 'cause')} new against the base"
     if rate.unknown and not new:
         reason = f"{_unseen(rate)}, and so may have a new cause"
         return Bar("no_new_cause", 0, None, "causes", False, reason, ())
@@ -185,8 +184,7 @@ def new_cause_bar(
 
 def _unseen(rate: RateRow) -> str:
     """The text on unseen outcomes, which never help to meet a bar."""
-    lookups = "1 lookup" if rate.unknown == 1 else f"{rate.unknown} lookups"
-    return f"the outcome of {lookups} was not seen"
+    return f"the outcome of {plural(rate.unknown, 'lookup')} was not seen"
 
 
 def _base_hit_rate_bar(read: Recording, base: Recording) -> Bar:

@@ -11,9 +11,10 @@ from typing import Final
 from cachescope.analysis.graphs import own_operators
 from cachescope.analysis.phases.names import AUTOTUNING, BACKEND, INDUCTOR, LOADING_GRAPH
 from cachescope.analysis.rates import rates
+from cachescope.answers.chosen import Chosen
 from cachescope.answers.facts import Facts
 from cachescope.answers.recording import MOST_BYTES_READ_AGAIN, Recording
-from cachescope.frames.answer_rows import CauseRow, RateRow
+from cachescope.frames.answer_rows import RateRow
 from cachescope.frames.compile_rows import CompileRow, PhaseRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.grouping import by_key
@@ -25,6 +26,7 @@ from cachescope.wording import duration, file_size, file_time, listed, numbered,
 
 _OPERATORS_SHOWN: Final = 3
 _BREAKS_SHOWN: Final = 2
+_VERSIONS: Final = 4
 # Why an outcome is unknown: of torch's caches, and of vLLM's own.
 WHY_UNKNOWN: Final = (
     "the log ends before its outcome, has lost the line of it, or is a trace of torch 2.4, which has none",
@@ -188,10 +190,9 @@ def _no_lookup(read: Recording) -> str:
     return f"no lookup is recorded, which does not say that there was none{then} {HOW_TO_RECORD}"
 
 
-def footer(read: Recording, causes: Sequence[CauseRow] | None = None) -> str:
-    """What stays outside the numbered causes: first lookups, unexplained misses, problems; of all causes by default."""
-    facts = read.facts
-    counted = read.explained.rows if causes is None else causes
+def footer(chosen: Chosen) -> str:
+    """What stays outside the numbered causes: first lookups, unexplained misses, unknown outcomes; and all problems."""
+    read, facts, counted = chosen.read, chosen.read.facts, chosen.causes
     parts, ranks = [], {row.rank for row in facts.runs.values()} - {None}
     for cause in counted:
         if kind_of(cause).is_first:
@@ -201,15 +202,15 @@ def footer(read: Recording, causes: Sequence[CauseRow] | None = None) -> str:
             is_of_some = cause.ranks and ranks.difference(cause.ranks)
             where = f" on {numbered('rank', cause.ranks)}" if is_of_some else ""
             parts.append(f"{cause.summary}: {plural(cause.misses, 'miss')}{where}{time}")
-    if facts.lookups:
+    if len(chosen):
         unexplained = (cause.misses for cause in counted if kind_of(cause).is_unexplained)
         parts.append(f"not explained: {sum(unexplained):,}")
-    unknown = Counter(row.cache == VLLM for row in facts.lookups.values() if row.outcome == "unknown")
+    unknown = Counter(row.cache == VLLM for row in chosen.rows if row.outcome == "unknown")
     parts += [f"unknown: {count:,}, for {WHY_UNKNOWN[of_vllm]}" for of_vllm, count in sorted(unknown.items())]
     if tuned := _tuned(read):
         parts.append(tuned)
     parts.append(f"problems: {sum(row.count for row in read.tables.problems.rows):,}")
-    if operators := hits_call(read, facts.lookups.values()):
+    if operators := hits_call(read, chosen.rows):
         parts.append(f"hits call {operators}")
     return "    ".join(parts)
 
@@ -268,7 +269,7 @@ def about_text(scope: Recording, said: str) -> str:
         first, last = file_time(min(times)), file_time(max(times))
         parts.append(f"recorded {first}" + (f" to {last}" if last != first else "") + " UTC")
     if versions:
-        parts.append(f"torch {', '.join(versions[:4])}")
+        parts.append(f"torch {listed(versions, _VERSIONS)}")
     if facts.lookups and facts.entries:
         parts.append(plural(len(facts.entries), "entry"))
     return " · ".join([*parts, f"made by cachescope {__version__}"])

@@ -24,7 +24,7 @@ from cachescope.report.contexts import difference_blocks, prediction_lines, reas
 from cachescope.report.explanation import folded_blocks
 from cachescope.report.html import Reprs
 from cachescope.report.json_text import values_of
-from cachescope.report.layout import Line, parted, rest
+from cachescope.report.layout import Line, firsts, parted, rest
 from cachescope.report.time_spent import machine_lines, phases_table, signed
 from cachescope.terms import AUTOTUNE, BEST_CONFIG, FXGRAPH
 from cachescope.wording import duration, listed, percent, plural, short_key
@@ -140,7 +140,7 @@ def key_difference_blocks(found: Difference, sides: Iterable[str]) -> Iterator[B
     yield from folded_blocks(found.groups, _title, ".frame", ("Before", "After"))
     if found.unknown:
         yield from (Line(), Line("differ, and their hash details were not recorded:", style="bold"))
-        yield from (Line(_pair_text(pair), 3, "dim") for pair in found.unknown[:_FEW])
+        yield from firsts((Line(_pair_text(pair), 3, "dim") for pair in found.unknown), _FEW, "pair")
     for title, rows in (("only before", found.only_before), ("only after", found.only_after)):
         if rows:
             yield from (Line(), Line(f"{title}: {listed(map(lookup_name, rows), 5)}"))
@@ -219,7 +219,7 @@ def comparison_object(found: answer.Comparison) -> JsonObject:
     sides = values_of(found, "before", "after") | ({} if graphs is None else _difference_object(graphs))
     compared = None if found.runs is None else found.runs.table
     tables = (found.form_differences, found.predicted, found.built_alike, found.covered, compared)
-    return {**sides, **tables_object(*tables)}
+    return {**sides, **tables_object(*tables), "alone": list(found.alone)}
 
 
 def change_names(found: ComparedRuns) -> dict[Change, str]:

@@ -134,6 +134,7 @@ def _duplicates(duplicates: Sequence[DuplicateRow]) -> Iterator[Line]:
         saved = file_size(sum(group.saved_bytes for group in groups))
         text = f"{cache}: {files} of which {len(groups)} would be enough, {saved} saved ({known_by})"
         yield Line(text, 3, hang=2)
+    yield from rest(len(alike) - _SHOWN, "kind", "--json and scope.duplicates have all", style="")
 
 
 def _by_reason(rows: Sequence[OrphanRow] | Sequence[RemovableRow], where: str) -> Iterator[Line]:
@@ -394,6 +395,7 @@ def _past_lines(one: answer.OneEntry) -> Iterator[Line]:
     for miss in others[:_SHOWN_OF_ONE]:
         fields = f" ({', '.join(miss.changed[:4])})" if miss.changed else ""
         yield Line(f"another miss made {one.names[miss.entry]} beside it{fields}", 3, hang=2)
+    yield from rest(len(others) - _SHOWN_OF_ONE, where="--json and .past_misses have all", style="")
 
 
 def _kernel_lines(one: answer.OneEntry) -> Iterator[Line]:

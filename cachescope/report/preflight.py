@@ -78,7 +78,7 @@ _REMAINING: Final = 10
 def fix_lines(found: Fix) -> Iterator[Line]:
     """The settings first, then what they leave."""
     before, after = found.before, found.after
-    if not before.counts["would_miss"] and not found.settings:
+    if before.counts["would_hit"] == before.lookups and not found.settings:
         yield Line(f"nothing to fix: {_went(before)}", style="bold")
     elif found.settings:
         yield Line(f"with {plural(len(found.settings), 'change')}, {_went(after)}", style="bold")

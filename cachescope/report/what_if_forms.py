@@ -17,9 +17,9 @@ from cachescope.json_types import JsonObject
 from cachescope.report.as_json import tables_object
 from cachescope.report.blocks import Block, Column, table, timed
 from cachescope.report.html import Reprs
-from cachescope.report.layout import Line, rest, unwrapped
+from cachescope.report.layout import Line, firsts, rest, unwrapped
 from cachescope.terms import VLLM
-from cachescope.wording import duration, percent, plural, short_key
+from cachescope.wording import and_more, duration, percent, plural, short_key
 
 _SHOWN: Final = 6
 _FIELDS_NAMED: Final = 8
@@ -45,9 +45,10 @@ def what_if_lines(found: answer.WhatIf) -> list[Line]:
     if not found.read.facts.lookups:
         return [Line("no lookups were read, so none can be replayed", style="bold")]
     # What is known about leaving out each varying field that was left out.
-    safety = (Line(f"{name}: {advice}", 2) for name, advice in found.safety[:_SHOWN])
+    safety = (Line(f"{name}: {advice}", 2) for name, advice in found.safety)
     causes = cause_lines(found, cause_titles(Chosen(found.read), found.read.explained.rows))
-    parts = (warning_lines(found), _answer_lines(found), safety, causes, _run_lines(found))
+    shown = firsts(safety, _SHOWN, "field", ".safety has all", 2)
+    parts = (warning_lines(found), _answer_lines(found), shown, causes, _run_lines(found))
     return [*chain(*parts), *(Line(text, style="dim") for text in _caveats(found))]
 
 
@@ -141,6 +142,8 @@ def _caveats(found: answer.WhatIf) -> Iterator[str]:
     for row in found.difference_table.rows[:_SHOWN]:
         name = lookup_in_run(found.read.facts, found.read.facts.lookups[row.lookup])
         yield f"not replayed but taken as it came: {name}, {row.outcome}: {row.reason}"
+    if (more := len(found.difference_table) - _SHOWN) > 0:
+        yield and_more(more, "such lookup", ".differences lists all")
     if of_vllm := sum(row.cache == VLLM for row in found.read.facts.lookups.values()):
         yield f"{plural(of_vllm, 'lookup')} of vLLM's own cannot be replayed, and stay as they are"
     if not found.read.replay.cells.directories.are_all_known:

@@ -284,7 +284,7 @@ def summary_text(read: Recording) -> str:
         cost = f"{lookups_of_cause(cause)}  {duration(cause.time_lost_ns)}"
         lines.append(f"  {number}  {cause.summary}  [{cause.verdict}]  {cost}")
     if facts.lookups or read.tables.problems.rows:
-        lines.append(f"  {footer(read)}")
+        lines.append(f"  {footer(chosen)}")
     if facts.entries:
         statuses = Counter(row.status for row in facts.entries.values())
         also = f", unreadable: {statuses[UNREADABLE]}" if statuses[UNREADABLE] else ""

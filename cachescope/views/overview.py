@@ -26,7 +26,7 @@ from cachescope.report.layout import Line
 from cachescope.report.page.sections import wrong_blocks
 from cachescope.report.rates import rate_numbers, trend_blocks
 from cachescope.report.vllm import vllm_lines
-from cachescope.report.why_missed import answer_blocks
+from cachescope.report.why_missed import answer_blocks, failed_lines
 from cachescope.terms import HOW_TO_RECORD
 from cachescope.views.controls import (
     Control,
@@ -199,7 +199,9 @@ class Overview(Shows):
 
     def _count(self) -> None:
         rates = (f"{label}: {number} ({of})" for label, number, of in rate_numbers(self._chosen)[:3])
-        self.numbers.show(Line(headline(self._chosen), style="bold"), Line(" · ".join(rates), style="dim"))
+        said = [Line(headline(self._chosen), style="bold"), Line(" · ".join(rates), style="dim")]
+        runs = None if self._chosen.is_all else {row.run for row in self._chosen.rows}
+        self.numbers.show(*failed_lines(self._scope, runs), *said)
 
     def _drawn(self, figure: Callable[..., Picture]) -> Picture:
         if not len(self._chosen) and not self._chosen.is_all:

@@ -163,11 +163,12 @@ function showTable({ model, el }) {
   const copied = async (message, buffers) => {
     if (!message.copied) return;
     const text = new TextDecoder().decode(buffers[0]);
-    const count = plain(text.split("\n").length - 2);
+    const rows = text.split("\n").length - 2;
+    const count = `${plain(rows)} ${rows === 1 ? "row" : "rows"}`;
     try {
       if (message.copied === "csv") toFile(text, `${model.get("label")}.csv`);
       else await toClipboard(text);
-      done.textContent = message.copied === "csv" ? `${count} rows kept` : `${count} rows copied`;
+      done.textContent = message.copied === "csv" ? `${count} kept` : `${count} copied`;
     } catch (error) { done.textContent = `Not copied: ${error.message}`; }
   };
 

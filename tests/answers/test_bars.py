@@ -11,6 +11,7 @@ from cachescope.report.layout import wrapped
 from cachescope.report.terminal import terminal_lines
 from cachescope.report.why_missed import answer_blocks
 from cachescope.scope import Scope
+from cachescope.wording import plural
 from tests.made import CODE, Made, aot, fx, run, scope_of
 
 G = {"gm": CODE}
@@ -50,7 +51,7 @@ def test_min_hit_rate(counts: dict[str, int], least: float, passed: bool, found:
 @pytest.mark.parametrize(("counts", "most", "passed", "found", "reason"), [
     ({"hits": 1, "misses": 2}, 4, True, 4, "2 of 3 lookups did not hit"),
     ({"hits": 1, "misses": 2}, 3, False, 4, "2 of 3 lookups did not hit"),
-    ({"hits": 1}, 0, True, 0, "0 of 1 lookups did not hit"),
+    ({"hits": 1}, 0, True, 0, "0 of 1 lookup did not hit"),
     ({"misses": 1, "took": None}, 9, False, None, "only traces (TORCH_TRACE) have their times"),
     ({"hits": 2, "unknown": 1}, 9, False, None, "the outcome of 1 lookup was not seen, and what that took"),
     ({"misses": 1, "unknown": 1}, 2, False, None, "and what that took is not known"),
@@ -86,7 +87,7 @@ def test_no_new_cause(known: list[str], now: list[str], new: int) -> None:
     baseline, made = scope_of(run(*hit, *bypassed(*known))), scope_of(run(*hit, *bypassed(*now)))
     row = bar(made, against=baseline)
     assert (row["passed"], row["found"], len(row["causes"])) == (not new, new, new)
-    assert row["reason"].startswith(f"{new} of {len(now)} causes are new")
+    assert row["reason"].startswith(f"{new} of {plural(len(now), 'cause')} new against the base")
 
 
 def test_an_outcome_that_was_not_seen_may_have_a_new_cause() -> None:

@@ -171,7 +171,7 @@ def test_the_frame_is_as_described(tour: Scope) -> None:
 
 
 def test_a_run_that_is_not_there(tour: Scope) -> None:
-    with pytest.raises(NotFoundError, match="no run 99"):
+    with pytest.raises(NotFoundError, match="no run 99; what was read has runs 0-5"):
         ComparedRuns.of(tour, [0], [99])
 
 

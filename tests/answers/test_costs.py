@@ -308,12 +308,12 @@ def test_the_ranks_of_first_lookups_are_told_where_other_ranks_had_none() -> Non
     hit = fx("f0", "hit", at=5)
     missed = fx("f1", details={"gm": CODE}, at=9, took=2.0)
     some = scope_of(*(run(hit, *[missed] * (rank == 2), rank=rank) for rank in range(4)))
-    assert "first lookups (cold start): 1 miss on rank 2, 2.0 s" in footer(some)
+    assert "first lookups (cold start): 1 miss on rank 2, 2.0 s" in footer(Chosen(some))
     every = scope_of(run(missed, rank=2))
-    assert "first lookups (cold start): 1 miss, 2.0 s    " in footer(every)
+    assert "first lookups (cold start): 1 miss, 2.0 s    " in footer(Chosen(every))
     missed = (fx(f"f{rank}", details={"gm": f"graph_{rank}"}, at=9, took=2.0) for rank in range(2))
     each = (run(one, rank=rank) for rank, one in enumerate(missed))
-    assert "2 misses, 4.0 s in 2 ranks    " in footer(scope_of(*each))
+    assert "2 misses, 4.0 s in 2 ranks    " in footer(Chosen(scope_of(*each)))
 
 
 def test_of_runs_of_several_days_each_says_its_own() -> None:

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 import cachescope
+from cachescope.answers.cards import Cards
+from cachescope.answers.chosen import Chosen
 from cachescope.answers.preflight import PreflightAnswer
 from cachescope.answers.summary import counts_text, footer
 from cachescope.report.preflight import preflight_blocks
@@ -112,9 +114,14 @@ def test_unknown_outcomes_stand_beside_the_rate_with_their_reason() -> None:
     lookups = [fx("f1", "hit", at=0), fx("f2", at=1), fx("f3", "unknown", at=2)]
     scope = scope_of(run(*lookups))
     assert "1 hit, 1 missed, 1 of unknown outcome (50 % of the 2 known by count" in counts_text(scope)
-    assert "unknown: 1, for the log ends before its outcome, has lost the line of it, or is" in footer(scope)
+    assert "unknown: 1, for the log ends before its outcome, has lost the line of it, or is" in footer(
+        Chosen(scope)
+    )
     seen = scope_of(run(*lookups[:2]))
-    assert "known" not in counts_text(seen) and "unknown" not in footer(seen)
+    assert "known" not in counts_text(seen) and "unknown" not in footer(Chosen(seen))
+    # Those of another run are not among the lookups of this one.
+    both = scope_of(run(*lookups[:2]), run(*lookups))
+    assert ["unknown: 1" in Cards.of(Chosen.of_runs(both, {one})).rest for one in (0, 1)] == [False, True]
 
 
 def test_two_sides_of_an_upgrade_differ_by_it(recording: Recording) -> None:

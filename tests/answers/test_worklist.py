@@ -132,7 +132,7 @@ def test_why_there_is_nothing(recording: Recording, tmp_path: Path) -> None:
     (field,) = rows_of(cold.sensitivity(), SensitivityRow)
     assert (field.misses_alone, field.staggered) == (0, 2)
     for kind in ("cold start", "while another run compiled the same graph under another key"):
-        assert f"first lookups ({kind}): 2 misses" in footer(cold)
+        assert f"first lookups ({kind}): 2 misses" in footer(Chosen(cold))
 
 
 def test_the_only_run_that_a_cause_struck_is_named(recording: Recording) -> None:

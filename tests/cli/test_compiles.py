@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import cachescope
+from cachescope.wording import duration
 from tests.analysis.compiles.test_recorded_compiles import lines_of
 from tests.cli.conftest import Run
 from tests.conftest import Archive, Recording
@@ -56,6 +57,13 @@ def test_json_has_the_frames(run: Run, trace: Path) -> None:
     for name in ("runs", "compiles", "recompiles", "symbols"):
         assert len(printed[name]) == len(getattr(scope, name)) > 0
     assert printed["problems"] == []
+
+
+def test_markdown_has_the_times(run: Run, trace: Path) -> None:
+    taken = cachescope.read(trace).recompiles["time_taken_ns"].head(10)
+    assert re.findall(r"· (\S+ \w+)$", run("compiles", trace, "--markdown").out, re.M) == [
+        *map(duration, taken)
+    ]
 
 
 def test_a_compile_that_failed_is_said_to_have_failed(run: Run, recording: Recording) -> None:

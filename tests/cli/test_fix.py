@@ -115,6 +115,11 @@ def test_what_was_not_tried_is_no_fix() -> None:
 
 def test_nothing_to_fix() -> None:
     assert lines(found(before=3)) == ["nothing to fix: 3 of 3 lookups would hit"]
+    # What no key can be made of, or is not known, is not as it should be.
+    for counts, said in (({"would_bypass": 2}, ""), ({"not_known": 2}, ", 2 not known")):
+        as_it_is = went(would_hit=1, **counts)
+        shown = lines(Fix(as_it_is, as_it_is, (), (), (), 1))
+        assert shown == [f"nothing was found that could be set: 1 of 3 lookups would hit{said}"]
 
 
 def test_the_file_of_variables() -> None:

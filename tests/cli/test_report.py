@@ -7,8 +7,10 @@ import pytest
 from markdown_it import MarkdownIt
 
 import cachescope
+from cachescope.report.page.file import document, page_of
 from cachescope.report.page.markdown import markdown
 from tests.cli.conftest import Run
+from tests.conftest import Recording
 from tests.hostile_texts import hostile_scope
 
 
@@ -69,6 +71,15 @@ def test_what_a_log_holds_is_text() -> None:
 def test_it_is_redacted_like_the_page(run: Run) -> None:
     shown = run("report", cachescope.sample("tour"), "--markdown", "--redact").out
     assert "record\\_programs.py" not in shown and "epilogue\\_fusion" in shown
+
+
+def test_a_compile_that_failed_leads(recording: Recording) -> None:
+    scope = cachescope.read(recording("2.13.0", "failed_codegen"))
+    said = "failed (torch ran these functions without compiling them, or raised)"
+    assert (
+        said in markdown(scope, redact=False) and said in document(page_of(scope)).partition("</section>")[0]
+    )
+    assert said in scope.explore().pane("Overview").numbers.value
 
 
 @pytest.mark.parametrize("sample", ["whole_directory", "four_ranks", "vllm"])

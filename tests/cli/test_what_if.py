@@ -3,8 +3,11 @@
 import re
 from pathlib import Path
 
+import pytest
+
 import cachescope
 from tests.cli.conftest import Run
+from tests.conftest import Recording
 
 FUSION = "inductor_config[epilogue_fusion]"
 SAMPLE = str(cachescope.sample("config_flip"))
@@ -22,6 +25,13 @@ def test_a_toggle_says_what_would_have_hit(run: Run) -> None:
     assert done.status == 0 and done.out.startswith("2 -> 4 of 6 lookups hit (33 % -> 67 % by count")
     assert "what-if keys" in done.out and "torch's keys cannot be rebuilt" in done.flat
     assert "What would have hit if" not in done.out
+
+
+@pytest.mark.slow
+def test_a_list_that_is_cut_says_so(recording: Recording) -> None:
+    scope = cachescope.read(recording("2.15.0", "upgrade"))
+    varying = tuple(scope.replay.table.varying)
+    assert f"… and {len(varying) - 6} more fields: .safety has all" in str(scope.what_if(without=varying))
 
 
 def test_json_holds_the_frames(run: Run) -> None:

@@ -15,6 +15,7 @@ from cachescope.answers.summary import counts_text
 from cachescope.catalogue import messages
 from cachescope.errors import NotFoundError, SourceError
 from cachescope.readers.logs import text_log
+from cachescope.report.comparison import comparison_object
 from cachescope.scope import Scope
 
 KEY = "fx5wq3kz7a2hnrjv4o6ydlmtbcuepsig2wq3kz7a2hnrjv4o6ydl"
@@ -183,7 +184,9 @@ def test_of_logs_without_lookups_it_is_said_what_they_have(tmp_path: Path) -> No
     hit = torch_line(f"fx graph cache hit for key {KEY}", level="I")
     scope_of(tmp_path / "c", hit.replace(" 4123 ", " 4124 "))
     a, b = tmp_path / "a b" / "pasted.log", tmp_path / "c" / "pasted.log"
-    said = " ".join(str(cachescope.compare(a, b)).split())
+    found = cachescope.compare(a, b)
+    said = " ".join(str(found).split())
+    assert comparison_object(found)["alone"] == [*found.alone]
     assert (
         f"{a}: 1 compile, 1 recompile (cachescope compiles '{a}'); no lookup is recorded, for text logs"
         in said

@@ -24,6 +24,7 @@ from cachescope.report.blocks import (
 from cachescope.report.cards import first_cards
 from cachescope.report.layout import Line
 from cachescope.report.rates import rates_table, trend_blocks
+from cachescope.report.why_missed import failed_lines
 from cachescope.wording import and_more, harmless_line
 
 _SENTENCE: Final = 600
@@ -37,7 +38,7 @@ _COMMANDS: Final = re.compile(r"[\\`*_{}\[\]<>|#!~$&]|@|(?<=:)//")
 def markdown(scope: Read, *, redact: bool) -> str:
     """The answer as Markdown."""
     chosen = Chosen(scope)
-    blocks: tuple[Block, ...] = (*first_cards(chosen), *trend_blocks(scope))
+    blocks: tuple[Block, ...] = (*failed_lines(scope, None), *first_cards(chosen), *trend_blocks(scope))
     said = headline(chosen)
     told = said, about_text(scope, said), blocks, rates_table(scope) if scope.facts.lookups else None
     if redact:
@@ -71,7 +72,8 @@ def _blocks(blocks: Iterable[Block]) -> Iterator[str]:
             case Table():
                 yield from (f"**{_safe(block.name, _CELL)}**", "", *_table(block), "")
             case Line():
-                yield from (_safe(block.text, _SENTENCE), "")
+                beside = f" · {_safe(block.right, _CELL)}" if block.right else ""
+                yield from (f"{_safe(block.text, _SENTENCE)}{beside}", "")
 
 
 def _card(number: int, card: CardText) -> Iterator[str]:

@@ -41,7 +41,7 @@ from cachescope.report.rates import rate_numbers, rates_table, trend_blocks
 from cachescope.report.time_spent import time_blocks
 from cachescope.report.vllm import vllm_lines
 from cachescope.report.what_if_forms import saving_blocks, sensitivity_lines
-from cachescope.report.why_missed import past_lines
+from cachescope.report.why_missed import failed_lines, past_lines
 from cachescope.verdict_kinds import VERDICTS, kind_of
 from cachescope.wording import short_key
 
@@ -170,6 +170,7 @@ def causes_blocks(scope: Read) -> Iterator[Block]:
     def evidence(card: Card) -> tuple[Block, ...]:
         return tuple(_evidence(scope, card)) if card.row.cause in explained else ()
 
+    yield from failed_lines(scope, None)
     # What each start spent its time on, where a trace has events.
     if spent := scope.phases_read[0].rows:
         yield Drawing("Self time of each phase, by run", phases_of_slowest, (spent, scope.tables.runs.rows))

@@ -15,6 +15,7 @@ import cachescope
 from cachescope.analysis.history.history import History
 from cachescope.analysis.verdicts.judging import guards_would_fail, judge_predicted
 from cachescope.analysis.verdicts.misses import VerdictsSoFar, Why
+from cachescope.answers.chosen import Chosen
 from cachescope.answers.summary import footer
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow
@@ -290,9 +291,9 @@ def test_every_form_says_that_the_graph_is_new(recording: Recording) -> None:
     scope = cachescope.read(second, index=False)
     (cause,) = scope.causes.itertuples()
     check = scope.check(min_hit_rate=1.0)
-    for text in (footer(scope), str(scope), str(scope.explain()), str(check), cause.summary):
+    for text in (footer(Chosen(scope)), str(scope), str(scope.explain()), str(check), cause.summary):
         assert "cold start" not in text
-    assert NEW in footer(scope) and NEW in str(check)
+    assert NEW in footer(Chosen(scope)) and NEW in str(check)
 
 
 @pytest.mark.parametrize("way", ["trace", "text", pytest.param("both", marks=pytest.mark.slow)])
