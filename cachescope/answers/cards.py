@@ -29,7 +29,7 @@ from cachescope.grouping import by_key
 from cachescope.keys.key_fields import is_input
 from cachescope.terms import VLLM
 from cachescope.verdict_kinds import kind_of
-from cachescope.wording import function_name, harmless, listed, numbered, plural
+from cachescope.wording import function_name, harmless, listed, numbered, plural, short
 
 if TYPE_CHECKING:
     from cachescope.answers.guard_miss import GuardMiss
@@ -232,8 +232,7 @@ def cause_names(read: Recording) -> list[tuple[str, int]]:
 
 
 def _cut(name: str, end: str = "") -> str:
-    room = _LONGEST_NAME - len(end)
-    return (name if len(name) <= room else f"{name[: room - 1]}…") + end
+    return short(name, _LONGEST_NAME - len(end)) + end
 
 
 def _by_place(read: Recording, roots: Sequence[MissRow]) -> Iterable[list[LookupRow]]:

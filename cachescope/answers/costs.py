@@ -97,11 +97,7 @@ class Costs:
         facts, causes = chosen.read.facts, chosen.read.explained.rows
         # A pre-flight compiled nothing.
         real = {run for run, row in facts.runs.items() if not row.is_preflight}
-        misses = [
-            miss
-            for miss in facts.misses.values()
-            if miss.lookup in chosen and facts.lookups[miss.lookup].run in real
-        ]
+        misses = [facts.misses[one] for one in chosen.misses if facts.lookups[one].run in real]
         # An AOTAutograd miss contains the misses of its graphs.
         rows = ((miss, facts.lookups[miss.lookup]) for miss in misses)
         timed = [(miss, row.time_taken_ns) for miss, row in rows if row.cache in (FXGRAPH, VLLM)]
@@ -143,16 +139,16 @@ class Costs:
                     if what == "not cached":
                         not_cached[kind_of(causes[told(miss).cause]).by] += amount
                     compiles[what].add(compile_of(facts.lookups[miss.lookup]))
-        every = [(miss, amount) for rows in of_run.values() for miss, amount in rows]
+        every = list(chain(*of_run.values()))
+        all_ranks = sum(amount for _, amount in every)
+        has_ranks = is_timed and not of_start.keys().isdisjoint(of_run)
         at_once = [ns for miss, ns in every if kind_of(causes[miss.cause]).cost == "at once"]
         return cls(
             is_timed,
             tuple((causes[cause], amount) for cause, amount in avoidable.most_common()),
             avoidable_in,
             dict(others.most_common()),
-            sum(amount for _, amount in every)
-            if is_timed and not of_start.keys().isdisjoint(of_run)
-            else None,
+            all_ranks if has_ranks else None,
             sum(at_once) if is_timed else 0,
             compiles,
             tuple(reason for reason, _ in not_cached.most_common()),

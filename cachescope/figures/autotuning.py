@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Sequence
 from math import floor, log10, prod
 from operator import attrgetter
@@ -78,7 +79,7 @@ def _axis(groups: list[list[TimingRow]]) -> JsonObject:
 
 
 def _add_choices(figure: Picture, groups: list[list[TimingRow]], slowest: float) -> None:
-    marks: dict[str, list[tuple[float, float, str]]] = {"fastest": [], "other choice": [], "failed": []}
+    marks: defaultdict[str, list[tuple[float, float, str]]] = defaultdict(list)
     for y, rows in enumerate(groups):
         by_time = sorted(rows, key=lambda row: (row.time_ms is None, row.time_ms or 0.0))
         for row in by_time[:_MOST_CHOICES]:
@@ -92,11 +93,12 @@ def _add_choices(figure: Picture, groups: list[list[TimingRow]], slowest: float)
         "other choice": {"color": GREY, "size": 9, "symbol": "circle"},
         "failed": {"color": VERMILLION, "size": 9, "symbol": "square"},
     }
-    for kind, points in marks.items():
-        if points:
+    for kind, look in looks.items():
+        if points := marks[kind]:
+            x_of, y_of, hovers = map(list, zip(*points, strict=True))
             figure.add(
-                "scatter", x=[x for x, _, _ in points], y=[y for _, y, _ in points], mode="markers", name=kind,
-                marker=looks[kind], hovertext=[hover_text for _, _, hover_text in points], hoverinfo="text", cliponaxis=False,
+                "scatter", x=x_of, y=y_of, mode="markers", name=kind, marker=look, hovertext=hovers, hoverinfo="text",
+                cliponaxis=False,
             )  # fmt: skip
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from cachescope.analysis.phases.frame import self_times
 from cachescope.figures.canvas import (
     axis_title,
     bars,
@@ -199,11 +200,9 @@ def phases(phases: Sequence[PhaseRow], runs: Sequence[RunRow]) -> Picture:
     """
     if not phases:
         return empty("No trace with events was read: they are in the files that TORCH_TRACE writes.")
-    sums, of_run = Counter[str](), defaultdict[int, Counter[str]](Counter)
-    for row in phases:
-        sums[row.phase] += row.self_time_ns
-        of_run[row.run][row.phase] += row.self_time_ns
-    longest = ((run, max(mine, key=mine.__getitem__), mine.total()) for run, mine in of_run.items())
+    sums, rows_of = self_times(phases), by_key((row.run, row) for row in phases)
+    of_run = {run: self_times(mine) for run, mine in rows_of.items()}
+    longest = ((run, next(iter(mine)), sum(mine.values())) for run, mine in of_run.items())
     # About: within a factor of two.
     rows = folded_runs(((run, (phase, ns.bit_length())) for run, phase, ns in longest), runs)
     ordered = sorted(sums, key=lambda name: (-sums[name], name))

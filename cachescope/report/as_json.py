@@ -87,6 +87,7 @@ def explanation_object(explained: Explanation) -> JsonObject:
 
 def time_object(read: Recording, spent: TimeSpent) -> JsonObject:
     """The object printed by ``cachescope time --json``."""
+    starts = zip(plain_rows(one.row for one in spent.starts), spent.starts, strict=True)
     return {
         **tables_object(read.tables.runs, read.phases_read[0]),
         "time": [
@@ -99,7 +100,7 @@ def time_object(read: Recording, spent: TimeSpent) -> JsonObject:
             }
             for one in spent.runs
         ],
-        "vllm_starts": plain_rows(read.tables.vllm_starts.rows),
+        "vllm_starts": [row | values_of(one, "run", "unsaved_by") for row, one in starts],
         "contrast": _contrast(spent),
         "waited_for_ranks": _waited(spent),
         "different_collectives": [

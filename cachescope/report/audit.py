@@ -16,6 +16,7 @@ from cachescope.auditing.audit import Audit
 from cachescope.frames.audit_rules import AUDIT_RULES
 from cachescope.frames.checks import AuditRow
 from cachescope.json_types import JsonObject
+from cachescope.report.json_text import values_of
 from cachescope.report.layout import Line, rest
 from cachescope.version import __version__
 from cachescope.wording import plural
@@ -71,9 +72,7 @@ def audit_object(report: Audit) -> JsonObject:
     return {
         "sources": list(report.sources),
         "answer": answer_of(report),
-        "files": report.files,
-        "vouched": report.vouched,
-        "counts": report.counts,
+        **values_of(report, "files", "vouched", "counts"),
         "findings": [asdict(row) for row in report.rows],
     }
 

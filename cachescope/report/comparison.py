@@ -269,7 +269,7 @@ def headline(found: ComparedRuns, times: tuple[SideTime, SideTime] | None = None
     runs = [len(side.runs) for side in (found.before, found.after)]
     together = "" if runs == [1, 1] else f"{plural(runs[0], 'run')} → {plural(runs[1], 'run')}, together"
     shares = moved(percent(one.hit_rate, "–"), percent(other.hit_rate, "–"))
-    counts = f"{one.hits} of {one.lookups - one.unknown} → {other.hits} of {other.lookups - other.unknown}"
+    counts = f"{_hits(one)} → {_hits(other)}"
     cells = [
         ("Hit rate by count", shares, counts),
         ("Compile time after misses", moved(_lost(found.before), _lost(found.after)), together),
@@ -350,11 +350,12 @@ def _rates(found: ComparedRuns) -> Iterator[tuple[str, ...]]:
 
 
 def _rate(rate: RateRow | None) -> str:
-    if rate is None:
-        return "–"
-    known = rate.lookups - rate.unknown
+    return "–" if rate is None else f"{percent(rate.hit_rate, '–')} ({_hits(rate)})"
+
+
+def _hits(rate: RateRow) -> str:
     unknown = f", {rate.unknown} not known" if rate.unknown else ""
-    return f"{percent(rate.hit_rate, '–')} ({rate.hits} of {known}{unknown})"
+    return f"{rate.hits} of {rate.lookups - rate.unknown}{unknown}"
 
 
 def _apart(before: int | None, after: int | None) -> str:

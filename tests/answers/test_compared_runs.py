@@ -11,6 +11,7 @@ from cachescope.answers.comparison import ComparedRuns, side_times
 from cachescope.answers.starts import first_sides, sides_below, starts_of
 from cachescope.answers.time_spent import phase_differences
 from cachescope.errors import CachescopeError, NotFoundError
+from cachescope.report.comparison import headline
 from cachescope.scope import Scope
 from tests.conftest import Recording
 from tests.made import CODE, Made, aot, fx, run, scope_of
@@ -168,6 +169,12 @@ def test_the_frame_is_as_described(tour: Scope) -> None:
     assert frame.columns.tolist() == cachescope.describe("compared_lookups")["column"].tolist()
     (regressed,) = frame[(frame["change"] == "regressed") & (frame["cache"] == "fxgraph")].to_dict("records")
     assert regressed["fields"] == ("gm",) and regressed["function"] == "gated_tanh"
+
+
+def test_lookups_whose_outcome_was_not_seen_are_counted_beside_the_hits() -> None:
+    scope = scope_of(run(fx("f1", "hit", at=0), fx("f2", "unknown", at=1)), run(fx("f1", "hit", at=9)))
+    rates, *_ = headline(ComparedRuns.of(scope, [0], [1])).cells
+    assert rates == ("Hit rate by count", "100 %", "1 of 1, 1 not known → 1 of 1")
 
 
 def test_a_run_that_is_not_there(tour: Scope) -> None:

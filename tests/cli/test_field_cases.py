@@ -65,6 +65,11 @@ def test_the_answer_is_right(name: str, run: Run, tmp_path: Path) -> None:
             assert any(words in answer for words in told)
 
 
+def test_json_has_why_a_whole_model_was_not_loaded(run: Run) -> None:
+    starts = run("time", str(CASES / "vllm-unsaved.log"), "--json").json["vllm_starts"]
+    assert [(start["run"], start["unsaved_by"]) for start in starts] == [(0, None), (1, 0)]
+
+
 def test_counters_alone_are_quoted_and_nothing_is_denied(run: Run, tmp_path: Path) -> None:
     for command in COMMANDS:
         answer = said(run, command, CASES / "default-level.log", tmp_path)
