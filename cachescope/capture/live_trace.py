@@ -22,15 +22,17 @@ from typing import Any, Final
 from cachescope.capture.torch_modules import torch_module
 from cachescope.errors import CachescopeError
 from cachescope.json_types import JsonObject
-from cachescope.readers.logs.trace_artifacts import LOOKUP_ARTIFACTS
-from cachescope.terms import PREFLIGHT_ARTIFACT
+from cachescope.readers.logs.trace_artifacts import ARTIFACTS
 
 TRACE_LOGGER: Final = "torch.__trace"
 # From 2.12 AOTAutograd makes the hash details of its keys only if this logger is at DEBUG:
 # torch/_functorch/_aot_autograd/autograd_cache.py, `_get_debug_lines_for_cache_key`.
 DETAILS_LOGGER: Final = "torch._functorch._aot_autograd.autograd_cache"
-# What `readers/logs/trace_log.py` reads. A trace also contains every graph and its code, which are not needed.
-_KINDS: Final = ("chromium_event", "compilation_metrics", "dynamo_start", "inductor_output_code")
+# What `readers/logs/trace_log.py` reads. A trace also has each graph in further forms, which are not needed.
+_KINDS: Final = (
+    "bwd_compilation_metrics", "chromium_event", "compilation_metrics", "dynamo_cpp_guards_str", "dynamo_output_graph", "dynamo_start",
+    "graph_dump", "inductor_output_code", "str",
+)  # fmt: skip
 
 _one_at_a_time = threading.Lock()
 
@@ -100,8 +102,7 @@ class _TraceHandler(logging.FileHandler):
 def _is_wanted(metadata: JsonObject) -> bool:
     artifact = metadata.get("artifact")
     if isinstance(artifact, dict):
-        name = artifact.get("name")
-        return name in LOOKUP_ARTIFACTS or name in ("torch_version", PREFLIGHT_ARTIFACT)
+        return artifact.get("name") in ARTIFACTS
     return any(kind in metadata for kind in _KINDS)
 
 

@@ -341,6 +341,30 @@ def the_users_own_trace_goes_on() -> None:
     assert all(trace.read_text().count('"name": "torch_version"') <= 1 for trace in mine.glob("*.log"))
 
 
+def lookups_are_told_as_in_a_trace_of_the_process() -> None:
+    torch._dynamo.reset()
+
+    class Scaled(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.by = torch.nn.Parameter(torch.ones(1))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.relu(x.reshape(x.shape[0] * x.shape[1])) * self.by
+
+    compiled = torch.compile(Scaled(), dynamic=False)
+    with cachescope.recording() as block:
+        for columns in (5, 7):
+            compiled(torch.ones(3, columns)).sum().backward()
+    told = ["function", "class_name", "line", "traced_graph", "traced_code", "recompile_reasons", "direction"]
+    own = block.scope.lookups[told]
+    trace = cachescope.read(os.environ["TORCH_TRACE"]).lookups[told].tail(len(own))
+    assert own.notna().any().all(), own.to_string()
+    assert own.fillna("").values.tolist() == trace.fillna("").values.tolist()
+    known_by = block.scope.misses["evidence_text"].value_counts()
+    assert known_by["torch recorded which guard failed"] == 3, known_by
+
+
 def a_recording_is_for_one_block() -> None:
     r = cachescope.recording()
     for ask in (lambda: r.scope, lambda: cachescope.recording(against=r)):
