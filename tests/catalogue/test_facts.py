@@ -125,6 +125,9 @@ SIGNS = {
     "the mesh of a DTensor without a stable hash": (
         "bypass", "Failed to pickle cache key: AttributeError: 'FakeScriptObject' object has no attribute '_stable_hash'", "2.12.1",
         "2.13.0"),
+    "the vector instructions of the CPU are in no key": (
+        "bypass", "C++ compile error\n\nCommand:\ng++ /c/kd/ckdk.main.cpp\n\nOutput:\n/c/kd/ckdk.main.cpp:16:21: error: ‘at::vec’ has not been declared",
+        "2.13.0", "2.3.1"),
     "a .best_config file that is JSON, but no object": (
         "error", "AssertionError: Expected dict for best_config, got <class 'list'>", "2.14.0", "2.6.0"),
     "AsyncCollectiveTensor by turns with Tensor": (

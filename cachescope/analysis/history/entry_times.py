@@ -42,11 +42,14 @@ class EntryTimes:
         of_root = by_key((entry.root, entry) for entry in history.entries)
         self._clocks = {root: _clock(found, history) for root, found in of_root.items()}
         self._predicted_remotely = _predicted_remotely(history)
+        self._are_predicted = all(row.prediction is not None for row in history.lookups)
 
     def interval(self, entry: EntryRow) -> tuple[int, int]:
         """The earliest and latest time an entry can have been stored, nanoseconds since the epoch; any time if unknown."""
         if entry.cache in self._predicted_remotely and is_in_remote_cache(entry.path):
             return LONG_AGO, LONG_AGO
+        if entry.modified_time is None and self._are_predicted and not is_in_remote_cache(entry.path):
+            return LONG_AGO, LONG_AGO  # it is in a mega-cache that a pre-flight is checked against
         resolution, shift = self._clocks[entry.root]
         if shift is None or entry.modified_time is None:
             return LONG_AGO, NEVER

@@ -91,7 +91,8 @@ class ChangedKeys:
         elif isinstance(baseline, int):
             known = _CONCURRENT if self._history.was_running(baseline, at) else _RECORDED
         else:
-            known = _REMOTE if is_in_remote_cache(baseline.path) else _BY_TIME
+            in_file = _LOADED if baseline.modified_time is None else _BY_TIME
+            known = _REMOTE if is_in_remote_cache(baseline.path) else in_file
         if is_one_run or change.is_of_torch or change.is_of_graph:
             return self._why(at, baseline, change, apart, known)
         asked = change, apart, known
@@ -257,6 +258,10 @@ _RECORDED: Final[tuple[Evidence, str]] = "recorded", "torch recorded the hash de
 _REMOTE: Final[tuple[Evidence, str]] = (
     "inferred",
     "predicted: the program would ask the remote cache that holds the entry",
+)
+_LOADED: Final[tuple[Evidence, str]] = (
+    "inferred",
+    "predicted: the program would load the file that holds the entry",
 )
 _BY_TIME: Final[tuple[Evidence, str]] = (
     "inferred",

@@ -284,6 +284,16 @@ def test_a_predicted_miss_is_compared_with_what_a_remote_cache_holds() -> None:
     assert verdicts(changed()) == [("key_changed", (OPTION,))]
 
 
+def test_a_predicted_miss_is_compared_with_what_a_mega_cache_holds() -> None:
+    """Its entries have no time: the program would load them."""
+    missed = asked("f22", details={**WAS, OPTION: "False"})
+    (miss,) = scope_of(run(missed, is_preflight=True), entries=[entry("fxgraph", "f11", WAS)]).misses.to_dict(
+        "records"
+    )
+    assert (miss["verdict"], [*miss["changed"]]) == ("key_changed", [OPTION])
+    assert miss["evidence_text"] == "predicted: the program would load the file that holds the entry"
+
+
 def test_what_is_not_asked_is_no_reason() -> None:
     """No lookup of a program that asks no remote cache, nor one that was made: nothing says what lay there then."""
     assert verdicts(changed(remote=False)) == [("first_lookup", ())]
