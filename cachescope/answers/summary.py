@@ -19,7 +19,7 @@ from cachescope.frames.compile_rows import CompileRow, PhaseRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.grouping import by_key
 from cachescope.readers.sources import counters_said
-from cachescope.terms import HOW_TO_RECORD, VLLM
+from cachescope.terms import HOW_TO_RECORD, MEGA_CACHE, VLLM
 from cachescope.verdict_kinds import kind_of
 from cachescope.version import __version__
 from cachescope.wording import duration, file_size, file_time, listed, numbered, percent, plural
@@ -202,6 +202,10 @@ def footer(chosen: Chosen) -> str:
             is_of_some = cause.ranks and ranks.difference(cause.ranks)
             where = f" on {numbered('rank', cause.ranks)}" if is_of_some else ""
             parts.append(f"{cause.summary}: {plural(cause.misses, 'miss')}{where}{time}")
+    files = [row.path for row in facts.entries.values() if row.cache == MEGA_CACHE]
+    if files and any(kind_of(cause).may_be_first for cause in counted):
+        more = "" if len(files) == 1 else f" and {len(files) - 1:,} more"
+        parts.append(f"not compared with what {files[0]}{more} holds: cachescope diff FILE RUN does that")
     if len(chosen):
         unexplained = (cause.misses for cause in counted if kind_of(cause).is_unexplained)
         parts.append(f"not explained: {sum(unexplained):,}")

@@ -20,7 +20,7 @@ from cachescope.figures.texts import run_labels
 from cachescope.report.cards import cost_text
 from cachescope.wording import duration
 from tests.conftest import Recording
-from tests.made import CODE, aot, fx, run, scope_of
+from tests.made import CODE, aot, entry, fx, run, scope_of
 from tests.programs import python
 from tests.readings import read_once
 from tests.recordings import Recorded
@@ -312,8 +312,10 @@ def test_the_ranks_of_first_lookups_are_told_where_other_ranks_had_none() -> Non
     every = scope_of(run(missed, rank=2))
     assert "first lookups (cold start): 1 miss, 2.0 s    " in footer(Chosen(every))
     missed = (fx(f"f{rank}", details={"gm": f"graph_{rank}"}, at=9, took=2.0) for rank in range(2))
-    each = (run(one, rank=rank) for rank, one in enumerate(missed))
+    each = [run(one, rank=rank) for rank, one in enumerate(missed)]
     assert "2 misses, 4.0 s in 2 ranks    " in footer(Chosen(scope_of(*each)))
+    told = footer(Chosen(scope_of(*each, entries=[entry("mega_cache", "blob", root="/shipped")])))
+    assert "not compared with what /shipped/mega_cache/lo/blob/entry holds: cachescope diff" in told
 
 
 def test_of_runs_of_several_days_each_says_its_own() -> None:

@@ -133,7 +133,7 @@ _OF_AN_OPTIMIZER: Final = (
 _MESH_INPUT: Final = "'torch.distributed.device_mesh.DeviceMesh'"
 _MESH: Final = (
     "A DeviceMesh is among the inputs, and torch pickles it with its _hash, which may be another number in each process and is in no "
-    "recorded field. PYTHONHASHSEED=0 does not help where Python hashes None by its address (before 3.12), and torch 2.13 has no option "
+    "recorded field. PYTHONHASHSEED=0 does not help where Python hashes None by its address (before 3.12), and torch 2.13 to 2.15 have no option "
     "that leaves it out."
 )
 
