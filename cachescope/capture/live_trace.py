@@ -5,36 +5,31 @@ Everything is restored afterwards; nothing logged meanwhile reaches a user who d
 
 from __future__ import annotations
 
+import atexit
 import contextlib
-import gzip
 import hashlib
+import itertools
 import json
 import logging
 import os
+import shutil
 import sys
 import tempfile
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from functools import cache
 from typing import Any, Final
 
 from cachescope.capture.torch_modules import torch_module
 from cachescope.errors import CachescopeError
-from cachescope.json_types import JsonObject
-from cachescope.readers.logs.trace_artifacts import ARTIFACTS
 
 TRACE_LOGGER: Final = "torch.__trace"
 # From 2.12 AOTAutograd makes the hash details of its keys only if this logger is at DEBUG:
 # torch/_functorch/_aot_autograd/autograd_cache.py, `_get_debug_lines_for_cache_key`.
 DETAILS_LOGGER: Final = "torch._functorch._aot_autograd.autograd_cache"
-# What `readers/logs/trace_log.py` reads. A trace also has each graph in further forms, which are not needed.
-_KINDS: Final = (
-    "bwd_compilation_metrics", "chromium_event", "compilation_metrics", "dynamo_cpp_guards_str", "dynamo_output_graph", "dynamo_start",
-    "graph_dump", "inductor_output_code", "str",
-)  # fmt: skip
-
 _one_at_a_time = threading.Lock()
+_numbers: Final = itertools.count(1)
 
 
 class RecordingUnderWayError(CachescopeError):
@@ -43,10 +38,9 @@ class RecordingUnderWayError(CachescopeError):
 
 @dataclass(slots=True)
 class Block:
-    """The trace of one recorded block, packed, once it has ended: small enough to keep, so that later blocks can be compared with it."""
+    """The trace of one recorded block. Its file stays until this process ends, so that it can be read again, and later blocks be compared with it."""
 
-    source: str = ""
-    trace: bytes = b""
+    path: str
     failure: str | None = None  # the error of the first write that failed
 
 
@@ -63,47 +57,48 @@ def traced() -> Iterator[Block]:
             "this process is being recorded already, and its trace is one: end that recording first, "
             "or take everything in one block"
         )
-    block = Block()
     try:
-        with tempfile.TemporaryDirectory(prefix="cachescope-live-", ignore_cleanup_errors=True) as folder:
-            path = Path(folder, "trace.log")
-            with (
-                contextlib.closing(_TraceHandler(path, logs)) as handler,
-                _handled_by(handler),
-                _details_made(),
-            ):
-                yield block
-            block.trace, block.failure = gzip.compress(path.read_bytes(), compresslevel=1), handler.failure
+        folder = _folder(pid := os.getpid())
+        # It may have been cleared away in the meantime.
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        block = Block(os.path.join(folder, f"block {next(_numbers)} of process {pid}.log"))
+        with contextlib.closing(_TraceHandler(block, logs)) as handler, _handled_by(handler), _details_made():
+            yield block
     finally:
         _one_at_a_time.release()
 
 
-class _TraceHandler(logging.FileHandler):
-    """Writes the records about caches, of this process only: a forked child shares the open file."""
+@cache
+def _folder(pid: int) -> str:
+    """A folder for the traces of this process. A forked child has one of its own, and leaves that of its parent alone."""
+    folder = tempfile.mkdtemp(prefix="cachescope-live-")
 
-    def __init__(self, path: Path, logs: Any) -> None:
-        super().__init__(path, mode="w", encoding="utf-8", errors="backslashreplace")
-        self.failure: str | None = None
+    @atexit.register
+    def remove() -> None:
+        if os.getpid() == pid:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    return folder
+
+
+class _TraceHandler(logging.FileHandler):
+    """Writes the records of this process only: a forked child shares the open file."""
+
+    def __init__(self, block: Block, logs: Any) -> None:
+        super().__init__(block.path, mode="w", encoding="utf-8", errors="backslashreplace")
+        self._block = block
         self._pid = os.getpid()
         self.setFormatter(logs.TorchLogsFormatter(trace=True))
         # First identify the process: before 2.11 no trace does, and a block may look nothing up.
         self.handle(_version_record(logs.__file__))
 
     def emit(self, record: logging.LogRecord) -> None:
-        metadata = getattr(record, "metadata", None)
-        if os.getpid() == self._pid and isinstance(metadata, dict) and _is_wanted(metadata):
+        if os.getpid() == self._pid and isinstance(getattr(record, "metadata", None), dict):
             super().emit(record)
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 (logging's own name)
         # A full disk is no reason to print into the user's output, or to stop the block.
-        self.failure = self.failure or str(sys.exception())
-
-
-def _is_wanted(metadata: JsonObject) -> bool:
-    artifact = metadata.get("artifact")
-    if isinstance(artifact, dict):
-        return artifact.get("name") in ARTIFACTS
-    return any(kind in metadata for kind in _KINDS)
+        self._block.failure = self._block.failure or str(sys.exception())
 
 
 def _version_record(pathname: str) -> logging.LogRecord:

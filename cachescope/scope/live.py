@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import shutil
-import tempfile
 from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Final
 
 from cachescope.capture.fresh_caches import fresh_caches
 from cachescope.capture.live_trace import Block, traced
@@ -27,17 +24,12 @@ from cachescope.report.layout import Line
 from cachescope.report.why_missed import block_html, recorded_blocks
 from cachescope.scope.scope import Scope
 
-_block_numbers: Final = itertools.count(1)
-
 
 def read_block(block: Block, reading: Reading) -> None:
     """Add a recorded block to `reading`, as one process."""
-    with tempfile.NamedTemporaryFile(prefix="cachescope-live-", suffix=".log.gz") as file:
-        file.write(block.trace)
-        file.flush()
-        TRACE.read(file.name, reading, block.source)
+    TRACE.read(block.path, reading)
     if block.failure is not None:
-        reading.problem(block.source, "", "not_written", f"the trace is not whole: {block.failure}")
+        reading.problem(block.path, "", "not_written", f"the trace is not whole: {block.failure}")
 
 
 Against = str | os.PathLike[str] | Block
@@ -81,7 +73,6 @@ class Recording(Reprs):
         """End the recording and put everything back; an exception of the block goes on."""
         self._restore.close()
         self._state = "ended"
-        self.block.source = f"block {next(_block_numbers)} of process {os.getpid()}"
         try:
             self._scope = self._read(self.block)
         finally:
@@ -113,7 +104,7 @@ class Recording(Reprs):
     @property
     def run(self) -> int:
         """Which run of the scope the block is."""
-        return next(row.run for row in self.scope.tables.runs.rows if row.source == self.block.source)
+        return next(row.run for row in self.scope.tables.runs.rows if row.source == self.block.path)
 
     @property
     def block(self) -> Block:

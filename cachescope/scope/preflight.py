@@ -122,7 +122,6 @@ class Preflight(Reprs):
         self._live.close()
         self._state = "ended"
         reading = Reading()
-        self._block.source = f"pre-flight in process {os.getpid()}"
         read_block(self._block, reading)
         self._scope = _held_against(reading, self._against)
 

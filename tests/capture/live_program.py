@@ -361,6 +361,11 @@ def lookups_are_told_as_in_a_trace_of_the_process() -> None:
     trace = cachescope.read(os.environ["TORCH_TRACE"]).lookups[told].tail(len(own))
     assert own.notna().any().all(), own.to_string()
     assert own.fillna("").values.tolist() == trace.fillna("").values.tolist()
+    compiles = cachescope.read(os.environ["TORCH_TRACE"]).compiles.tail(len(block.scope.compiles))
+    of_compile = ["compile_id", "kind", "time_taken_ns", "recompile_reasons", "operators"]
+    assert len(block.scope.compiles) == 4
+    assert block.scope.compiles[of_compile].values.tolist() == compiles[of_compile].values.tolist()
+    assert len(block.scope.phases) and "dynamo_output_graph" in set(block.scope.recorded("0/0")["name"])
     known_by = block.scope.misses["evidence_text"].value_counts()
     assert known_by["torch recorded which guard failed"] == 3, known_by
 

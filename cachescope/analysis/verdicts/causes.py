@@ -30,7 +30,7 @@ from cachescope.analysis.verdicts.change_advice import (
     graph_advice,
     group_change,
 )
-from cachescope.analysis.verdicts.misses import Miss, Why, changes_of
+from cachescope.analysis.verdicts.misses import Candidate, Miss, Why, changes_of
 from cachescope.catalogue.bypasses import bypass_facts, cacheable_since, function_of, operator_of, versions
 from cachescope.catalogue.defects import known_defect, sentence
 from cachescope.frames.answer_rows import CauseRow
@@ -212,11 +212,20 @@ class AdviceFacts(NamedTuple):
     changes: tuple[FieldChange, ...] = ()  # what changed in the key
     otherwise: Sequence[tuple[FieldChange, ...]] = ()  # and in other misses of the cause
     were_graphs_found: bool = False  # whether the FX lookups of the same compile hit
+    are_graphs_equal: bool = False  # whether these are the FX graphs of what it is compared with
     are_lines_missing: bool = False  # whether hash details were recorded, but some of their lines are lost
     cache_dir: str | None = None  # the directory that was searched
     has_mesh: bool = False  # whether a DeviceMesh is among its inputs
     file: str = ""  # where the compiled function is
     is_backward: bool = False  # whether it is a backward graph
+
+
+def _keys_below(baseline: Candidate | None, history: History) -> set[str | None]:
+    """The keys of the FX graphs below an AOTAutograd lookup."""
+    if not isinstance(baseline, LookupRow):
+        return set()
+    graphs = history.timeline.graphs_of(history.index_of[baseline.lookup])
+    return {history.lookups[graph].cache_key for graph in graphs}
 
 
 def advice(root: Miss, members: Sequence[Miss], history: History) -> str | None:
@@ -245,6 +254,7 @@ def advice(root: Miss, members: Sequence[Miss], history: History) -> str | None:
             changes_of(root, history),
             _changed_otherwise(root, members, history),
             were_graphs_found=bool(were_found) and all(were_found) and not is_any_compiled,
+            are_graphs_equal={graph.cache_key for graph in graphs} <= _keys_below(root.baseline, history),
             are_lines_missing=row.details == "incomplete",
             cache_dir=history.folders[root.index],
             has_mesh=any(_MESH_INPUT in history.details.components[one] for one in held),
@@ -320,7 +330,7 @@ def _key_advice(facts: AdviceFacts) -> str | None:
             for way in ways
         ]
     told: Iterable[tuple[str, str]] = chain.from_iterable(
-        change_sentences(way, facts.were_graphs_found) for way in ways
+        change_sentences(way, facts.were_graphs_found, facts.are_graphs_equal) for way in ways
     )
     if kind.is_of_function:
         # A graph that is compiled again for other values has other code, so no advice on the code is given; nor on its inputs

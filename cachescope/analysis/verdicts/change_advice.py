@@ -26,7 +26,9 @@ _SET_ORDER: Final = (
 )
 
 
-def change_sentences(changes: Sequence[FieldChange], were_graphs_found: bool) -> Iterator[tuple[str, str]]:
+def change_sentences(
+    changes: Sequence[FieldChange], were_graphs_found: bool, are_graphs_equal: bool = False
+) -> Iterator[tuple[str, str]]:
     """Sentences on what changed, each with its field; the field is empty where a sentence is on several."""
     if were_graphs_found:
         yield "", GRAPHS_FOUND
@@ -57,17 +59,19 @@ def change_sentences(changes: Sequence[FieldChange], were_graphs_found: bool) ->
     for change in changes:
         # Other code has other arguments.
         if not (code is not None and change.field == "aot_config"):
-            for sentence in _own_sentences(change, were_graphs_found, is_by_inputs):
+            for sentence in _own_sentences(change, were_graphs_found, are_graphs_equal, is_by_inputs):
                 if sentence not in moot:
                     yield change.field, _beside_code(code) if sentence == _SEVERAL_SIZES else sentence
 
 
-def _own_sentences(change: FieldChange, were_graphs_found: bool, is_by_inputs: bool) -> Iterator[str]:
+def _own_sentences(
+    change: FieldChange, were_graphs_found: bool, are_graphs_equal: bool, is_by_inputs: bool
+) -> Iterator[str]:
     if is_input(change.field):
         yield from tensor_advice(change)
     elif change.field == "gm":
         text = graph_advice(change)
-        if were_graphs_found:
+        if were_graphs_found and are_graphs_equal:
             yield text if text in (_NAMES_ONLY, TYPES_ONLY) else _OF_AUTOGRAD_ALONE
         elif not is_by_inputs or text == TYPES_ONLY:
             yield text

@@ -28,9 +28,8 @@ _OF_A_LOOKUP: Final = ("lookup", "uncached")
 class Fold:
     """Makes processes of the events of one log: each word has a method ``_on_<word>``, which takes its values."""
 
-    def __init__(self, source: str, path: str, reading: Reading) -> None:
+    def __init__(self, source: str, reading: Reading) -> None:
         self._source = source
-        self._path = path
         self._reading = reading
         self.has_failed = False
         """Whether the log could not be read to its end."""
@@ -66,11 +65,11 @@ class LogKind(NamedTuple):
 
     name: str
     reader: Callable[[Reading, Handle], LogReader]
-    fold: Callable[[str, str, Reading], Fold]
+    fold: Callable[[str, Reading], Fold]
 
-    def read(self, path: str, reading: Reading, source: str | None = None) -> None:
+    def read(self, path: str, reading: Reading) -> None:
         """Read the processes of one log (plain, packed or compressed), with their lookups, into `reading`."""
-        fold = self.fold(source or path, path, reading)
+        fold = self.fold(path, reading)
         with open_bytes(path) as stream:
             self.reader(reading, fold.handle).read(stream)
         fold.finish()

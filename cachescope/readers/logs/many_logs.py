@@ -75,7 +75,7 @@ class _Asked:
         if self.kept is None and not self.tasks:
             read_or_note(self.kind.read, self.path, reading)
             return
-        fold = self.kind.fold(self.path, self.path, reading)
+        fold = self.kind.fold(self.path, reading)
         parts = self._from_workers() if self.kept is None else self._from_index(self.kept)
         read_or_note(lambda _, reading: fold_events(fold, reading, parts), self.path, reading)
 

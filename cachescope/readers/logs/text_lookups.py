@@ -56,15 +56,15 @@ class TextProcesses(Fold):
     Where a text log cannot be read further, a problem says so; what follows is read.
     """
 
-    def __init__(self, source: str, path: str, reading: Reading) -> None:
-        super().__init__(source, path, reading)
+    def __init__(self, source: str, reading: Reading) -> None:
+        super().__init__(source, reading)
         self._streams: list[_TextProcess] = []
 
     def finish(self) -> None:
         """Turn clocks into times, and add the processes to the reading, in the order of their first lines."""
         if not self._streams:
             raise SourceError(self._source, "holds no line of torch's logs")
-        modified = modified_s(self._path)
+        modified = modified_s(self._source)
         streams = sorted(self._streams, key=lambda one: one.first_line)
         before = len(self._reading.processes)
         for alike in by_key(((one.name, one.process.pid), one) for one in streams).values():

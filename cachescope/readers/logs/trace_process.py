@@ -48,9 +48,9 @@ def wrong_values(wrong: list[str], clock_us: int | None) -> str:
 class TraceProcess(Fold):
     """Builds the process of one trace while its records are read."""
 
-    def __init__(self, source: str, path: str, reading: Reading) -> None:
-        super().__init__(source, path, reading)
-        rank = _RANK.search(os.path.basename(path))
+    def __init__(self, source: str, reading: Reading) -> None:
+        super().__init__(source, reading)
+        rank = _RANK.search(os.path.basename(source))
         self._process = Process(source=source, kind="trace", rank=int(rank[1]) if rank else None)
         self._has_records = False
         self._clock: LogClock | None = None
@@ -100,7 +100,7 @@ class TraceProcess(Fold):
         process.clock_last_us = self._later(process.clock_last_us, self._latest_us)
         clock = self._clock
         if clock is None and first is not None:
-            clock = LogClock.from_file_time(first, modified_s(self._path))
+            clock = LogClock.from_file_time(first, modified_s(self._source))
         process.start_time = time_at(clock, first)
         for lookup, at in self._lookups:
             lookup.end_time = lookup.logged_time = time_at(clock, at)

@@ -303,7 +303,7 @@ def test_below_a_key_of_autograd_that_changed_the_graphs_were_found() -> None:
     other = field_change("gm", "def forward(self, x): return (x,)", "def forward(self, y, z): return (y, z)")
     after = TENSOR.format(**{**BEFORE, "dtype": "b"})
     dtype = field_change("example_inputs[0]", TENSOR.format(**BEFORE), after)
-    found = [cause_advice(AdviceFacts("key_changed", changes=changes, were_graphs_found=True)) or ""
+    found = [cause_advice(AdviceFacts("key_changed", changes=changes, were_graphs_found=True, are_graphs_equal=True)) or ""
              for changes in ((renamed,), (other,), (other, dtype))]  # fmt: skip
     assert all(advice.startswith("The FX graphs below were found") for advice in found)
     assert ["Only names in the code" in advice for advice in found] == [True, False, False]

@@ -81,7 +81,7 @@ def read_on(path: Path, kept: bytes) -> bytes | None:
 def folded(path: Path, *parts: bytes, strict: bool = False) -> Reading:
     """The reading that the kept events of a log give."""
     reading = Reading(strict)
-    fold = _kind(path).fold(str(path), str(path), reading)
+    fold = _kind(path).fold(str(path), reading)
     fold_events(fold, reading, [_log_in(part, path) for part in parts])
     return reading
 

@@ -53,11 +53,11 @@ class Log:
         return read_lines(self.lines, folder).processes
 
 
-def read_lines(lines: list[str], folder: Path, **told: str) -> Reading:
+def read_lines(lines: list[str], folder: Path) -> Reading:
     path = folder / "made.log"
     path.write_text("\n".join(lines) + "\n")
     reading = Reading()
-    TEXT.read(str(path), reading, **told)
+    TEXT.read(str(path), reading)
     return reading
 
 
@@ -311,12 +311,6 @@ def test_the_compile_id_of_a_line(compile_id: str, wanted: str | None, tmp_path:
     lines = [f"{PREFIX}{compile_id}{SAID}{key(name)}" for name in ("f1", "f2")]
     (process,) = read_lines(lines, tmp_path).processes
     assert [one.compile_id for one in process.lookups] == [wanted] * 2
-
-
-def test_a_source_may_have_another_name_than_its_file(tmp_path: Path) -> None:
-    lines = [f"{PREFIX}[0/0] {SAID}{key('f1')}", f"{PREFIX}[0/0] Bypassing"]
-    reading = read_lines(lines, tmp_path, source="/of/job")
-    assert reading.processes[0].source == "/of/job"
 
 
 SHORT = "INFO:torch._inductor.codecache:"

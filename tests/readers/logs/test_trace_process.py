@@ -643,15 +643,6 @@ def test_an_event_without_a_time_has_no_duration() -> None:
     assert taken(ts=2_000_000) is taken(args={"cache_event_time": 10**9}) is taken() is None
 
 
-def test_a_source_may_have_another_name_than_its_file(tmp_path: Path) -> None:
-    path = tmp_path / "rank_3.log"
-    path.write_text(looked_up() + "no record\n")
-    reading = Reading()
-    TRACE.read(str(path), reading, "/of/job")
-    (process,), (problem,) = reading.processes, reading.problems
-    assert (process.source, problem.source, process.rank) == ("/of/job", "/of/job", 3)
-
-
 def test_problems_are_at_their_byte_in_later_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cachescope.readers.logs.trace_records.BLOCK_BYTES", 1_000)
     goods, bad = [looked_up(second=n) for n in range(19)], looked_up(payload={"key": 3})
