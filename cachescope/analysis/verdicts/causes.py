@@ -211,8 +211,8 @@ class AdviceFacts(NamedTuple):
     bypass_exception: str | None = None  # the class of the exception by which it was bypassed
     changes: tuple[FieldChange, ...] = ()  # what changed in the key
     otherwise: Sequence[tuple[FieldChange, ...]] = ()  # and in other misses of the cause
-    were_graphs_found: bool = False  # whether the FX lookups of the same compile hit
-    are_graphs_equal: bool = False  # whether these are the FX graphs of what it is compared with
+    # "found" if the FX lookups of the same compile hit, "equal" if what it is compared with has the same FX keys besides.
+    graphs_below: str = ""
     are_lines_missing: bool = False  # whether hash details were recorded, but some of their lines are lost
     cache_dir: str | None = None  # the directory that was searched
     has_mesh: bool = False  # whether a DeviceMesh is among its inputs
@@ -238,6 +238,8 @@ def advice(root: Miss, members: Sequence[Miss], history: History) -> str | None:
     lookups = history.lookups
     graphs = [lookups[graph] for graph in history.timeline.graphs_of(root.index)]
     were_found = [graph.outcome == "hit" for graph in graphs if graph.cache == FXGRAPH]
+    is_equal = {graph.cache_key for graph in graphs} <= _keys_below(root.baseline, history)
+    below = "equal" if is_equal else "found"
     # The graphs of one miss may be found, and those of another not.
     is_any_compiled = any(miss.row.cache == FXGRAPH for miss in members)
     run = history.run_of.get(row.run)
@@ -253,8 +255,7 @@ def advice(root: Miss, members: Sequence[Miss], history: History) -> str | None:
             row.bypass_exception,
             changes_of(root, history),
             _changed_otherwise(root, members, history),
-            were_graphs_found=bool(were_found) and all(were_found) and not is_any_compiled,
-            are_graphs_equal={graph.cache_key for graph in graphs} <= _keys_below(root.baseline, history),
+            graphs_below=below if were_found and all(were_found) and not is_any_compiled else "",
             are_lines_missing=row.details == "incomplete",
             cache_dir=history.folders[root.index],
             has_mesh=any(_MESH_INPUT in history.details.components[one] for one in held),
@@ -330,7 +331,7 @@ def _key_advice(facts: AdviceFacts) -> str | None:
             for way in ways
         ]
     told: Iterable[tuple[str, str]] = chain.from_iterable(
-        change_sentences(way, facts.were_graphs_found, facts.are_graphs_equal) for way in ways
+        change_sentences(way, facts.graphs_below) for way in ways
     )
     if kind.is_of_function:
         # A graph that is compiled again for other values has other code, so no advice on the code is given; nor on its inputs

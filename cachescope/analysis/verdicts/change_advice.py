@@ -26,11 +26,9 @@ _SET_ORDER: Final = (
 )
 
 
-def change_sentences(
-    changes: Sequence[FieldChange], were_graphs_found: bool, are_graphs_equal: bool = False
-) -> Iterator[tuple[str, str]]:
-    """Sentences on what changed, each with its field; the field is empty where a sentence is on several."""
-    if were_graphs_found:
+def change_sentences(changes: Sequence[FieldChange], graphs_below: str) -> Iterator[tuple[str, str]]:
+    """Sentences on what changed, each with its field, which is empty where a sentence is on several; `graphs_below` is as in `AdviceFacts`."""
+    if graphs_below:
         yield "", GRAPHS_FOUND
     for change in changes:
         yield from ((change.field, sentence) for sentence in process_advice(change))
@@ -52,26 +50,24 @@ def change_sentences(
         changes = tuple(change for change in changes if change not in inputs)
     # A graph compiled for other inputs has other code, without an edit of the program.
     is_by_inputs = bool(inputs) and not are_moved
-    code = None if were_graphs_found else next((one for one in changes if one.field == "gm"), None)
+    code = None if graphs_below else next((one for one in changes if one.field == "gm"), None)
     # A model of other sizes needs code of its own, whatever the sizes of its inputs, gradients and states are.
     is_other = any(one.is_static and name == "shape" for one in inputs for name, *_ in one.parts)
     moot = _OF_ONE_SIZE if is_other else ()
     for change in changes:
         # Other code has other arguments.
         if not (code is not None and change.field == "aot_config"):
-            for sentence in _own_sentences(change, were_graphs_found, are_graphs_equal, is_by_inputs):
+            for sentence in _own_sentences(change, graphs_below == "equal", is_by_inputs):
                 if sentence not in moot:
                     yield change.field, _beside_code(code) if sentence == _SEVERAL_SIZES else sentence
 
 
-def _own_sentences(
-    change: FieldChange, were_graphs_found: bool, are_graphs_equal: bool, is_by_inputs: bool
-) -> Iterator[str]:
+def _own_sentences(change: FieldChange, is_of_autograd: bool, is_by_inputs: bool) -> Iterator[str]:
     if is_input(change.field):
         yield from tensor_advice(change)
     elif change.field == "gm":
         text = graph_advice(change)
-        if were_graphs_found and are_graphs_equal:
+        if is_of_autograd:
             yield text if text in (_NAMES_ONLY, TYPES_ONLY) else _OF_AUTOGRAD_ALONE
         elif not is_by_inputs or text == TYPES_ONLY:
             yield text

@@ -149,7 +149,7 @@ def never_stored(reason: str) -> AdviceFacts:
     (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): tensor 'x' stride mismatch at index 0", changes=(_SYMBOLIC,)), "contiguous_format)."),
     (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): n == …", changes=(_STRIDED,)), "contiguous_format)."),
     (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): GLOBAL_STATE changed: grad_mode", changes=(_SYMBOLIC,)), "once for each such state."),
-    (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): GLOBAL_STATE changed: grad_mode", changes=(_SYMBOLIC,), were_graphs_found=True), "FX graphs below were found"),
+    (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): GLOBAL_STATE changed: grad_mode", changes=(_SYMBOLIC,), graphs_below="equal"), "FX graphs below were found"),
     # What the guard compares leads, whatever else differs from the compile that it is compared with.
     (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): tensor 'x' requires_grad mismatch", changes=(_SYMBOLIC,)), "pass tensor.detach(). A size"),
     (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): tensor 'args[0]' rank mismatch", changes=(_SYMBOLIC,)), "another number of dimensions, which needs code of its own."),
@@ -303,11 +303,14 @@ def test_below_a_key_of_autograd_that_changed_the_graphs_were_found() -> None:
     other = field_change("gm", "def forward(self, x): return (x,)", "def forward(self, y, z): return (y, z)")
     after = TENSOR.format(**{**BEFORE, "dtype": "b"})
     dtype = field_change("example_inputs[0]", TENSOR.format(**BEFORE), after)
-    found = [cause_advice(AdviceFacts("key_changed", changes=changes, were_graphs_found=True, are_graphs_equal=True)) or ""
+    found = [cause_advice(AdviceFacts("key_changed", changes=changes, graphs_below="equal")) or ""
              for changes in ((renamed,), (other,), (other, dtype))]  # fmt: skip
     assert all(advice.startswith("The FX graphs below were found") for advice in found)
     assert ["Only names in the code" in advice for advice in found] == [True, False, False]
     assert ["is what AOTAutograd alone hashes" in advice for advice in found] == [False, True, True]
+    # Another run had stored them: what changed may be the code itself.
+    advice = cause_advice(AdviceFacts("key_changed", changes=(other,), graphs_below="found")) or ""
+    assert "The FX graphs below were found" in advice and "The code of the graph changed" in advice
     assert "The FX graphs below" not in (changes_advice([renamed]) or "")
 
 
