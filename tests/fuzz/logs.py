@@ -161,7 +161,7 @@ class TracesInParts(Logs):
             read_alone(partial(read_trace_part, start=start, end=end), str(path)) for start, end in places
         ]
         TRACE.read(str(path), whole)
-        fold_events(TraceProcess(str(path), str(path), together), together, parts)
+        fold_events(TraceProcess(str(path), together), together, parts)
         # None of it is shown: it may be megabytes.
         assert together.processes == whole.processes, "other processes than in one"
         assert together.problems == whole.problems, "other problems than in one"
