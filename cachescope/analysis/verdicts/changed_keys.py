@@ -14,7 +14,7 @@ from typing import Final
 
 from cachescope.analysis.aot_config import is_named_at_random
 from cachescope.analysis.differences import FOUND_ELSEWHERE, component_change, upgrade_of
-from cachescope.analysis.graphs import graph_diff
+from cachescope.analysis.graphs import graph_diff, inner_graphs
 from cachescope.analysis.history.history import History
 from cachescope.analysis.key_distance import Change
 from cachescope.analysis.verdicts.baselines import Baseline, Baselines
@@ -150,8 +150,8 @@ class ChangedKeys:
                 # torch makes another graph of the same code where no backward graph can follow: nothing tells whether the code was edited.
                 kind = ""
             else:
-                within = "gm" in changed and _edit_within(row, found)
-                kind = self._edit(change) or within or (BESIDE_A_MESH if known == _PRINTED else "")
+                kind = self._edit(change) or self._edit_within(row, found, change)
+                kind = kind or (BESIDE_A_MESH if known == _PRINTED else "")
             reason = self._what_changed(row, found, change)
         if len(changed) < apart:
             reason += f" (compared with the run before it, {apart} fields differ)"
@@ -234,6 +234,18 @@ class ChangedKeys:
         """How the code of the graph was edited; empty if the fields describe it completely."""
         return next((self._edit_of(*sides) for field, *sides in change.components if field == "gm"), "")
 
+    def _edit_within(self, row: LookupRow, found: Candidate, change: Change) -> str:
+        """The same of the graphs within a graph, whose code is not printed: Dynamo's graphs have it."""
+        before, after = getattr(found, "traced_graph", None), row.traced_graph
+        graphs = (
+            self._history.details.value_text(sides[-1])
+            for field, *sides in change.components
+            if field == "gm"
+        )
+        if not (before and after and before != after and any(inner_graphs(one or "") for one in graphs)):
+            return ""
+        return f"edit {before[:4]}{after[:4]}"
+
     def _what_changed(self, row: LookupRow, found: Candidate, change: Change) -> str:
         changed = change.names
         graph = "another form of the graph" if change.is_of_graph else "the same graph"
@@ -295,12 +307,6 @@ def _edit_of(details: HashDetails, old: int | None, new: int | None) -> str:
         return ""
     digest = hashlib.sha256("\n".join(edit).encode("utf-8", "replace")).hexdigest()
     return f"edit {digest[:8]}"
-
-
-def _edit_within(row: LookupRow, found: Candidate) -> str:
-    """The same where the printed code is equal: Dynamo's graphs have the code of the graphs within them."""
-    before, after = getattr(found, "traced_graph", None), row.traced_graph
-    return f"edit {before[:4]}{after[:4]}" if before and after and before != after else ""
 
 
 def _summary_of(details: HashDetails, old: int | None, new: int | None) -> str:
