@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from cachescope.readers.assemble import Tables
 
 
-_COMMENT: Final = re.compile(r"^\s*#.*\n?", re.MULTILINE)
+_COMMENT: Final = re.compile(r"^[ \t]*#.*\n?", re.MULTILINE)
 # Each takes a replay.
 MOST_CAUSES: Final = 20
 MOST_BYTES_READ_AGAIN: Final = 100_000_000
@@ -334,8 +334,8 @@ class Recording:
 
     def _with_code_within(self, change: FieldChange, sides: Iterable[Candidate | None]) -> FieldChange:
         rows = [row for row in sides if isinstance(row, LookupRow) and row.traced_graph]
-        has_others = change.kind == "graph" and not change.diff and inner_graphs(change.after or "")
-        is_other = has_others and len({row.traced_graph for row in rows}) == 2
+        has_inner = change.kind == "graph" and not change.diff and inner_graphs(change.after or "")
+        is_other = has_inner and len({row.traced_graph for row in rows}) == 2
         if not is_other or self.size_of_logs({row.run for row in rows}) > MOST_BYTES_READ_AGAIN:
             return change
         runs, stamps = self.history.run_of, self.tables.stamps
