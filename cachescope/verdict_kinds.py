@@ -120,7 +120,7 @@ class Kind:
     explains_same_kind: bool = False
     explains_fields: bool = False
     explains_backward: frozenset[Verdict] = frozenset()
-    is_part: bool = False  # whether more may differ than what is recorded of the keys
+    may_differ_more: bool = False  # whether more may differ than what is recorded of the keys
     is_advice_in_reason: bool = False  # whether the reason says already what to do
     # Why its misses stay misses whatever fields are left out of the key; None where fields decide.
     why_still: str | None = None
@@ -264,7 +264,7 @@ KINDS: Final[dict[tuple[str, str], Kind]] = {
     ),
     ("key_changed", NAMED_AT_RANDOM): replace(_CHANGED, cost="not cached", by="a random name in the key"),
     ("key_changed", NAMED_AND_MORE): replace(_CHANGED, cost="unknown"),
-    ("key_changed", BESIDE_A_MESH): replace(_CHANGED, is_part=True),
+    ("key_changed", BESIDE_A_MESH): replace(_CHANGED, may_differ_more=True),
     ("key_changed", IMPORTS): replace(_CHANGED, summary=IMPORTS, cost="avoidable", by=IMPORTS),
     ("key_changed", EXPLAINED_BY_GRAPHS): replace(
         _CHANGED, cost="unknown", is_shown_by_graphs=True, explains=frozenset(), explains_fields=False

@@ -201,7 +201,7 @@ def _cost_of(facts: Facts, cause: CauseRow) -> str:
     # torch makes another graph of the same code where no backward graph can follow.
     is_unclear = not cause.kind and {"gm", IS_INFERENCE} <= {*cause.fields}
     of_fields = cost_of_fields(cause.fields)
-    is_unclear |= kind_of(cause).is_part and of_fields == "avoidable"
+    is_unclear |= kind_of(cause).may_differ_more and of_fields == "avoidable"
     return "unknown" if is_unclear else of_fields
 
 

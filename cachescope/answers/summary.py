@@ -18,7 +18,7 @@ from cachescope.frames.answer_rows import RateRow
 from cachescope.frames.compile_rows import CompileRow, PhaseRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.grouping import by_key
-from cachescope.readers.sources import counters_said
+from cachescope.readers.sources import counters_said, head_of
 from cachescope.terms import HOW_TO_RECORD, MEGA_CACHE, VLLM
 from cachescope.verdict_kinds import kind_of
 from cachescope.version import __version__
@@ -178,15 +178,15 @@ def _why_compiled_without(
 
 def _no_lookup(read: Recording) -> str:
     facts = read.facts
-    counted = "".join(map(counters_said, filter(os.path.isfile, read.sources)))
+    if not facts.runs and facts.entries:
+        size = sum(entry.size_bytes or 0 for entry in facts.entries.values())
+        return f"no lookups were read; {plural(len(facts.entries), 'entry')} of {file_size(size)}"
+    if not facts.runs and read.tables.contexts:
+        return f"no lookups and no entries; {plural(len(read.tables.contexts), 'context')}"
+    counted = "".join(counters_said(head_of(one)) for one in read.sources if os.path.isfile(one))
     then = f"{counted};" if counted else ":"
     if facts.runs:
         return f"no lookup is recorded in {plural(len(facts.runs), 'run')}{then} {why_no_lookup(read, facts.runs.keys())}"
-    if facts.entries:
-        size = sum(entry.size_bytes or 0 for entry in facts.entries.values())
-        return f"no lookups were read; {plural(len(facts.entries), 'entry')} of {file_size(size)}"
-    if read.tables.contexts:
-        return f"no lookups and no entries; {plural(len(read.tables.contexts), 'context')}"
     return f"no lookup is recorded, which does not say that there was none{then} {HOW_TO_RECORD}"
 
 

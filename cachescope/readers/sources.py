@@ -155,8 +155,8 @@ def _nothing_in(path: str) -> SourceError:
         if not (os.listdir(path) if os.path.isdir(path) else os.path.getsize(path)):
             return SourceError(path, f"this {what} is empty", "empty")
     message = f"this {what} holds no trace, text log, cache entry or snapshot of torch.compile"
-    head = b"" if what == "directory" else _head_of(path)
-    counted = counters_said(path) if head else ""
+    head = b"" if what == "directory" else head_of(path)
+    counted = counters_said(head)
     if line := next(filter(in_another_form, head.split(b"\n")), None):
         quoted = line.decode("utf-8", "backslashreplace").strip()[:_LONGEST_QUOTE]
         message = (
@@ -171,18 +171,19 @@ def _nothing_in(path: str) -> SourceError:
     return SourceError(path, f"{message}{counted}; {HOW_TO_RECORD}", "unknown_source")
 
 
-def _head_of(path: str) -> bytes:
+def head_of(path: str) -> bytes:
+    """The first bytes of a file, unpacked; none of one that cannot be read."""
     with contextlib.suppress(SourceError):
         return read_head(path, LOG_HEAD_BYTES)
     return b""
 
 
-def counters_said(path: str) -> str:
+def counters_said(head: bytes) -> str:
     """What a program printed of ``torch._dynamo.utils.counters["inductor"]``, as a sentence: a log without a lookup may have it."""
     # They are printed again and again, also by another process, which counts from the beginning.
     found = (
         ", ".join(f"{int(count):,} {state.decode()}" for state, count in _COUNTER.findall(printed))
-        for printed in _head_of(path).split(b"}")
+        for printed in head.split(b"}")
     )
     counted = listed((text for text, _ in groupby(filter(None, found))), _PRINTED_SHOWN, "; then ")
     return f". torch's counters, printed there, say of the FX cache: {counted}" if counted else ""

@@ -126,5 +126,5 @@ def _sameness(card: Card) -> str:
     if card.is_of_vllm:
         return ", the same part of a model; nothing else differs"
     is_other = any(change.field == "gm" for change in card.changes)
-    more = "" if kind_of(card.row).is_part else "; nothing else differs"
+    more = "" if kind_of(card.row).may_differ_more else "; nothing else differs"
     return more if is_other else f", the same graph{more}"

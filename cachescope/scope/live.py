@@ -175,6 +175,8 @@ def recording(*, fresh: bool = False, against: Iterable[Against | Recording] = (
     ``torch._dynamo.reset()`` is called. With `fresh`, `recording` calls that first, unlike torch's own
     ``fresh_cache``.
 
+    The trace of the block is a file in the temporary directory, which is removed when the process ends.
+
     Mirrors ``fresh_cache`` of torch/_inductor/utils.py and listens to the logger of ``trace_structured``
     (torch/_logging/_internal.py), 2.5 to 2.15. Lookups of a remote cache only are recorded as torch logs them.
 

@@ -87,7 +87,7 @@ class RunPicker(Control):
     def _pick(self, picked: list[Any], on_pick: Callable[[Sides], None]) -> None:
         # The page may send anything.
         match picked:
-            case [("A" | "B") as side, [*runs], is_added, _] if self._runs.issuperset(runs):
+            case [side, [*runs], is_added, _] if side in SIDES and self._runs.issuperset(runs):
                 sides = tuple(self.sides[0]), tuple(self.sides[1])
                 on_pick(after_picking(sides, SIDES.index(side), runs, is_added))
 

@@ -28,8 +28,6 @@ from cachescope.views.table import ListedRows, Table, Whole, ordered
 from cachescope.wording import duration, harmless_cut, percent, plural, short_key
 
 _HINT = "Open a row to see why; Compile time is what a miss cost. ▸ shows the FX lookups below one of AOTAutograd."
-
-
 _NONE: Final = "No lookup has all of these. Clear the filters to see them again."
 
 SEARCHED: Final = ("cache", "compile_id", "function", "cache_key", "outcome", "verdict", "reason")

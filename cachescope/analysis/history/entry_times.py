@@ -41,15 +41,18 @@ class EntryTimes:
     def __init__(self, history: History) -> None:
         of_root = by_key((entry.root, entry) for entry in history.entries)
         self._clocks = {root: _clock(found, history) for root, found in of_root.items()}
-        self._predicted_remotely = _predicted_remotely(history)
         self._are_predicted = all(row.prediction is not None for row in history.lookups)
+        self._in_remote_caches = _in_remote_caches(history) if self._are_predicted else frozenset[str]()
 
     def interval(self, entry: EntryRow) -> tuple[int, int]:
         """The earliest and latest time an entry can have been stored, nanoseconds since the epoch; any time if unknown."""
-        if entry.cache in self._predicted_remotely and is_in_remote_cache(entry.path):
+        if is_in_remote_cache(entry.path):
+            is_found = entry.cache in self._in_remote_caches
+        else:
+            # It is in a mega-cache, which a program that is only predicted would load.
+            is_found = entry.modified_time is None and self._are_predicted
+        if is_found:
             return LONG_AGO, LONG_AGO
-        if entry.modified_time is None and self._are_predicted and not is_in_remote_cache(entry.path):
-            return LONG_AGO, LONG_AGO  # it is in a mega-cache that a pre-flight is checked against
         resolution, shift = self._clocks[entry.root]
         if shift is None or entry.modified_time is None:
             return LONG_AGO, NEVER
@@ -132,12 +135,9 @@ class StoredCandidates:
         return [one.entry for one in there if one.entry.cache_key != key]
 
 
-def _predicted_remotely(history: History) -> frozenset[str]:
-    """The caches whose lookups are all predicted, for programs that use a remote cache. They find the entries that were read."""
-    lookups = history.lookups
-    if any(row.prediction is None for row in lookups):
-        return frozenset()
-    notes = by_key((row.cache, LookupNote.of_json(row.preflight_note or "{}")) for row in lookups)
+def _in_remote_caches(history: History) -> frozenset[str]:
+    """The caches that predicted programs ask remotely. They find the entries that were read."""
+    notes = by_key((row.cache, LookupNote.of_json(row.preflight_note or "{}")) for row in history.lookups)
     return frozenset(cache for cache, noted in notes.items() if all(note.is_remote for note in noted))
 
 

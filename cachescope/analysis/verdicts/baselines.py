@@ -284,7 +284,7 @@ class Baselines:
         return is_elsewhere and self._history.keys.only_inputs(self._content[one], self._content[at])
 
     def _is_equal(self, one: int, at: int) -> bool:
-        """Whether two processes of a pre-flight have one key: nothing differs, but where they look."""
+        """Whether two lookups have one key: nothing changed between them, whatever directories they look into."""
         return self._lookups[one].cache_key == self._lookups[at].cache_key
 
     def _nearest_of_same_graph(self, at: int, *, is_finished: bool = False) -> Baseline | None:

@@ -307,7 +307,7 @@ def cause_advice(facts: AdviceFacts) -> str | None:
             found = _MESH
         case "lines" if facts.are_lines_missing:
             found = "Lines of the log are lost. A trace may have them: TORCH_TRACE=DIR."
-    if kind.is_part and facts.has_mesh:
+    if kind.may_differ_more and facts.has_mesh:
         found = " ".join(filter(None, (found, _MESH)))
     return found or kind.advice
 
