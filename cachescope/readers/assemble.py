@@ -134,14 +134,15 @@ def _number_lookups(
     """Fill in what no single log tells of a lookup."""
     lookups: list[LookupRow] = []
     for number, run in enumerate(runs):
-        latest: dict[str | None, int] = {}
+        latest: dict[tuple[str | None, int], int] = {}
         for order, lookup in enumerate(run.lookups):
             lookup.lookup, lookup.run, lookup.order = len(lookups), number, order
+            compiled = lookup.compile_id, lookup.segment
             if lookup.cache == FXGRAPH:
                 # The AOTAutograd lookup of its compile before it.
-                lookup.aot_lookup = latest.get(lookup.compile_id)
+                lookup.aot_lookup = latest.get(compiled)
             elif lookup.cache == AOTAUTOGRAD:
-                latest[lookup.compile_id] = lookup.lookup
+                latest[compiled] = lookup.lookup
             _fill_details(lookup, known)
             _fill_direction(lookup, details)
             lookups.append(lookup)

@@ -259,6 +259,8 @@ def tell_of_compiles(process: Process, lookups: list[LookupRow]) -> None:
             continue
         one = own[-1]
         one.tell(lookup)
+        # A text log may count the compiles of an id otherwise.
+        lookup.segment = sum(row.began_us is not None for row in own)
         lookup.compile_error = one.error
         if one.ended_us is not None:
             lookup.compile_ended = True

@@ -251,6 +251,15 @@ def test_lookups_of_the_text_log_alone_get_their_compile_by_time(
     assert (one.function, one.compile_ended, one.compile_error) == wanted
 
 
+def test_lookups_of_the_text_log_alone_get_the_segment_of_their_compile() -> None:
+    """The first of three compiles of one id began before the trace."""
+    compiles = [Compile("0/0", began and began * 10**6, "f") for began in (None, 1, 3)]
+    process = Process(source="/log", kind="trace", start_time=0, clock_first_us=0, compiles=compiles)
+    lookups = [fx(time=at * SECOND, segment=7) for at in (0, 2, 4)]
+    tell_of_compiles(process, lookups)
+    assert [one.segment for one in lookups] == [0, 1, 2]
+
+
 ID = {"frame_id": 1, "frame_compile_id": 2}
 
 

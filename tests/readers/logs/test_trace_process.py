@@ -153,6 +153,16 @@ def test_whether_its_compile_ended(records: list[str], wanted: bool, tmp_path: P
     assert process.lookups[0].compile_ended is wanted
 
 
+def test_after_a_reset_a_graph_is_below_no_lookup_of_the_compile_before(tmp_path: Path) -> None:
+    """As where torch._functorch.config.enable_autograd_cache is switched off after torch._dynamo.reset(), which begins ids again."""
+    asked = artifact("aotautograd_cache_miss", {"key": "a" + "b" * 51, "cache_state": "miss"}, 2)
+    records = [begins(1), asked, looked_up("miss", 3), metrics(4)]
+    again = [begins(5), looked_up("miss", 6, payload={"key": "f" + "b" * 51}), metrics(7)]
+    (tmp_path / "t.log").write_text("".join([*records, *again]))
+    lookups = cachescope.read(tmp_path / "t.log").lookups
+    assert lookups["aot_lookup"].fillna(-1).tolist() == [-1, 0, -1]
+
+
 def test_the_code_that_was_compiled(tmp_path: Path) -> None:
     frame = {"name": "f", "line": 3, "filename": 2}
     named = record({"str": ["/mine.py", 2]})
