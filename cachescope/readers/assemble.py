@@ -135,16 +135,21 @@ def _number_lookups(
     lookups: list[LookupRow] = []
     for number, run in enumerate(runs):
         latest: dict[tuple[str | None, int], int] = {}
+        of_forward: dict[str | None, int | None] = {}
         for order, lookup in enumerate(run.lookups):
             lookup.lookup, lookup.run, lookup.order = len(lookups), number, order
-            compiled = lookup.compile_id, lookup.segment
-            if lookup.cache == FXGRAPH:
-                # The AOTAutograd lookup of its compile before it.
-                lookup.aot_lookup = latest.get(compiled)
-            elif lookup.cache == AOTAUTOGRAD:
-                latest[compiled] = lookup.lookup
             _fill_details(lookup, known)
             _fill_direction(lookup, details)
+            compiled = lookup.compile_id, lookup.segment
+            if lookup.cache == FXGRAPH:
+                # The AOTAutograd lookup of its compile before it. A backward graph may be compiled when the id is of another compile.
+                above = latest.get(compiled)
+                is_backward = lookup.direction == "backward"
+                lookup.aot_lookup = of_forward.get(lookup.compile_id, above) if is_backward else above
+                if lookup.direction == "forward":
+                    of_forward[lookup.compile_id] = above
+            elif lookup.cache == AOTAUTOGRAD:
+                latest[compiled] = lookup.lookup
             lookups.append(lookup)
     return lookups
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect
+from collections import defaultdict
 from dataclasses import replace
 from itertools import pairwise
+from os.path import basename, dirname
 from typing import Any, Final, NamedTuple
 
 from cachescope.errors import SourceError
@@ -107,7 +110,10 @@ class _TextProcess:
         self._lookups: list[LookupRow] = []
         self._clocks: list[int | None] = []
         self._outcome_clocks: dict[int, int | None] = {}
-        self._unresolved: list[LookupRow] = []
+        # The places of the lookups of each compile and cache; the latest of each key and compile; and those of each compile that wait for an outcome.
+        self._places: dict[tuple[str, str | None], list[int]] = defaultdict(list)
+        self._of_key: dict[tuple[str | None, str | None], LookupRow] = {}
+        self._unresolved: dict[str | None, list[LookupRow]] = defaultdict(list)
         self._compiles = TextCompiles()
         self._guards: dict[str, str] = {}
         # What torch says of a lookup at its default level: these wait for the line of the lookup, which stands there at INFO alone.
@@ -126,7 +132,7 @@ class _TextProcess:
         elif (match := GUARDS.match(text)) and match["hit"] == "False":
             self._guards[match["key"]] = match["guards"]
         elif match := POST_LOAD_GUARDS.match(text):
-            self._note_guards(match)
+            self._note_guards(match, message)
         elif match := UNABLE.match(text):
             self._report_load_error()
             self._load_error = _error_in(message, match["error"] or match["artifact"])
@@ -157,19 +163,20 @@ class _TextProcess:
         if lookup.cache == AOTAUTOGRAD:
             self._compiles.count_lookup(lookup.compile_id)
         self._add(lookup, clock_us)
-        self._unresolved.append(lookup)
+        self._unresolved[lookup.compile_id].append(lookup)
 
     def finish(self, modified_s: float) -> list[Process]:
         """The process, its lookups in order and with times if the log has them; several if the pid was used again.
 
         The year comes from `modified_s`, when the log was last written, in seconds since the epoch.
         """
-        for lookup in self._unresolved:
+        waiting = {id(lookup) for lookups in self._unresolved.values() for lookup in lookups}
+        for lookup in (lookup for lookup in self._lookups if id(lookup) in waiting):
             # The outcome of an AOTAutograd lookup may come much later: it is no problem that it is missing here.
             self._conclude(lookup, "the log ends before the outcome" if lookup.cache == FXGRAPH else None)
         self._report_load_error()
-        for waiting in self._pickle_errors.values():
-            self._report(waiting, "bypassed, the key could not be pickled")
+        for error in self._pickle_errors.values():
+            self._report(error, "bypassed, the key could not be pickled")
         first, clock = self.process.clock_first_us, None
         if first is not None:
             clock = LogClock.from_file_time(first, modified_s)
@@ -205,6 +212,8 @@ class _TextProcess:
         if (compiled := self._compiles.of(lookup.compile_id)) is not None:
             lookup.function, lookup.file, lookup.line = compiled.place
             lookup.recompile_reasons = "\n".join(compiled.row.recompile_reasons) or None
+        self._places[lookup.cache, lookup.compile_id].append(len(self._lookups))
+        self._of_key[lookup.cache_key, lookup.compile_id] = lookup
         self._lookups.append(lookup)
         self._clocks.append(clock_us)
         return lookup
@@ -220,14 +229,12 @@ class _TextProcess:
         torch makes no lookup between the key of an FX graph and its outcome; an AOTAutograd lookup contains the
         lookups of its graphs.
         """
-        over = (FXGRAPH,) if cache == FXGRAPH else (FXGRAPH, AOTAUTOGRAD)
-        waiting: list[LookupRow] = []
-        for lookup in self._unresolved:
-            if lookup.compile_id == compile_id and lookup.cache in over:
-                self._conclude(lookup, "the line of its outcome is missing")
+        waiting = self._unresolved.pop(compile_id, [])
+        for lookup in waiting:
+            if cache == FXGRAPH != lookup.cache:
+                self._unresolved[compile_id].append(lookup)
             else:
-                waiting.append(lookup)
-        self._unresolved = waiting
+                self._conclude(lookup, "the line of its outcome is missing")
 
     def _conclude(self, lookup: LookupRow, problem: str | None) -> None:
         """Mark a lookup without an outcome as a miss if that is certain; else report the problem."""
@@ -246,11 +253,10 @@ class _TextProcess:
         """
         if aot.cache != AOTAUTOGRAD:
             return False
-        at = self._index_of(aot)
+        graphs = self._places[FXGRAPH, aot.compile_id]
         missed: set[str | None] = set()
-        for lookup in self._lookups[at + 1 :]:
-            is_inside = (lookup.compile_id, lookup.segment) == (aot.compile_id, aot.segment)
-            if not (is_inside and lookup.cache == FXGRAPH and lookup.outcome in MISSED):
+        for lookup in map(self._lookups.__getitem__, graphs[bisect(graphs, self._index_of(aot)) :]):
+            if lookup.segment != aot.segment or lookup.outcome not in MISSED:
                 continue
             if self._is_2_4 or lookup.cache_key in missed:
                 return True
@@ -259,18 +265,20 @@ class _TextProcess:
         return False
 
     def _index_of(self, lookup: LookupRow) -> int:
-        return next(at for at in range(len(self._lookups) - 1, -1, -1) if self._lookups[at] is lookup)
+        places = reversed(self._places[lookup.cache, lookup.compile_id])
+        return next(at for at in places if self._lookups[at] is lookup)
 
     def _latest(self, cache: str, compile_id: str | None) -> LookupRow | None:
         """The latest lookup of a compile in a cache."""
-        of_it = (x for x in reversed(self._lookups) if (x.cache, x.compile_id) == (cache, compile_id))
-        return next(of_it, None)
+        places = self._places.get((cache, compile_id))
+        return self._lookups[places[-1]] if places else None
 
     def _take_unresolved(self, cache: str, key: str, compile_id: str | None) -> LookupRow | None:
-        for at in range(len(self._unresolved) - 1, -1, -1):
-            lookup = self._unresolved[at]
-            if (lookup.cache, lookup.cache_key, lookup.compile_id) == (cache, key, compile_id):
-                return self._unresolved.pop(at)
+        # At most one of each cache waits.
+        waiting = self._unresolved.get(compile_id, [])
+        for at, lookup in enumerate(waiting):
+            if (lookup.cache, lookup.cache_key) == (cache, key):
+                return waiting.pop(at)
         return None
 
     def _read_outcome(self, match: re.Match[str], message: _Message) -> None:
@@ -307,12 +315,12 @@ class _TextProcess:
         up only the entry's graphs, and finds all of them. Lines that several processes write at once are interleaved, but only within a moment.
         """
         at = self._index_of(lookup)
-        since = self._lookups[at + 1 :]
         if lookup.cache == FXGRAPH:
-            is_over = bool(since)
+            is_over = at < len(self._lookups) - 1
         else:
             is_other = self._lookups[-1].compile_id != lookup.compile_id
-            is_over = state == "hit" and (is_other or any(row.outcome in MISSED for row in since))
+            since = (self._lookups[one].outcome for one in range(at + 1, len(self._lookups)))
+            is_over = state == "hit" and (is_other or any(one in MISSED for one in since))
         began = self._clocks[at]
         if not is_over or began is None or message.clock_us is None:
             return False
@@ -352,9 +360,8 @@ class _TextProcess:
         stored = lookup.entry_path is not None or lookup.save_bypass is not None
         return lookup if lookup.outcome in (*MISSED, "unknown") and not stored else None
 
-    def _note_guards(self, match: re.Match[str]) -> None:
-        of_key = (lookup for lookup in reversed(self._lookups) if lookup.cache_key == match["key"])
-        if (lookup := next(of_key, None)) is not None:
+    def _note_guards(self, match: re.Match[str], message: _Message) -> None:
+        if (lookup := self._of_key.get((match["key"], message.compile_id))) is not None:
             lookup.guards_expr = match["guards"]
 
     def _note_save_error(self, match: re.Match[str], message: _Message) -> None:
@@ -381,15 +388,12 @@ class _TextProcess:
         self._reading.problem(self.process.source, where, kind, message)
 
     def _note_entry(self, path: str, message: _Message) -> None:
+        """Note the entry that a compile wrote after it had missed the key by which the folder of the entry is named."""
         if self.process.cache_dir is None:
             self.process.cache_dir = cache_dir_of(path)
-        for lookup, _ in zip(reversed(self._lookups), range(64), strict=False):
-            if lookup.cache == AOTAUTOGRAD and lookup.compile_id == message.compile_id:
-                lookup.entry_path = path
-                # The entry is the result of the compile after the miss.
-                if lookup.outcome == "unknown" and lookup.cache_key in path.split("/"):
-                    lookup.outcome = "full_miss"
-                return
+        if (lookup := self._of_key.get((basename(dirname(path)), message.compile_id))) is not None:
+            lookup.entry_path = path
+            lookup.outcome = "full_miss" if lookup.outcome == "unknown" else lookup.outcome
 
 
 def _whole(processes: list[Process]) -> list[Process]:

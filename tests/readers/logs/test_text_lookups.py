@@ -270,6 +270,14 @@ def test_where_an_entry_was_written(tmp_path: Path) -> None:
     assert process.cache_dir == "/cache"
 
 
+def test_an_entry_is_of_the_lookup_of_its_key(tmp_path: Path) -> None:
+    """Torch stores a training graph after its backward graph: after a reset, and after another function has the compile id."""
+    log = Log().outcome("a1", "miss").outcome("a2", "miss").say(writing("a2")).say(writing("a1"))
+    (process,) = log.read(tmp_path)
+    paths = [lookup.entry_path for lookup in process.lookups]
+    assert paths == [f"/cache/aotautograd/{lookup.cache_key}/entry" for lookup in process.lookups]
+
+
 def test_details_without_a_line_are_cut(tmp_path: Path) -> None:
     log = Log().say(f"FX graph cache hash details for key {key('f1')}:").outcome("f1", "hit")
     ((one,),) = (process.lookups for process in log.read(tmp_path))

@@ -156,11 +156,17 @@ def test_whether_its_compile_ended(records: list[str], wanted: bool, tmp_path: P
 def test_after_a_reset_a_graph_is_below_no_lookup_of_the_compile_before(tmp_path: Path) -> None:
     """As where torch._functorch.config.enable_autograd_cache is switched off after torch._dynamo.reset(), which begins ids again."""
     asked = artifact("aotautograd_cache_miss", {"key": "a" + "b" * 51, "cache_state": "miss"}, 2)
-    records = [begins(1), asked, looked_up("miss", 3), metrics(4)]
+    forward, backward = (
+        {"components": [component("gm", "g"), component("fx_kwargs[is_backward]", f"{flag}"), component("fx_kwargs[is_inference]", "False")]}
+        for flag in (False, True)
+    )  # fmt: skip
+    records = [begins(1), asked, looked_up("miss", 3, payload=forward), metrics(4)]
     again = [begins(5), looked_up("miss", 6, payload={"key": "f" + "b" * 51}), metrics(7)]
-    (tmp_path / "t.log").write_text("".join([*records, *again]))
+    # The backward graph of the first function, which is compiled now.
+    last = [looked_up("miss", 8, payload={"key": "f" + "c" * 51, **backward}), metrics(9)]
+    (tmp_path / "t.log").write_text("".join([*records, *again, *last]))
     lookups = cachescope.read(tmp_path / "t.log").lookups
-    assert lookups["aot_lookup"].fillna(-1).tolist() == [-1, 0, -1]
+    assert lookups["aot_lookup"].fillna(-1).tolist() == [-1, 0, -1, 0]
 
 
 def test_the_code_that_was_compiled(tmp_path: Path) -> None:
