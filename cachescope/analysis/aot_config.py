@@ -16,7 +16,7 @@ from cachescope.keys.printed_values import parsed_expression
 from cachescope.wording import listed
 
 _PATTERN: Final = re.compile(
-    r"\((?P<num_params_buffers>\d{1,6}), (?P<keep_inference_input_mutations>\w+), (?P<is_export>\w+), (?P<no_tangents>\w+), "
+    r"\((?P<num_params_buffers>\d{1,5}), (?P<keep_inference_input_mutations>\w+), (?P<is_export>\w+), (?P<no_tangents>\w+), "
     r"(?P<dynamic_shapes>\w+), \[(?P<arguments>.*)\], (?:(?P<static_input_indices>\[[\d, ]*\]|None), )?"
     r"(?P<enable_log>\w+), (?P<pre_dispatch>\w+)(?(static_input_indices), (?P<precompile_backend_id>[^\[\]]+))\)",
     re.DOTALL,

@@ -43,13 +43,13 @@ _PRINTED_ALIKE: Final = (
 FOUND_ELSEWHERE: Final = "the metadata are equal; pickle found the memory format in"
 """What is said of an input that differs in nothing but the order of the imports."""
 _ADDRESS: Final = re.compile(r"0x[0-9a-f]{6,}")
-_INPUT: Final = re.compile(r"example_inputs\[(\d+)\]")
+_INPUT: Final = re.compile(r"example_inputs\[(\d{1,18})\]")
 _CUT: Final = 200
 _INNER_SHOWN: Final = 3
 _LONG: Final = 80
 _CONTEXT: Final = 24
 _STATIC_OF_FX: Final = "fx_kwargs[static_input_idxs]"
-_LISTED_NUMBERS: Final = re.compile(r"\[[\d, ]*\]")
+_LISTED_NUMBERS: Final = re.compile(r"\[(?:\d{1,18}(?:, \d{1,18})*)?\]")
 # In the code of Dynamo's graphs, in every version: def forward(self, p_0 : torch.nn.parameter.Parameter, …):
 _PARAMETER: Final = ": torch.nn.parameter.Parameter"
 # torch/_dynamo/source.py, `ParamBufferSource` and `UnspecializedParamBufferSource`. A buffer is annotated like any other tensor.

@@ -34,8 +34,18 @@ _OPERATORS: Final[dict[type[ast.AST], Callable[..., Any]]] = {
 _MATH: Final = (
     "floor ceil trunc sqrt cos cosh acos sin sinh asin tan tanh atan log log2 exp".split()  # noqa: SIM905
 )
+_MOST_DIGITS: Final = 400
+
+
+def _rounded(number: Number, digits: int | None = None) -> Number:
+    if digits is not None and abs(digits) > _MOST_DIGITS:
+        raise ValueError("digits beyond any size")
+    return round(number, digits)
+
+
 _CALLS: Final[dict[str, Callable[..., Any]]] = {
-    **{call.__name__: call for call in (max, min, abs, round, int, float, bool)},
+    **{call.__name__: call for call in (max, min, abs, int, float, bool)},
+    "round": _rounded,
     # Torch's own namespace for guards, `SYMPY_INTERP`, for plain numbers.
     "cast_symbool_to_symint_guardless": int,
     "torch.sym_float": float,
@@ -351,9 +361,9 @@ def _conjuncts(guards: str) -> Iterator[str]:
     """The conditions that all have to hold."""
     parts = [_parse(guards)]
     while parts:
-        match parts.pop(0):
+        match parts.pop():
             case ast.BoolOp(op=ast.And(), values=values):
-                parts[:0] = values
+                parts += reversed(values)
             case part:
                 yield ast.unparse(part)
 

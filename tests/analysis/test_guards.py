@@ -68,7 +68,7 @@ def test_guards_hold_where_torch_says_so(shape_env: object, expression: str, siz
 @pytest.mark.parametrize("expression", [
     "__import__('os').system('true')", "().__class__.__bases__", "L['t0'].__class__",
     "[x for x in range(9)]", "open('/etc/passwd')", "lambda: 1", "L[0]", "M['t0']", "'a' * 3", "max(*L)",
-    "round(1, ndigits=2)", "L['t9'] > 1", "9 ** 9 ** 9", "(" * 5000 + "1" + ")" * 5000,
+    "round(1, ndigits=2)", "round(L['t0'], -99999999)", "L['t9'] > 1", "9 ** 9 ** 9", "(" * 5000 + "1" + ")" * 5000,
     "1 +" * 60_000 + " 1", "not a guard (", "\x00", "math.__doc__", "f'{L}'", "L['t0'] << 60", "(x := 1)",
 ])  # fmt: skip
 def test_what_torch_does_not_print_is_refused(expression: str) -> None:

@@ -13,7 +13,8 @@ from cachescope.keys.printed_values import parsed_expression
 # torch/fx/experimental/symbolic_shapes.py, `create_symbol`: a range as text. Sizes and ints are s…, unbacked ones u….
 _RANGE: Final = re.compile(r"\[(-?\d{1,40}|-int_oo), (-?\d{1,40}|int_oo)\]")
 _WHOLE: Final = re.compile(r"[su]\d+")
-_LONGEST: Final = 10_000
+# Python prints no number of more digits, and a product has no more than its factors.
+_LONGEST: Final = 4_000
 # For each comparison of a difference with 0: the sign and the offset that make it "not negative".
 _NOT_NEGATIVE: Final[dict[type[ast.cmpop], tuple[tuple[int, int], ...]]] = {
     ast.GtE: ((1, 0),), ast.Gt: ((1, 1),), ast.LtE: ((-1, 0),), ast.Lt: ((-1, 1),), ast.Eq: ((1, 0), (-1, 0)),
@@ -136,15 +137,20 @@ def remaining_ranges(symbols: Sequence[SymbolRow]) -> dict[str, Bounds]:
 
 
 def _equals(symbols: Sequence[str], guards: Iterable[str]) -> dict[str, str]:
-    """For each symbol, the first one to which a guard makes it equal, or itself."""
-    first = dict(zip(symbols, symbols, strict=True))
+    """For each symbol, the same one of all to which guards make it equal."""
+    equal = dict(zip(symbols, symbols, strict=True))
+
+    def last(name: str) -> str:
+        while (after := equal[name]) != name:
+            equal[name] = name = equal[after]
+        return name
+
     for expr in guards:
         for left, operator, right in _comparisons(expr):
             match left, operator, right:
-                case ast.Name(id=one), ast.Eq(), ast.Name(id=other) if {one, other} <= first.keys():
-                    old, new = first[other], first[one]
-                    first.update({name: new for name, of in first.items() if of == old})
-    return first
+                case ast.Name(id=one), ast.Eq(), ast.Name(id=other) if {one, other} <= equal.keys():
+                    equal[last(other)] = last(one)
+    return {name: last(name) for name in symbols}
 
 
 def _comparisons(expr: str) -> Iterator[tuple[ast.expr, ast.cmpop, ast.expr]]:

@@ -19,7 +19,7 @@ from cachescope.verdict_kinds import RECOMPILE
 from cachescope.wording import listed, place_text
 
 # torch/_guards.py, `CompileId.__str__`: frame / compile of that frame, and the attempt of `TraceId.__str__`.
-_COMPILE_ID: Final = re.compile(r"(?P<frame>.*)/(?P<compile>\d+)(?:_\d+)?")
+_COMPILE_ID: Final = re.compile(r"(?P<frame>.*)/(?P<compile>\d{1,18})(?:_\d+)?")
 
 # torch recompiles one function 8 times by default: torch/_dynamo/config.py, `recompile_limit`.
 _MOST_TRIED: Final = 32

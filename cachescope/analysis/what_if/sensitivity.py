@@ -196,7 +196,7 @@ class _Trial:
 
 def _by_number(field: str) -> list[tuple[int, str]]:
     """The order of names that puts ``example_inputs[2]`` before ``example_inputs[10]``."""
-    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"([0-9]+)", field)]
+    return [(len(part) if part.isdecimal() else 0, part) for part in re.split(r"([0-9]+)", field)]
 
 
 def field_sets(replay: Replay, largest: int) -> list[Fields]:

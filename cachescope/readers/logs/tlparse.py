@@ -72,7 +72,7 @@ def from_records(stream: IO[bytes]) -> Iterator[bytes]:
 def from_list(stream: IO[bytes]) -> Iterator[bytes]:
     """The lookups, the reasons of recompiles and the events of a folder of tlparse that has nothing else."""
     found: list[tuple[float, bytes]] = []
-    with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError):
+    with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError, OverflowError, OSError):
         listed = load_json(stream.read(_MOST_BYTES))
         events: Any = load_json(_beside(stream, "chromium_events.json") or b"")
         of_compile = by_key(((event.get("args") or {}).get("compile_id", ""), event) for event in events)
@@ -81,16 +81,17 @@ def from_list(stream: IO[bytes]) -> Iterator[bytes]:
             for event in those:
                 payload = json.dumps({"name": event["name"], "ts": event["ts"], **event}, indent=0).encode()
                 found.append((event["ts"], _at(event["ts"], "chromium_event", {}, ids, payload)))
-        ends = {one: [event["ts"] for event in those] for one, those in of_compile.items()}
-        whole = [ts for those in ends.values() for ts in those]
+        times = {one: [event["ts"] for event in those] for one, those in of_compile.items()}
+        spans = {one: (min(those), max(those)) for one, those in times.items()}
+        whole = min(first for first, _ in spans.values()), max(last for _, last in spans.values())
         for number, (title, one) in enumerate(listed.items()):
-            ids, times = _ids(title.strip("[]")), ends.get(title.strip("[]"), whole)
-            stack, later = [], max(times)
+            ids, (first, later) = _ids(title.strip("[]")), spans.get(title.strip("[]"), whole)
+            stack = []
             for item in reversed(one["artifacts"]):
                 match, content = _ARTIFACT.fullmatch(item["name"]), _beside(stream, item["url"]) or b"{}"
                 kind, ts = match[1] if match else "", later
                 if kind == RECOMPILE_ARTIFACT:
-                    ts = min(times) - 2  # torch writes the reasons before it begins
+                    ts = first - 2  # torch writes the reasons before it begins
                 elif kind in LOOKUP_ARTIFACTS and (began := load_json(content).get("cache_event_time")):
                     # Those without a time precede the next that has one.
                     later = began / 1000 - 1
@@ -102,9 +103,9 @@ def from_list(stream: IO[bytes]) -> Iterator[bytes]:
                     # The first stack of the page is the compile's.
                     stack = _FRAME.findall(content.partition(b"</div>")[0].decode("utf-8", "replace"))[-1:]
             frames = [{"filename": number, "line": int(line), "name": name} for _, line, name in stack]
-            begin = [_at(min(times), "str", [file, number], {}) for file, _, _ in stack]
-            begin += [_at(min(times), "dynamo_start", {"stack": frames}, ids)] if ids else []
-            found.append((min(times) - 1, b"".join(begin)))
+            begin = [_at(first, "str", [file, number], {}) for file, _, _ in stack]
+            begin += [_at(first, "dynamo_start", {"stack": frames}, ids)] if ids else []
+            found.append((first - 1, b"".join(begin)))
     yield from (record for _, record in sorted(found, key=lambda one: one[0]))
 
 

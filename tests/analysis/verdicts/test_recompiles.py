@@ -259,3 +259,25 @@ def test_what_is_compiled_again_for_other_inputs_than_another_run_had_is_no_firs
         "other inputs of the same code: f (p.py:1), shape"
     }
     assert [row["cause"] for row in found] == [found[0]["cause"]] * 4
+
+
+LONG = "9" * 5_000
+INPUT = "TensorMetadata(dtype=torch.float32, shape=torch.Size([{}]), stride=(1,))"
+
+
+@pytest.mark.parametrize(("field", "before", "after", "compile_id"), [
+    ("fx_kwargs[static_input_idxs]", f"[{LONG}]", f"[{LONG}, {'1, ' * 50}1]", "0/0"),
+    (f"example_inputs[{LONG}]", INPUT.format(3), INPUT.format(4), "0/0"),
+    (f"inductor_config[a{LONG}]", "1", "2", "0/0"),
+    ("inductor_config[a]", "1", "2", f"0/{LONG}"),
+])  # fmt: skip
+def test_a_number_of_more_digits_than_python_reads_is_a_text(
+    field: str, before: str, after: str, compile_id: str
+) -> None:
+    earlier, later = (
+        fx(key, details={"gm": CODE, field: text}, at=at, compile_id=compile_id)
+        for key, text, at in (("f1", before, 0), ("f2", after, 9))
+    )
+    scope = scope_of(run(earlier), run(later))
+    assert scope.misses["changed"].tolist() == [(), (field,)]
+    assert str(scope.explain(1)) and len(scope.sensitivity())
