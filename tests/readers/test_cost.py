@@ -37,6 +37,7 @@ TEXT = b"V1115 10:00:00.000000 1234 torch/_inductor/codecache.py:1] "
 KEY = b"f" + b"a" * 51
 MISS = b'{"artifact": {"name": "fx_graph_cache_miss", "encoding": "json"}, "frame_id": 0, "frame_compile_id": 0, "attempt": 0, "has_payload": "0"}\n\t'
 CRI = b"2026-11-15T10:00:00.0Z stdout "
+OF_A_COMPILE = b', "frame_id": 0, "frame_compile_id": 0, "attempt": 0}\n'
 VLLM = b"INFO 11-15 10:00:00 [backends.py:1] "
 
 
@@ -92,6 +93,29 @@ LOGS: dict[str, Callable[[], bytes]] = {
     "a text log of keys": lambda: numbered(TEXT + b"[0/0] FX graph cache hash details for key f%051d:\n"),
     "a text log of processes": lambda: numbered(b"V1115 10:00:00.000000 %d torch/_inductor/codecache.py:1] x\n"),
     "a text log of errors": lambda: filled(TEXT + b"[0/0] fx graph cache miss for key\n"),
+    "a text log of bypasses": lambda: numbered(TEXT + b"[%d/0] Bypassing FX Graph Cache because 'x'\n"),
+    "a text log of guards": lambda: numbered(
+        TEXT + b"[0/0] fx graph cache miss for key f%051d\n" + TEXT + b"[1/0] fx graph cache key x post-load guards: y\n"
+    ),
+    "a text log of short streams": lambda: numbered(b"[x%d]:WARNING:torch._inductor.codecache:x\n[y]: z\n"),
+    "symbols of one compile": lambda: numbered(
+        PREFIX + b'{"create_symbol": {"symbol": "s%d", "vr": "[2, int_oo]", "user_stack": []}' + OF_A_COMPILE
+        + PREFIX + b'{"guard_added_fast": {"expr": "Eq(s1, s2)", "user_stack": []}' + OF_A_COMPILE
+        + PREFIX + b'{"symbolic_shape_specialization": {"symbol": "s1", "value": "5"}' + OF_A_COMPILE,
+        PREFIX + b'{"dynamo_start": {"stack": []}' + OF_A_COMPILE,
+    ),
+    "reasons of compiles that do not begin": lambda: numbered(
+        PREFIX + b'{"artifact": {"name": "recompile_reasons", "encoding": "json"}, "frame_id": %d, "frame_compile_id": 1, "has_payload": "0"}\n\tx\n'
+        + PREFIX + b'{"dynamo_start": {"stack": []}' + OF_A_COMPILE
+    ),
+    "compiles without end": lambda: numbered(
+        PREFIX + MISS.replace(b"fx_graph", b"aotautograd").replace(b'"frame_id": 0', b'"frame_id": %d') + b"{}\n"
+        + PREFIX + b'{"compilation_metrics": {}' + OF_A_COMPILE
+    ),
+    "events of many threads": lambda: numbered(
+        PREFIX + b'{"chromium_event": {}}\n\t{"name": "entire_backward_compile", "ts": 1, "ph": "B", "args": {"compile_id": "%d/1"}}\n',
+        TRACE + PREFIX + b'{"chromium_event": {}}\n\t{"name": "dynamo", "ts": 1, "ph": "B", "args": {"compile_id": "0/0"}}\n',
+    ),
     "docker lines": lambda: filled(b'{"log":"\\n"}\n', b'{"log":"' + TEXT + b'"}\n'),
     "lines of containers": lambda: filled(CRI + b"F \n", CRI + b"F " + TRACE),
     "parts of lines": lambda: filled(CRI + b"P x\n", CRI + b"F " + TRACE),
@@ -123,7 +147,7 @@ def read(path: Path) -> None:
         scope = cachescope.read(path)
     except cachescope.SourceError:
         return
-    for name in ("lookups", "causes", "entries", "compiles", "problems"):
+    for name in ("lookups", "causes", "entries", "compiles", "phases", "problems"):
         getattr(scope, name)
 
 

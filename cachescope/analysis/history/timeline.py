@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.grouping import by_key
+from cachescope.kept import kept
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH, INTERRUPTED, MISSED, VLLM
 from cachescope.verdict_kinds import NOT_KNOWN
 
@@ -200,6 +201,7 @@ class Timeline:
             return NotStored("not saved" if CANNOT_WRITE.search(error) else "failed compile", what, True)
         return self._autograd_not_stored(at) if row.cache == AOTAUTOGRAD else self._graph_not_stored(at)
 
+    @kept
     def _autograd_not_stored(self, at: int) -> NotStored | None:
         row = self._lookups[at]
         graphs = [self._lookups[graph] for graph in self.graphs_of(at)]

@@ -46,6 +46,8 @@ FRAME_COMPILE: Final = "dynamo"
 # torch/_functorch/_aot_autograd/runtime_wrappers.py and torch/_inductor/compile_fx.py, `compile_fx_backward`: these begin before
 # the lock is taken. All other events of a frame's compile are written while it has the lock.
 _BEFORE_THE_LOCK: Final = frozenset({"entire_backward_compile", "compile_fx.<locals>.bw_compiler"})
+# A process has a few that compile.
+_MOST_THREADS: Final = 256
 # Threads take the time a little before they write an event. If the time goes back further, the clock was set.
 _SET_BACK_NS: Final = 10**9
 _FIRST_WITH_BACKENDS: Final = (2, 11)
@@ -224,7 +226,7 @@ class Sweep:
                     threads.append(thread)
                 return thread
         works = bool(threads) and threads[-1].under_the_lock > 0
-        if works and not waits:
+        if (works and not waits) or len(threads) == _MOST_THREADS:
             # A compile within another one.
             return threads[-1]
         thread = _Thread()

@@ -84,6 +84,8 @@ class CompiledFrame:
     attempt: int = 0
     guards: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     """By the name of a symbol, the guards on it that lines of the program added, each with its code."""
+    specialized: dict[str | None, tuple[str, str | None]] = field(default_factory=dict)
+    """By the name of a symbol, the one value that torch fixed it to, and the line that made it."""
     graph_breaks: list[str] = field(default_factory=list)
     collectives: list[str] = field(default_factory=list)
 
@@ -124,18 +126,16 @@ class CompiledFrame:
             return
         self._begin(envelope)
         place, code = stacks.place_of(stack, envelope.wrong), stacks.code_of(stack, envelope.wrong)
-        for name in {row.symbol for row in self.symbols}.intersection(_NAMES.findall(expr)):
+        for name in {*_NAMES.findall(expr)}:
             self.guards.setdefault(name, []).append((f"{_at(place)}: {expr}", code or ""))
 
     def specialize(self, record: Record, envelope: Record, stacks: Stacks) -> None:
-        """Read ``symbolic_shape_specialization``: the one value that torch fixed a symbol to, and the line that made it."""
+        """Read ``symbolic_shape_specialization``."""
         if (value := record.text("value")) is None:
             return
         place = stacks.place_of(_of_program(record.objects("user_stack"), stacks), envelope.wrong)
         self._begin(envelope)
-        for row in self.symbols:
-            if row.symbol == record.text("symbol"):
-                row.specialized, row.specialized_at = value, None if place.file is None else _at(place)
+        self.specialized[record.text("symbol")] = value, None if place.file is None else _at(place)
 
     def _begin(self, envelope: Record) -> None:
         attempt = envelope.whole("attempt") or 0
@@ -143,6 +143,7 @@ class CompiledFrame:
             self.attempt = attempt
             self.symbols.clear()
             self.guards.clear()
+            self.specialized.clear()
 
     def finish(self) -> None:
         """Put into the rows what is known once all of the trace is read."""
@@ -153,6 +154,7 @@ class CompiledFrame:
             guards = self.guards.get(symbol.symbol, ())
             symbol.guards = tuple(text for text, _ in guards)
             symbol.guard_code = tuple(code for _, code in guards)
+            symbol.specialized, symbol.specialized_at = self.specialized.get(symbol.symbol, (None, None))
         if row.kind == "backward":
             return
         if row.error is not None and _LIMIT.search(row.error):
@@ -230,15 +232,11 @@ class CompiledFrames(TracePass):
 
     def _start(self, envelope: Record, compile_id: str, _: bytes) -> None:
         start = envelope.record("dynamo_start")
-        frame = frame_of(compile_id)
         self._collectives_since.pop(compile_id, None)
-        if compile_id.endswith("/0"):
-            # Ids may begin again: what was written for compiles whose beginning was lost is about other code.
-            self._reasons = {name: why for name, why in self._reasons.items() if frame_of(name) != frame}
         self._segments[compile_id] += 1
         one = self._add(compile_id)
         one.place = self._stacks.place_of([] if start is None else start.objects("stack"), envelope.wrong)
-        self._place_of_frame[frame] = one.place
+        self._place_of_frame[frame_of(compile_id)] = one.place
 
     def _graph(self, _: Record, compile_id: str, payload: bytes) -> None:
         one = self._open(compile_id)
@@ -248,6 +246,8 @@ class CompiledFrames(TracePass):
     def _add(self, compile_id: str, place: Place = NOWHERE) -> CompiledFrame:
         one = self._current[compile_id] = self._append(compile_id, place)
         one.row.recompile_reasons = self._reasons.pop(compile_id, ())
+        # Those of a compile whose beginning is lost are not about a later one of the same id.
+        self._reasons.clear()
         return one
 
     def _append(self, compile_id: str, place: Place) -> CompiledFrame:

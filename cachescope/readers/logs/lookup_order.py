@@ -10,6 +10,7 @@ address. The address is printed for ``fx_kwargs[get_decomp_fn]`` (2.12 to 2.14).
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Final
 
@@ -72,8 +73,9 @@ def run_starts(lookups: Sequence[LookupRow], clocks: Sequence[int | None], detai
             sign = _sign(lookup, field, details, compares_texts=compares_texts)
             if sign is None:
                 continue
-            if last is not None and sign != last:
-                starts |= set([begin for begin in begins if last_at < begin <= at][-1:])
+            before = bisect_right(begins, at)
+            if last is not None and sign != last and before and begins[before - 1] > last_at:
+                starts.add(begins[before - 1])
             last, last_at = sign, at
     return [0, *sorted(starts)]
 

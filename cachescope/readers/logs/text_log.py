@@ -272,16 +272,18 @@ class _ShortMessages(dict[bytes, Message]):
     def __init__(self, leads: LauncherPrefixes) -> None:
         super().__init__()
         self._leads = leads
-        self._widths: dict[bytes, int] = {}
+        # How much precedes torch's prefix in the latest first line of each stream; and each such width once.
+        self._width_of: dict[bytes, int] = {}
+        self._widths: dict[int, None] = {}
 
     def take(self, line: bytes, number: int) -> Message | None:
         """Add a line; return the message that it ends, if any."""
         match = self._leads.short_of(line)
         if match is None:
-            for name, message in self.items():
-                width = self._widths[name]
-                if self._leads.name(line[:width])[0] == name:
-                    message.go_on([line[width:]])
+            for width in self._widths:
+                name, _ = self._leads.name(line[:width])
+                if width <= len(line) and self._width_of.get(name) == width:
+                    self[name].go_on([line[width:]])
                     break
             return None
         name, rank = self._leads.name(line[: match.start()])
@@ -290,7 +292,8 @@ class _ShortMessages(dict[bytes, Message]):
         self[name] = Message(
             number, match["level"].decode()[:1], match["place"].decode(), [text], stream=(name, None, rank)
         )
-        self._widths[name] = match.start()
+        self._width_of[name] = match.start()
+        self._widths[match.start()] = None
         return ended
 
 

@@ -114,12 +114,11 @@ class TraceCompiles:
         self.note_string = self._stacks.note_string
         self._current: dict[str, Compile] = {}
         self._aot: dict[str, LookupRow] = {}
-        self._open: dict[str, list[LookupRow]] = {}
-        """Lookups whose compile has no recorded end so far."""
+        self._open: dict[str, tuple[int, list[LookupRow]]] = {}
+        """Lookups whose compile has no recorded end so far, each with how many compiles had ended before the first."""
         self._nowhere: dict[tuple[str, int], list[LookupRow]] = {}
         """By compile id and segment, lookups of which no beginning says what is compiled: it is lost, or of torch 2.4."""
-        self._passed: set[str] = set()
-        """The open compiles after which another one ended: it is not known whether they ended without a record."""
+        self._ended = 0
         self._reasons: dict[str, str] = {}
 
     def note_reasons(self, compile_id: str | None, reasons: Sequence[str]) -> None:
@@ -171,7 +170,7 @@ class TraceCompiles:
         if is_over:
             lookup.compile_ended = True
         elif lookup.compile_id is not None:
-            self._open.setdefault(compile_id, []).append(lookup)
+            self._open.setdefault(compile_id, (self._ended, []))[1].append(lookup)
 
     def end(
         self, found: str | None, at_us: int | None, error: str | None, function: Any, file: Any, line: Any
@@ -190,21 +189,20 @@ class TraceCompiles:
             for lookup in self._nowhere.pop((name, self.segments[name]), ()):
                 one.tell(lookup)
         one.ended_us, one.error = at_us, error
-        for lookup in self._open.pop(found, []):
+        self._ended += 1
+        for lookup in self._open.pop(found, (0, []))[1]:
             lookup.compile_ended, lookup.compile_error = True, error
         aot = self._aot.get(found)
         is_latest = aot is not None and aot.segment == self.segments[name]
         if error is not None and aot is not None and is_latest and aot.outcome != "hit":
             # Its entry is stored with the backward graph, which may be compiled much later.
             aot.compile_error = error
-        self._passed.discard(found)
-        self._passed.update(self._open)
 
     def finish(self) -> None:
-        """Note that the log ends: compiles that are still open did not end in it."""
-        for compile_id, lookups in self._open.items():
+        """Note that the log ends: compiles that are still open did not end in it, or if another ended since, may have without a record."""
+        for ended, lookups in self._open.values():
             for lookup in lookups:
-                lookup.compile_ended = None if compile_id in self._passed else False
+                lookup.compile_ended = None if ended < self._ended else False
 
     def _add(self, one: Compile) -> None:
         self.rows.append(one)

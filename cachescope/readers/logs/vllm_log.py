@@ -26,6 +26,7 @@ have said it.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
@@ -272,7 +273,11 @@ class Starts:
         self._path = path
         self._reading = reading
         self._open: dict[_Process, _Start] = {}
-        self._closed: dict[_Process, list[list[tuple[_Start, StartRow]]]] = {}
+        # Those of each process in the order of its log, and all in the order in which they were closed.
+        self._closed: dict[_Process, list[list[_Start]]] = {}
+        self._in_order: list[_Start] = []
+        # The parts that each process has closed since it last began.
+        self._prefixes: dict[_Process, set[str | None]] = defaultdict(set)
         self._count = 0
         self._are_left_out = False
         self._not_named = 0
@@ -285,11 +290,7 @@ class Starts:
             return
         start = self._open.get(process)
         if start is None and said.name in _MADE and process in self._closed:
-            start, row = self._closed[process][-1].pop()
-            start.take(said)
-            made = start.row(self._path)
-            self._closed[process][-1].append((start, made))
-            self._reading.vllm_starts[self._reading.vllm_starts.index(row)] = made
+            self._closed[process][-1][-1].take(said)
             return
         if start is None and said.name == "failed":
             self.quote(said.line, "vLLM failed to compile the model")
@@ -332,23 +333,25 @@ class Starts:
     def _close(self, process: _Process) -> None:
         if (start := self._open.pop(process, None)) is None:
             return
-        row = start.row(self._path)
-        self._reading.vllm_starts.append(row)
-        parts = self._closed.setdefault(process, [[]])
+        self._in_order.append(start)
+        parts, prefix = self._closed.setdefault(process, [[]]), start.row(self._path).prefix
         # A container that starts again has the same pid.
-        if any(before.prefix == row.prefix for _, before in parts[-1]):
+        if prefix in self._prefixes[process]:
             parts.append([])
-        parts[-1].append((start, row))
+            self._prefixes[process].clear()
+        self._prefixes[process].add(prefix)
+        parts[-1].append(start)
 
     def finish(self) -> None:
         """Close what the log left open."""
         for process in list(self._open):
             self._close(process)
         modified = modified_s(self._path) if self._closed else 0.0
+        row_of = {id(start): start.row(self._path) for start in self._in_order}
+        self._reading.vllm_starts += row_of.values()
         for (_, pid, _, _), found in self._closed.items():
-            self._reading.processes += [
-                _process(self._path, pid, starts, modified) for starts in found if starts
-            ]
+            of_each = [[(start, row_of[id(start)]) for start in starts] for starts in found]
+            self._reading.processes += [_process(self._path, pid, starts, modified) for starts in of_each]
         if self._are_left_out:
             message = f"says of more than {_MOST_STARTS:,} parts that they were compiled or loaded: the rest is left out"
             self._reading.problem(self._path, "", "limit", message)
