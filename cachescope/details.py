@@ -43,6 +43,8 @@ class HashDetails:
     """
 
     def __init__(self) -> None:
+        self.options: dict[str, dict[str, str]] = {}
+        """What is pickled in an ``autograd_config``, by its hash: from the snapshots of processes that have this hash."""
         self.components: list[str] = []
         self.fields: list[str] = []
         self.sets = ComponentSets()
@@ -116,6 +118,14 @@ class HashDetails:
     def parsed(self, component: int | None) -> Detail | None:
         """A component as a hash detail; None if there is none."""
         return None if component is None else parse_component(self.components[component])
+
+    def changed_options(self, before: Detail, after: Detail) -> list[tuple[str, str, str]]:
+        """The options in which two hashes of ``autograd_config`` differ, with both values; empty unless both are known."""
+        old, new = (self.options.get(one.detail_hash) for one in (before, after))
+        if old is None or new is None:
+            return []
+        sides = ((name, old.get(name, "not there"), new.get(name, "not there")) for name in {**old, **new})
+        return [one for one in sides if one[1] != one[2]]
 
     def component_of(self, set_code: int, field: str) -> int | None:
         """The component code of a field in a set; None if the set has no such field."""

@@ -108,7 +108,7 @@ def field_changes(
     changes, of_fields = [], details.changes(before, after)
     for field, *codes in of_fields:
         old, new = map(details.parsed, codes)
-        change = _changed(old, new)
+        change = _changed(details, old, new)
         if old is not None and new is not None:
             change = _with_process_values(change, old, new, sides)
             if field == TORCH_VERSION:
@@ -155,15 +155,19 @@ def _has_default(details: HashDetails, field: str, component: int | None, versio
 
 def component_change(details: HashDetails, before: int | None, after: int | None) -> FieldChange:
     """What changed in one field, from the components of both sides; None for a side that lacks the field."""
-    return _changed(details.parsed(before), details.parsed(after))
+    return _changed(details, details.parsed(before), details.parsed(after))
 
 
-def _changed(old: Detail | None, new: Detail | None) -> FieldChange:
+def _changed(details: HashDetails, old: Detail | None, new: Detail | None) -> FieldChange:
     one = new or old
     assert one is not None
     texts = [None if side is None else side.value_text for side in (old, new)]
     change = field_change(one.field, *texts)
-    if old is None or new is None or change.summary != _PRINTED_ALIKE:
+    if old is None or new is None:
+        return change
+    if options := tuple(details.changed_options(old, new)):
+        return change._replace(kind="value", summary=_parts_text(options), parts=options)
+    if change.summary != _PRINTED_ALIKE:
         return change
     modules = [module_of_format(tensor_parts(side.value_text), side.detail_hash) for side in (old, new)]
     if None in modules or modules[0] == modules[1]:

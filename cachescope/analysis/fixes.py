@@ -10,8 +10,9 @@ from typing import Final, Literal, NamedTuple
 from cachescope.analysis.differences import is_reordered
 from cachescope.catalogue.facts import field_facts, option_name
 from cachescope.components import Detail
+from cachescope.details import HashDetails
 from cachescope.keys.key_fields import matmul_settings
-from cachescope.keys.printed_values import printed_value
+from cachescope.keys.printed_values import literal_value, printed_value
 
 VARIABLE: Final = "variable"
 ATTRIBUTE: Final = "attribute"
@@ -76,14 +77,17 @@ _DTYPE: Final = re.compile(r"torch\.b?float\d+")
 _FILL: Final = "torch.utils.deterministic.fill_uninitialized_memory"
 
 
-def ways_to_set(stored: Detail, now: Detail, environment: Mapping[str, str]) -> Sequence[Way]:
+def ways_to_set(
+    details: HashDetails, stored: Detail, now: Detail, environment: Mapping[str, str]
+) -> Sequence[Way]:
     """The ways to give a field its stored value, the smallest change first; none if that value is not known.
 
     Examples
     --------
     >>> from cachescope.keys.detail_hash import detail_hash
     >>> on, off = (Detail("inductor_config[max_autotune]", detail_hash(x), str(x)) for x in (True, False))
-    >>> [[one.code for one in way] for way in ways_to_set(off, on, {"TORCHINDUCTOR_MAX_AUTOTUNE": "1"})]
+    >>> ways = ways_to_set(HashDetails(), off, on, {"TORCHINDUCTOR_MAX_AUTOTUNE": "1"})
+    >>> [[one.code for one in way] for way in ways]
     ... # doctest: +NORMALIZE_WHITESPACE
     [['unset TORCHINDUCTOR_MAX_AUTOTUNE'], ['torch._inductor.config.max_autotune = False'],
      ['torch.compile(…, options={"max_autotune": False})']]
@@ -96,6 +100,8 @@ def ways_to_set(stored: Detail, now: Detail, environment: Mapping[str, str]) -> 
         # torch prints the dtype itself, which is no literal.
         name = stored.value_text
         return ((Setting(CALL, "torch.set_default_dtype", name),),) if _DTYPE.fullmatch(name) else ()
+    if options := details.changed_options(stored, now):
+        return _functorch(options)
     known = _OF_FIELD.get(stored.field)
     return () if known is None else known(printed_value(stored), printed_value(now))
 
@@ -111,6 +117,16 @@ def _option(option: re.Match[str], stored: Detail, environment: Mapping[str, str
         if option["module"] == "inductor_config":
             ways.append((Setting(OPTION, option["option"], repr(value)),))
     return ways
+
+
+def _functorch(options: Sequence[tuple[str, str, str]]) -> Sequence[Way]:
+    try:
+        values = {name: repr(literal_value(old)) for name, old, _ in options}
+    except ValueError:
+        # An object, or an option that the stored torch lacks.
+        return ()
+    of_config = (Setting(ATTRIBUTE, f"torch._functorch.config.{name}", old) for name, old in values.items())
+    return (tuple(of_config),)
 
 
 def _threads(stored: object, now: object) -> Sequence[Way]:

@@ -27,6 +27,7 @@ from cachescope.errors import NotFoundError
 from cachescope.frames.answer_rows import ChangeRow, MissRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.grouping import by_key
+from cachescope.keys.key_fields import FUNCTORCH_CONFIG
 from cachescope.rows import like
 from cachescope.table import Table, copied
 from cachescope.terms import VLLM, Evidence
@@ -208,7 +209,9 @@ def what_to_do(
         return {}, f"What it is compared with stored nothing that could be found: {never.why.rstrip('.')}."
     settings, is_all = _settings(read, miss.lookup, changes)
     # Where every field gets its earlier value, the lines say it all. But nothing may set the order of a collection.
-    is_told = is_all and all(_PLAIN.fullmatch(change.before or "") for change in changes)
+    is_told = is_all and all(
+        _PLAIN.fullmatch(one.before or "") or one.field == FUNCTORCH_CONFIG for one in changes
+    )
     # A key with its earlier fields finds the entry only in the directory that holds it.
     is_elsewhere = settings and other_directory(miss, read.history)
     told = (None if is_told else advice, ONE_DIRECTORY if is_elsewhere else None)
@@ -228,11 +231,12 @@ def _settings(
         # torch.use_deterministic_algorithms sets Inductor's option, too.
         set_back = {"inductor_config[deterministic]"} & fields
     fields -= set_back
+    details = read.tables.hash_details
     for before, after in read.changed_details(lookup):
         if before is None or after is None or before.field not in fields or len(set_back) == _FIELDS:
             continue
         # No log has the variables, and a program may set the same in Python. What comes last decides.
-        ways = sorted(ways_to_set(before, after, {}), key=lambda way: way[0].kind == VARIABLE)
+        ways = sorted(ways_to_set(details, before, after, {}), key=lambda way: way[0].kind == VARIABLE)
         for way in ways[:1]:
             found += ((way[0].where, setting.code) for setting in way)
             if any(other[0].kind == OPTION for other in ways):

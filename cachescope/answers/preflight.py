@@ -257,7 +257,10 @@ class _Search:
             if field in self._at:
                 self._at[field] = min(self._at[field] + 1, len(self._ways[field]))
             else:
-                self._ways[field] = ways_to_set(*sides, self._environment) if sides is not None else ()
+                details = read.tables.hash_details
+                self._ways[field] = (
+                    ways_to_set(details, *sides, self._environment) if sides is not None else ()
+                )
                 self._at[field] = 0
 
     def _settings(self) -> tuple[Setting, ...]:

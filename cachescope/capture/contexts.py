@@ -22,7 +22,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 from cachescope.capture.devices import torch_devices
-from cachescope.capture.key_fields import aot_key_fields, key_fields
+from cachescope.capture.key_fields import aot_key_fields, functorch_config, key_fields
 from cachescope.capture.torch_manifest import torch_manifest as manifest_of_torch
 from cachescope.capture.torch_modules import torch_module
 from cachescope.errors import telling
@@ -73,7 +73,8 @@ def capture(*, torch_manifest: bool = False) -> dict[str, object]:
         (torch's text for each device), ``not_json`` (paths of values in the context that JSON
         cannot hold and that are kept as text: torch itself makes no key of these), ``key_fields``
         and ``aot_key_fields`` (torch's hash of each process-wide field of its FX keys, and of the
-        fields that only AOTAutograd keys have; null if ``key_fields_problem`` gives a reason), and
+        fields that only AOTAutograd keys have; null if ``key_fields_problem`` gives a reason),
+        ``functorch_config`` (the options that are hashed as ``autograd_config``, as Python writes them),
         ``torch_manifest`` (null unless requested), and ``machine`` (the cores, those that this process may run on, and the limits
         of its control groups: what is not limited is not there).
 
@@ -109,6 +110,7 @@ def capture(*, torch_manifest: bool = False) -> dict[str, object]:
         "not_json": not_json,
         "key_fields": fields,
         "aot_key_fields": aot_fields,
+        "functorch_config": functorch_config(),
         "key_fields_problem": problem or aot_problem,
         "torch_manifest": manifest_of_torch() if torch_manifest else None,
         "machine": _machine(),

@@ -37,6 +37,26 @@ def aot_key_fields() -> tuple[Fields | None, str | None]:
     return _fields_or_reason(_aot_fields)
 
 
+def functorch_config() -> Fields:
+    """The options that AOTAutograd hashes as one field, ``autograd_config``, as Python writes them; of an object its type alone."""
+    # Mirrors `save_config` (torch/utils/_config_module.py, 2.6 to 2.15), the bytes that are hashed.
+    from torch._functorch import config
+
+    with _configured_for_a_compile():
+        options = config.get_config_copy()
+    ignored = getattr(config, "_save_config_ignore", ())
+    return {name: _in_python(value) for name, value in options.items() if name not in ignored}
+
+
+def _in_python(value: object) -> str:
+    # The text of any other object may hold its address.
+    return (
+        repr(value)
+        if isinstance(value, bool | int | float | str | list | None)
+        else f"<{type(value).__name__}>"
+    )
+
+
 def _fields_or_reason(read_fields: Callable[[Any], Fields]) -> tuple[Fields | None, str | None]:
     from torch._functorch._aot_autograd import autograd_cache
     from torch._inductor import codecache

@@ -57,6 +57,9 @@ class ContextRow:
     key_fields: str | None = col(
         "field -> hash of each process-wide field of FX keys, as JSON", missing="not captured; for a run, see its hash details")
     aot_key_fields: str | None = col("the additional fields of AOTAutograd keys, as JSON", missing="as key_fields")
+    functorch_config: str | None = col(
+        "the options that keys have as the one field autograd_config, as JSON of name -> Python literal",
+        missing="not captured, as by cachescope before this column")
     key_fields_problem: str | None = col("why torch gave no key fields", missing="it gave them, or was not asked")
     torch_manifest: str | None = col(
         "the hash of each source file in torch's own key, as JSON", missing="not captured: cachescope capture --torch-manifest")

@@ -24,6 +24,9 @@ _MATMUL: Final = (
 TORCH_VERSION: Final = "torch_version"
 """The version of torch and a hash of its sources: where it differs, other fields follow from it."""
 
+FUNCTORCH_CONFIG: Final = "autograd_config"
+"""All options of ``torch._functorch.config``, pickled: torch prints the bytes, and cuts them."""
+
 OF_THE_INSTALLATION: Final = (TORCH_VERSION, "system_info")
 """What the fields begin with that nothing a program sets brings back: another torch, another machine."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,6 +15,7 @@ from cachescope.frames.directory_rows import EntryRow, KernelRow, TimingRow
 from cachescope.frames.recorded_rows import LookupRow, ProblemRow, RunRow
 from cachescope.frames.vllm import FactorsRow, StartRow
 from cachescope.grouping import by_key
+from cachescope.keys.key_fields import FUNCTORCH_CONFIG
 from cachescope.readers.file_fingerprints import Stamps, file_stamps
 from cachescope.readers.json_record import MOST_NS, well_formed
 from cachescope.readers.logs.notes import labels_of
@@ -57,6 +59,12 @@ class Tables:
     compiles: Table[CompileRow] | None = None
     symbols: Table[SymbolRow] | None = None
     """As for phases."""
+
+    def __post_init__(self) -> None:
+        # Ranks by the thousand have equal ones.
+        for hashes, options in {(row.aot_key_fields, row.functorch_config) for row in self.contexts.rows}:
+            if hashes is not None and options is not None:
+                self.hash_details.options[json.loads(hashes).get(FUNCTORCH_CONFIG)] = json.loads(options)
 
 
 def assemble(reading: Reading) -> Tables:

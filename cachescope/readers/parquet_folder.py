@@ -32,7 +32,7 @@ from cachescope.rows import REAL, TEXT, TIME, TUPLE, WHOLE, Column, columns_of
 from cachescope.table import Table
 from cachescope.terms import RUNTIME_FORMS
 
-FORMAT: Final = 7
+FORMAT: Final = 8
 SAVED_FRAMES: Final = (
     "runs", "lookups", "entries", "contexts", "problems", "kernels", "autotune", "vllm_factors", "vllm_starts", "phases", "compiles", "symbols",
 )  # fmt: skip
@@ -85,7 +85,7 @@ _REFERENCES: Final = {"run": "runs", "entry": "entries", "detail_set": "sets", *
 # Columns of lists of numbers; other lists are lists of texts.
 _LISTED: Final = {("compiles", "lookups"): "lookups"}
 # Columns of the frame contexts that contain a JSON object of texts; one more contains an object, and the forms any value.
-_JSON_TEXTS: Final = ("settings", "environment", "key_fields", "aot_key_fields")
+_JSON_TEXTS: Final = ("settings", "environment", "key_fields", "aot_key_fields", "functorch_config")
 
 _ROWS_AT_ONCE: Final = 4096
 _MOST_TIMES: Final = 200

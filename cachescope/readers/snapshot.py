@@ -103,6 +103,7 @@ def context_row(number: int, source: str, snapshot: Snapshot) -> ContextRow:
         device_properties=tuple(snapshot["device_properties"]),
         key_fields=_json_or_none(snapshot["key_fields"]),
         aot_key_fields=_json_or_none(snapshot["aot_key_fields"]),
+        functorch_config=_json_or_none(snapshot["functorch_config"]),
         torch_manifest=_json_or_none(snapshot["torch_manifest"]),
         cores=machine.get("cores"),
         usable_cores=machine.get("usable_cores"),

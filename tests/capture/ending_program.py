@@ -31,6 +31,11 @@ def cos() -> None:
 def main() -> None:
     import torch
 
+    if END == "functorch":
+        import torch._functorch.config as config
+
+        config.donated_buffer, config.activation_memory_budget = False, 0.5
+        exec(" ".join(PLACE))
     if END in ("spawn", "fork"):
         child = multiprocessing.get_context(END).Process(target=relu)
         child.start()

@@ -1,7 +1,9 @@
 """The hash details captured of a process are those its compiles have, and the manifest gives torch's own key."""
 
+import ast
 import importlib
 import json
+import pickle
 import sys
 from base64 import b64encode
 from pathlib import Path
@@ -10,7 +12,7 @@ from types import ModuleType
 import pytest
 
 import cachescope
-from cachescope.capture.key_fields import OF_THE_GRAPH, aot_key_fields, key_fields
+from cachescope.capture.key_fields import OF_THE_GRAPH, aot_key_fields, functorch_config, key_fields
 from cachescope.capture.torch_manifest import torch_manifest
 from cachescope.terms import RUNTIME_FORMS
 from tests.capture.preflights import environment
@@ -54,6 +56,14 @@ def test_captured_fields_are_those_of_every_lookup(variables: dict[str, str], tm
         assert {field: details.get(field) for field in own} == own
         # What is not captured follows from the graph, its inputs and the call.
         assert {field.partition("[")[0] for field in details.keys() - own.keys()} <= OF_THE_GRAPH
+
+
+@pytest.mark.torch
+def test_the_options_of_functorch_are_those_that_torch_pickles(caching_context: ModuleType) -> None:
+    config = pytest.importorskip("torch._functorch.config")
+    with config.patch(donated_buffer=False, activation_memory_budget=0.5, unlift_effect_tokens=True):
+        pickled, told = pickle.loads(config.save_config()), functorch_config()
+    assert {name: ast.literal_eval(text) for name, text in told.items()} == pickled
 
 
 @pytest.mark.torch

@@ -32,7 +32,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
         env = environment(TORCHINDUCTOR_CACHE_DIR=str(cache), OMP_NUM_THREADS="2", **variables)
         env["PYTHONPATH"] = os.pathsep.join(filter(None, (path, env["PYTHONPATH"])))
         command = [sys.executable, "-m", "cachescope", "record", "-o", str(folder), "--"]
-        done = ran([*command, sys.executable, *options, PROGRAM, end], env, status=None)
+        done = ran([*command, sys.executable, *options, PROGRAM, *end.split(maxsplit=1)], env, status=None)
         scope = cachescope.read(folder) if [*folder.rglob("dedicated*")] else None
         found = sorted(file.name for file in folder.rglob("context-*"))
         return SimpleNamespace(done=done, folder=folder, cache=cache, scope=scope, files=found)
@@ -104,6 +104,20 @@ def test_an_option_of_a_compile_counts_before_what_was_set_at_the_end(recorded: 
     # Its lookups differ in it, so that it is not the configuration of all.
     assert context.missing_forms == ("inductor_configs",) and context.inductor_configs is None
     assert context.torch_version_hash and context.platform
+
+
+def test_options_that_torch_prints_as_bytes_are_named_and_set_back(recorded: Recorded) -> None:
+    before, changed = recorded("plain"), recorded("functorch")
+    told = str(cachescope.read(before.folder, changed.folder).explain()).splitlines()
+    assert told[1].endswith(
+        "autograd_config, activation_memory_budget 1.0 -> 0.5; donated_buffer True -> False"
+    )
+    (settings,) = [
+        line.partition(": ")[2] for line in told if line.startswith("do, just before the first compile")
+    ]
+    assert changed.scope.lookups["outcome"].tolist() == ["full_miss", "hit"]
+    again = recorded(f"functorch {settings}")
+    assert again.scope.lookups["outcome"].tolist() == ["hit", "hit"]
 
 
 def test_redact_hides_what_it_says(recorded: Recorded, run: Run) -> None:

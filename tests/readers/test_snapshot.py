@@ -49,6 +49,7 @@ SNAPSHOT: dict[str, Any] = {
     "settings": {"torch.get_num_threads()": "2"},
     "key_fields": {"torch_version": "3" * 51},
     "aot_key_fields": {"grad_enabled": "4" * 51},
+    "functorch_config": {"donated_buffer": "True"},
     "key_fields_problem": None,
     "torch_manifest": {"torch_key": "AAAA", "is_complete": True, "files": {"_VF.py": "0" * 64}},
     "machine": {"cores": 64, "usable_cores": 8},

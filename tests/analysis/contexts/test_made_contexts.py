@@ -50,7 +50,7 @@ H100 = "_CudaDeviceProperties(name='H100', major=9, minor=0, total_memory=80GB, 
 
 NOT_TOLD = (
     "context_source", "torch_version", "python_version", "platform", "host", "pid", "time", "key_fields",
-    "aot_key_fields", "key_fields_problem",
+    "aot_key_fields", "functorch_config", "key_fields_problem",
 )  # fmt: skip
 
 
