@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from cachescope.analysis.fixes import ways_to_set
 from cachescope.components import Detail
+from cachescope.details import HashDetails
 from cachescope.keys.detail_hash import detail_hash
 from cachescope.keys.printed_values import printed_value
 
@@ -15,8 +16,23 @@ def detail(field: str, value: object, protocol: int = 4) -> Detail:
 
 
 def codes(field: str, stored: object, now: object, **environment: str) -> list[list[str]]:
-    ways = ways_to_set(detail(field, stored), detail(field, now), environment)
+    ways = ways_to_set(HashDetails(), detail(field, stored), detail(field, now), environment)
     return [[setting.code for setting in way] for way in ways]
+
+
+def test_options_of_functorch_are_set_back_if_both_sides_are_known() -> None:
+    stored, now = (detail("autograd_config", bytes([number])) for number in range(2))
+    details = HashDetails()
+    assert not ways_to_set(details, stored, now, {})
+    details.options[stored.detail_hash] = {"cse": "True", "solver": "'dp'", "budget": "1.0", "gone": "1"}
+    assert not ways_to_set(details, stored, now, {})
+    details.options[now.detail_hash] = {"cse": "True", "solver": "'ilp'", "budget": "0.5", "gone": "1"}
+    (way,) = ways_to_set(details, stored, now, {})
+    config = "torch._functorch.config"
+    assert [one.code for one in way] == [f"{config}.solver = 'dp'", f"{config}.budget = 1.0"]
+    # What the other torch lacks, or is an object, nobody can set.
+    details.options[stored.detail_hash] |= {"cse": "<function>"}
+    assert not ways_to_set(details, stored, now, {})
 
 
 PRECISION = "torch.backends.cuda.matmul"
@@ -98,7 +114,7 @@ def test_a_set_in_another_order_is_tried_with_the_order_that_a_seed_gives() -> N
     field = "inductor_config[aot_inductor.metadata]"
     stored, now = Detail(field, "a" * 51, "{'x', 'y'}"), Detail(field, "b" * 51, "{'y', 'x'}")
     seeds: tuple[dict[str, str], ...] = ({}, {"PYTHONHASHSEED": "1"}, {"PYTHONHASHSEED": "0"})
-    found = [ways_to_set(stored, now, variables) for variables in seeds]
+    found = [ways_to_set(HashDetails(), stored, now, variables) for variables in seeds]
     unset = [["export PYTHONHASHSEED=0"]]
     assert [[[one.code for one in way] for way in ways] for ways in found] == [unset, unset, []]
 
@@ -107,8 +123,8 @@ def test_a_dtype_is_no_literal() -> None:
     field = "default_dtype"
     stored, now = (Detail(field, "h" * 51, f"torch.{name}") for name in ("float32", "float64"))
     wanted = [["torch.set_default_dtype(torch.float32)"]]
-    assert [[one.code for one in way] for way in ways_to_set(stored, now, {})] == wanted
-    assert not ways_to_set(Detail(field, "h" * 51, "torch.float32); import os"), now, {})
+    assert [[one.code for one in way] for way in ways_to_set(HashDetails(), stored, now, {})] == wanted
+    assert not ways_to_set(HashDetails(), Detail(field, "h" * 51, "torch.float32); import os"), now, {})
 
 
 @pytest.mark.parametrize("text", ["<lambda at 0x7f>", "{1, 2}", "True", "'a'", "[", "", "\0", "9" * 5000])
@@ -133,4 +149,4 @@ def test_what_is_printed_and_hashed_is_recovered(value: object, protocol: int) -
 def test_any_texts_of_any_field_are_no_error(field: str, text: str) -> None:
     settings = ("cuda_matmul_settings", "deterministic_algorithms_settings")
     for named in (field, f"inductor_config[{field}]", *settings):
-        ways_to_set(detail(named, text), Detail(named, "a" * 51, text), {})
+        ways_to_set(HashDetails(), detail(named, text), Detail(named, "a" * 51, text), {})
