@@ -370,7 +370,7 @@ def graph_change(field: str, before: str, after: str) -> FieldChange:
     if not diff:
         inner = [name for name in inner_graphs(after) if name in inner_graphs(before)]
         within = f"the code within {listed(inner, _INNER_SHOWN, ' or ')}, " if inner else ""
-        summary = f"the printed code is equal: {within}a captured tensor, attribute or annotation in the graph differs"
+        summary = f"the printed code is equal: {within}a captured tensor, an attribute, an annotation or the class of the graph differs"
         return FieldChange(field, "graph", before, after, summary)
     lines = diff.split("\n")[2:]
     gone, new = ([line[1:] for line in lines if line.startswith(sign)] for sign in "-+")

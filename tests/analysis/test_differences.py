@@ -117,7 +117,7 @@ OPAQUE = "opaque bytes, which torch hashes and does not spell out, differ"
     ("x", "f at 0x7f0001", "g at 0x7f0002", "value", "f at 0x7f0001 -> g at 0x7f0002"),
     ("gm", "a\nb\nc", "a\nd\ne\nc", "graph", "1 line of code gone, 2 new"),
     ("gm", "a\nb", "a", "graph", "1 line of code gone, 0 new"),
-    ("gm", "a", "a\n\n", "graph", "the printed code is equal: a captured tensor, attribute or annotation in the graph differs"),
+    ("gm", "a", "a\n\n", "graph", "the printed code is equal: a captured tensor, an attribute, an annotation or the class of the graph differs"),
     ("x", TENSOR, TENSOR, "tensor", None),
     ("x", TENSOR, TENSOR.replace("float32", "float64"), "tensor", "dtype torch.float32 -> torch.float64"),
     ("x", TENSOR, TENSOR.replace("[8, 8]", "[9, 8]"), "tensor", "shape [8, 8] -> [9, 8]"),
