@@ -19,7 +19,7 @@ from cachescope.analysis.history.history import History
 from cachescope.analysis.key_distance import Change
 from cachescope.analysis.verdicts.baselines import Baseline, Baselines
 from cachescope.analysis.verdicts.change_advice import sizes_became, type_became
-from cachescope.analysis.verdicts.misses import Candidate, Why
+from cachescope.analysis.verdicts.misses import Candidate, Compile, Why, compile_of
 from cachescope.analysis.verdicts.recompiles import is_recompiled, place_of, recompile_of
 from cachescope.details import HashDetails
 from cachescope.frames.recorded_rows import LookupRow
@@ -204,17 +204,17 @@ class ChangedKeys:
         # A log that ends within the compile may lack parts of it.
         if not isinstance(found, LookupRow) or False in (row.compile_ended, found.compile_ended):
             return ""
-        parts, before = (self._parts.get((one.run, one.compile_id)) for one in (row, found))
+        parts, before = (self._parts.get(compile_of(one)) for one in (row, found))
         traced = {row.traced_graph, found.traced_graph}
         if parts is None or before is None or parts == before or (len(traced) > 1 and None not in traced):
             return ""
         return SPLIT_OR_EDITED if None in traced else SPLIT
 
     @cached_property
-    def _parts(self) -> dict[tuple[int, str | None], int]:
+    def _parts(self) -> dict[Compile, int]:
         """The parts of each compile of which AOTAutograd's lookups were recorded: 0 if its graph was not split."""
         above = (row for row in self._history.lookups if row.cache == AOTAUTOGRAD)
-        reasons = by_key(((row.run, row.compile_id), row.bypass_reason or "") for row in above)
+        reasons = by_key((compile_of(row), row.bypass_reason or "") for row in above)
         return {one: sum(_OF_A_SPLIT in reason for reason in told) for one, told in reasons.items()}
 
     def _forward_before(self, at: int) -> int | None:

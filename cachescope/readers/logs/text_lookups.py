@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 from os.path import basename, dirname
@@ -253,9 +254,8 @@ class _TextProcess:
         """
         if aot.cache != AOTAUTOGRAD:
             return False
-        graphs = self._places[FXGRAPH, aot.compile_id]
         missed: set[str | None] = set()
-        for lookup in map(self._lookups.__getitem__, graphs[bisect(graphs, self._index_of(aot)) :]):
+        for lookup in self._graphs_after(aot):
             if lookup.segment != aot.segment or lookup.outcome not in MISSED:
                 continue
             if self._is_2_4 or lookup.cache_key in missed:
@@ -263,6 +263,11 @@ class _TextProcess:
             if lookup.detail_set is None and not lookup.is_details_cut:
                 missed.add(lookup.cache_key)
         return False
+
+    def _graphs_after(self, aot: LookupRow) -> Iterator[LookupRow]:
+        """The FX lookups of a compile after one of AOTAutograd."""
+        graphs = self._places[FXGRAPH, aot.compile_id]
+        return map(self._lookups.__getitem__, graphs[bisect(graphs, self._index_of(aot)) :])
 
     def _index_of(self, lookup: LookupRow) -> int:
         places = reversed(self._places[lookup.cache, lookup.compile_id])
@@ -357,8 +362,12 @@ class _TextProcess:
         if cache != AOTAUTOGRAD or lookup is None:
             return None
         self._conclude(lookup, None)
-        stored = lookup.entry_path is not None or lookup.save_bypass is not None
-        return lookup if lookup.outcome in (*MISSED, "unknown") and not stored else None
+        if lookup.outcome not in (*MISSED, "unknown") or lookup.entry_path or lookup.save_bypass is not None:
+            return None
+        # A training graph is stored after its backward graph: until then, it is another one that is bypassed.
+        sets = (one.detail_set for one in self._graphs_after(lookup))
+        directions = {self._reading.details.direction(one) for one in sets if one is not None}
+        return None if "forward" in directions and "backward" not in directions else lookup
 
     def _note_guards(self, match: re.Match[str], message: _Message) -> None:
         if (lookup := self._of_key.get((match["key"], message.compile_id))) is not None:

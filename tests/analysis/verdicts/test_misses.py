@@ -690,24 +690,28 @@ SPLIT = "Won't cache a graph with fakify_first_call enabled"
     ("above", "ended", "field", "kind"),
     [
         # Of one part AOTAutograd's lookup was recorded, and of two before.
-        ([SPLIT], True, "gm", "split otherwise by DDPOptimizer"),
+        ([1], True, "gm", "split otherwise by DDPOptimizer"),
+        # Of two parts, too, and another compile had its id after a reset.
+        ([1, 1, 2], True, "gm", "the same code, compiled otherwise"),
         # As with AOTAutograd's cache switched off, or a log without it: nothing shows how many parts there were.
         ([], True, "gm", "the same code, compiled otherwise"),
         # The log ends in the compile: there may have been another part.
-        ([SPLIT], False, "gm", "the same code, compiled otherwise"),
-        ([SPLIT], True, "inductor_config[epilogue_fusion]", ""),
+        ([1], False, "gm", "the same code, compiled otherwise"),
+        ([1], True, "inductor_config[epilogue_fusion]", ""),
     ],
 )
 def test_another_split_of_ddp_is_told_where_its_parts_are_known(
-    above: list[str], ended: bool, field: str, kind: str
+    above: list[int], ended: bool, field: str, kind: str
 ) -> None:
     told = {"function": "f", "file": "/p.py", "line": 1, "traced_graph": "t", "traced_code": "t"}
 
-    def start(key: str, parts: Sequence[str], at: float, **changed: str) -> Run:
-        bypassed = [aot(None, "bypass", bypass_reason=one, at=at, **told) for one in parts]
+    def start(key: str, parts: Sequence[int], at: float, **changed: str) -> Run:
+        bypassed = [aot(None, "bypass", bypass_reason=SPLIT, at=at, **told, segment=one) for one in parts]
         details = {"gm": CODE, "inductor_config[epilogue_fusion]": "True", **changed}
-        return run(*bypassed, fx(key, details=details, at=at + 1, took=1.0, compile_ended=ended, **told))
+        return run(
+            *bypassed, fx(key, details=details, at=at + 1, took=1.0, compile_ended=ended, **told, segment=1)
+        )
 
-    scope = scope_of(start("f11", [SPLIT, SPLIT], 0), start("f22", above, 100, **{field: f"{CODE} + 1"}))
+    scope = scope_of(start("f11", [1, 1], 0), start("f22", above, 100, **{field: f"{CODE} + 1"}))
     kinds = [row["kind"].partition(": ")[0] for row in miss_rows(scope) if row["verdict"] == "key_changed"]
     assert kinds == [kind]

@@ -21,6 +21,10 @@ _DIGITS = str.maketrans("0129", "wxyz")
 _BACK = str.maketrans("wxyz", "0129")
 
 
+FORWARD = {"gm": "g", "fx_kwargs[is_backward]": "False", "fx_kwargs[is_inference]": "False"}
+BACKWARD = FORWARD | {"fx_kwargs[is_backward]": "True"}
+
+
 def key(name: str) -> str:
     """A key as long as torch's."""
     return name.translate(_DIGITS).ljust(52, "q")
@@ -95,6 +99,11 @@ def writing(name: str) -> str:
     (Log().details("a1").say(writing("a1"), "1/0"), "a1 unknown"),
     # What cannot be stored is no second lookup.
     (Log().details("a1").outcome("a1", "miss").say("Bypassing autograd cache due to: no"), "a1 full_miss"),
+    # Of a training graph, once its backward graph is compiled: after a reset, a bypass is of the function that has the compile id now.
+    (Log().outcome("a1", "miss").details("f1", fields=FORWARD).outcome("f1", "miss").say("Bypassing autograd cache due to: no"),
+     "a1 full_miss, f1 full_miss, - bypass"),
+    (Log().outcome("a1", "miss").details("f1", fields=FORWARD).outcome("f1", "miss").details("f2", fields=BACKWARD).outcome("f2", "miss")
+     .say("Bypassing autograd cache due to: no"), "a1 full_miss, f1 full_miss, f2 full_miss"),
     (Log().say("Bypassing autograd cache due to: no"), "- bypass"),
     (Log().say("Bypassing FX Graph Cache because 'no'"), "- bypass"),
     (Log().details("a1").outcome("a1", "hit").say("Bypassing autograd cache due to: no"), "a1 hit, - bypass"),
