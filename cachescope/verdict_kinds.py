@@ -111,6 +111,9 @@ class Kind:
     # Whether an AOTAutograd entry was found, but not the FX entry that it points to.
     is_graph_gone: bool = False
     is_unavailable: bool = False  # whether the key was known, and no entry of it there
+    is_pending: bool = (
+        False  # whether it follows from the miss of its key that its process has not compiled to the end
+    )
     is_below: bool = False  # whether it always follows from the AOTAutograd miss of the same compile
     is_shown_by_graphs: bool = False  # whether only the misses of the graphs below show what changed
     # Of an AOTAutograd miss: the verdicts of the FX misses of the same compile that it explains; whether it explains those of the same
@@ -347,6 +350,13 @@ KINDS: Final[dict[tuple[str, str], Kind]] = {
     ),
     ("entry_unavailable", "never stored"): replace(
         _UNAVAILABLE, by="an entry that was never stored", advice_from="save"
+    ),
+    ("entry_unavailable", "not stored yet"): replace(
+        _UNAVAILABLE,
+        advice="Nothing is to be done: the next start finds the entry.",
+        cost="first",
+        is_pending=True,
+        explains=_NEW | {"key_changed"},
     ),
     ("entry_unavailable", "restarted compile"): replace(
         _UNAVAILABLE,

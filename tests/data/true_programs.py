@@ -332,6 +332,20 @@ def compiled_autograd() -> None:
     train(torch.ones(8))
 
 
+def twice_before_backward() -> None:
+    """One graph for two values of an argument, and two modules of torch's own."""
+
+    @torch.compile
+    def step(x: torch.Tensor, name: str) -> torch.Tensor:
+        return torch.relu(x @ x)
+
+    weight = torch.ones(8, 8, requires_grad=True)
+    (step(weight, "one") + step(weight, "other")).sum().backward()
+    if CHOICE == "modules":
+        torch.compile(torch.nn.Linear(8, 4))(torch.ones(8, 8))
+        torch.compile(torch.nn.Embedding(8, 4))(torch.ones(2, 2, dtype=torch.int64))
+
+
 def branch() -> None:
     """With another size first in each process, another side of the branch is the first to be compiled."""
 
@@ -392,7 +406,7 @@ PROGRAMS: dict[str, Callable[[], None]] = {
     for one in (
         plain, unpicklable, checkpointed, mega_saved, mega_loaded, aoti_saved, aoti_loaded, precompile_saved, precompile_loaded, limit, cell,
         setdefault, custom_op, quantised, interrupted, bundled, fresh, fresh_failed, wrapped, growing, compiled_autograd,
-        branch, number, frozen, unbiased, buckets, mesh,
+        branch, number, frozen, unbiased, buckets, mesh, twice_before_backward,
     )
 }  # fmt: skip
 

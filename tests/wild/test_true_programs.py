@@ -224,6 +224,21 @@ def test_what_is_compiled_under_a_decorator_of_torch(tmp_path: Path) -> None:
     assert not [one for one in found.told["causes"] if "compiled again" in one["kind"]]
 
 
+def test_what_is_compiled_twice_before_its_backward_pass(tmp_path: Path) -> None:
+    """The first entry is not stored yet, so its graphs are those of a first compile; the next process finds both."""
+    agrees(found := ran("twice_before_backward", tmp_path))
+    told = [(row["kind"], row["root"]) for row in of_last_run(found) if row["verdict"]]
+    assert told.count(("not stored yet", False)) == 1 and [kind for kind, root in told if root] == [""], told
+    agrees(found := ran("twice_before_backward", tmp_path, choice="modules"))
+    assert [row["outcome"] for row in of_last_run(found)][:6] == ["hit"] * 6
+    (again,) = [one for one in found.told["causes"] if "compiled again: " in one["kind"]]
+    assert (
+        "'args[0]' dtype mismatch" in again["kind"]
+        and "If the two calls are of different modules" in again["advice"]
+    )
+    assert "cast" not in again["advice"]
+
+
 def test_sizes_that_vary_together(tmp_path: Path) -> None:
     """torch names the first guard that fails; to mark its tensor alone is an error here."""
     causes = []

@@ -22,7 +22,7 @@ from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.grouping import by_key
 
-_NotFound = Literal["not stored", "elsewhere", "gone"]
+_NotFound = Literal["pending", "not stored", "elsewhere", "gone"]
 
 
 class Past(NamedTuple):
@@ -33,8 +33,8 @@ class Past(NamedTuple):
     latest_stored: int | None  # the latest that shows that an entry had been stored
     # The runs that were still compiling it; if the key is known in other directories only, those that compiled it for one of them.
     racing: Racing | None
-    # If none was: why no entry was found, as far as is known, and the lookup that shows it. That one stored nothing, or stored an entry,
-    # or looked the key up last.
+    # If none was: why no entry was found, as far as is known, and the lookup that shows it. That one had not compiled its last graph,
+    # stored nothing, or stored an entry, or looked the key up last.
     why: _NotFound
     by: int
 
@@ -85,10 +85,12 @@ def _pasts(history: History, every: Sequence[int], asking: Iterable[int]) -> Ite
     directory, waiting = Directory(_events(history, every)), deque(every)
     lookups, folders_of = history.lookups, history.folders
     latest = latest_hit = None
+    latest_of: dict[int, int] = {}  # by run
     folders: set[str | None] = set()
     for at in asking:
         while waiting and waiting[0] < at:
             latest = waiting.popleft()
+            latest_of[lookups[latest].run] = latest
             folders.add(folders_of[latest])
             latest_hit = latest if lookups[latest].outcome == "hit" else latest_hit
         if latest is None:
@@ -98,11 +100,15 @@ def _pasts(history: History, every: Sequence[int], asking: Iterable[int]) -> Ite
         last, is_here = (latest, here in folders) if stored < 0 else (stored, directory.holds(here))
         why: _NotFound = "gone"
         by, racing = last, None
-        if directory.kept_back > stored:
+        own = latest_of.get(lookups[at].run, -1)
+        # torch compiles the backward graph, and stores the entry of both, when backward() is called.
+        if own > stored and max(history.timeline.graphs_of(own), default=-1) > at:
+            why, by = "pending", own
+        elif directory.kept_back > stored:
             why, by = "not stored", directory.kept_back
         elif here is not None and not is_here and folders_of[last] is not None:
             why = "elsewhere"
-        if stored < 0 and lookups[at].time is not None:
+        if stored < 0 and why != "pending" and lookups[at].time is not None:
             racing = directory.racing(lookups[at].run, here)
             if racing is None and why == "elsewhere":
                 # They compiled for another directory. Had they shared this one, nothing would have been found in it either.

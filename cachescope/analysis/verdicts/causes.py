@@ -31,6 +31,7 @@ from cachescope.analysis.verdicts.change_advice import (
     group_change,
 )
 from cachescope.analysis.verdicts.misses import Candidate, Miss, Why, changes_of
+from cachescope.analysis.verdicts.recompiles import OF_ANOTHER_CALL
 from cachescope.catalogue.bypasses import bypass_facts, cacheable_since, function_of, operator_of, versions
 from cachescope.catalogue.defects import known_defect, sentence
 from cachescope.frames.answer_rows import CauseRow
@@ -103,6 +104,12 @@ _OF_AN_ARGUMENT: Final = re.compile(
     r"tensor '[A-Za-z_]\w*(?:\[(?:\d+|'\w+')\])?' (?P<what>dtype|requires_grad|rank|stride) mismatch(?: at index \d+)?$"
 )
 _ONCE_A_STATE: Final = "torch compiles the function once for each such state."
+# What that wrapper calls is `fn` in its guards, and the source of the parameters (torch/_dynamo/external_utils.py, `wrap_inline`).
+_OF_CALLED: Final = re.compile(r"___check_(?:type|obj)_id\(fn, …\), type=<class 'torch\.nn\.")
+_OF_CALLS: Final = (
+    "torch compiles modules of torch.nn, and functions that it skips, through one function of its own, and counts another one as a "
+    "recompile of it. If the two calls are of different modules, no input is wrong: compile what makes both calls, and they are one graph."
+)
 _ONCE_A_LENGTH: Final = "torch compiles the function again for each number of arguments or items that its guards compare: the same number in every call may spare it."
 # An argument that a wrapper takes as `**kwargs` is called by its own name.
 _OF_A_SIZE: Final = re.compile(
@@ -354,6 +361,12 @@ def _key_advice(facts: AdviceFacts) -> str | None:
     is_optimizer = _OPTIMIZER.search(facts.file) is not None
     if is_optimizer and kind.is_of_function and "param_groups" in facts.kind:
         return _OF_AN_OPTIMIZER
+    if kind.cost == "guards" and (
+        OF_ANOTHER_CALL in facts.reason
+        or _OF_CALLED.search(facts.kind)
+        or any(map(_is_of_called, facts.changes))
+    ):
+        return _OF_CALLS
     if kind.is_of_function and _OF_A_FLOAT.search(facts.reason) and are_floats_passed(facts.changes):
         return _FLOAT_PASSED_NOW
     if kind.is_of_function and _OF_ZERO_OR_ONE.search(facts.reason):
@@ -375,6 +388,12 @@ def _key_advice(facts: AdviceFacts) -> str | None:
         kind.is_same_code and kind.cost == "unknown" and not any(is_input(change.field) for change in ways[0])
     )
     return text or (_OTHERWISE if is_otherwise else None)
+
+
+def _is_of_called(change: FieldChange) -> bool:
+    """Whether a parameter of what the wrapper calls has another size, is new or is gone."""
+    is_other = change.kind in ("new", "gone") or any(name == "shape" for name, *_ in change.parts)
+    return is_other and change.summary.startswith("fn.")
 
 
 def _never_stored_advice(facts: AdviceFacts) -> str | None:

@@ -156,6 +156,9 @@ def link_consequences(misses: Sequence[Miss], history: History) -> None:
         # The miss of the AOTAutograd lookup that it was made under.
         parent = of_lookup.get(history.aot[miss.index])
         direction = miss.row.direction
+        if miss.why.what.is_pending and isinstance(miss.baseline, LookupRow):
+            miss.follows = of_row[miss.baseline.lookup]
+            continue
         if direction == "forward":
             forward[compile_of(miss.row)] = miss
         before = forward.get(compile_of(miss.row)) if direction == "backward" else None

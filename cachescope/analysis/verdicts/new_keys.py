@@ -160,13 +160,20 @@ class NewKeys:
         if why is None:
             if concurrent is not None:
                 return replace(_IS_BESIDE, evidence_text=_IS_BESIDE.evidence_text.format(f"run {run}")), None
-            if (again := _compiled_again(self._lookups[at])) is not None:
+            if (again := self._compiled_again(at)) is not None:
                 return again, None
             if self._baselines.stored.may_take_inputs_of(at):
                 return MADE_OTHERWISE, None
             return _IS_NEW_IN_A_FILLED_CACHE if self._is_filled(at) else _IS_NEW, None
         reason = "nothing that was read is known to be an earlier form of this graph"
         return Why("first_lookup", reason, "not_known", why, kind=NOT_KNOWN), like
+
+    def _compiled_again(self, at: int) -> Why | None:
+        """Why a lookup missed that has no earlier form in its process, if torch recorded that a guard failed."""
+        found = recompile_of(self._lookups[at], before=self._baselines.recompiles.latest(at))
+        if found is None or found.reason is None:
+            return None
+        return Why("first_lookup", found.reason, *GUARD_FAILED, kind=found.kind)
 
     def _why_not_known_to_be_new(self, at: int) -> tuple[str | None, Baseline | None]:
         """Why a graph without a baseline may still be an earlier one, None if nothing suggests it; and the most alike one."""
@@ -261,7 +268,7 @@ class NewKeys:
         if row.details == "incomplete":
             return _lines_are_missing(row.cache)
         is_alone = not self._history.other_run_before(at)
-        again, below = _compiled_again(row), self._why_graphs_are_new(at)
+        again, below = self._compiled_again(at), self._why_graphs_are_new(at)
         if below is not None and below.what.is_first and at <= self._lost_graphs:
             return below
         if again is not None and below is not None and (below.evidence, below.evidence_text) == GUARD_FAILED:
@@ -344,14 +351,6 @@ class NewKeys:
 
 def _began_before(run: RunRow, row: LookupRow) -> bool:
     return run.start_time is not None and row.time is not None and run.start_time < row.time
-
-
-def _compiled_again(row: LookupRow) -> Why | None:
-    """Why a lookup missed that has no earlier form in its process, if torch recorded that a guard failed."""
-    found = recompile_of(row)
-    if found is None or found.reason is None:
-        return None
-    return Why("first_lookup", found.reason, *GUARD_FAILED, kind=found.kind)
 
 
 def _lines_are_missing(cache: str) -> Why:

@@ -34,6 +34,7 @@ _REASON: Final = re.compile(
 )
 # The compile that the sentence begins with.
 OF_COMPILE: Final = re.compile(r"a guard of compile (\S+) failed: ")
+OF_ANOTHER_CALL: Final = "; that compile was of another call, in "
 # The values in it, which differ each time, but not the names that it compares, or the id of an object.
 _VALUE: Final = re.compile(
     r"(?<= )(?:(==|!=|<=?|>=?) (?![A-Za-z_]\w*[.[(])[^,]+|(expected|actual) [^,]+)|(, )\d{6,}(?=\))"
@@ -65,6 +66,15 @@ class Recompiles:
             if is_recompiled(other, row) and (other.direction == "backward") == (row.direction == "backward"):
                 before.append(one)
         return min(before, key=lambda one: self._history.distance(one, at), default=None)
+
+    def latest(self, at: int) -> LookupRow | None:
+        """The latest lookup of an earlier compile of the same function."""
+        row, of_frame = (
+            self._history.lookups[at],
+            self._of_frame.get(_frame_of(self._history.lookups[at]), ()),
+        )
+        before = (self._history.lookups[of_frame[one]] for one in reversed(range(bisect_left(of_frame, at))))
+        return next((one for one in before if is_recompiled(one, row)), None)
 
     def are_described(self, at: int) -> bool:
         """Whether hash details of an earlier compile of the same function are recorded."""
@@ -116,7 +126,10 @@ def recompile_of(
     guard = reason.partition(": ")[2] if of else reason
     kind = start + failed_guard(reason).partition(". expected ")[0]
     # torch's hint is not always right.
-    return Recompile(kind, f"a guard{of} failed: {guard.partition(' (HINT: ')[0]}")
+    sentence = f"a guard{of} failed: {guard.partition(' (HINT: ')[0]}"
+    places = [place_of(one) for one in (row, before) if one is not None and one.file is not None]
+    # A function has one place; the wrapper of torch/_dynamo/external_utils.py, `wrap_inline`, those of its calls.
+    return Recompile(kind, sentence + (f"{OF_ANOTHER_CALL}{places[1]}" if len({*places}) > 1 else ""))
 
 
 def failed_guard(reason: str) -> str:

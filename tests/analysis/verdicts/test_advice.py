@@ -8,6 +8,7 @@ import pytest
 import cachescope
 from cachescope.analysis.differences import FieldChange, field_change
 from cachescope.analysis.verdicts.causes import AdviceFacts, cause_advice
+from cachescope.analysis.verdicts.recompiles import OF_ANOTHER_CALL
 from cachescope.verdict_kinds import OTHER_INPUTS, OTHERWISE, RECOMPILE, UPGRADE, Verdict
 from tests.analysis.key_advice import changes_advice
 from tests.conftest import Recording
@@ -159,6 +160,11 @@ def never_stored(reason: str) -> AdviceFacts:
     (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): tensor 'x' size mismatch at index 0", changes=(_GROWN, _BRANCHED)), "to one size."),
     # Of a parameter nothing is to be cast or detached.
     (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): tensor 'self.w' dtype mismatch"), "one value in every call"),
+    # Another module that torch's own wrapper calls, by its class, by the place of its call, by its parameters.
+    (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): ___check_type_id(fn, …), type=<class 'torch.nn.modules.linear.Linear'>"), "two calls are of different modules"),
+    (AdviceFacts("first_lookup", f"{RECOMPILE}f (a.py:1): tensor 'args[0]' dtype mismatch", f"{OF_ANOTHER_CALL}f (a.py:2)"), "two calls are of different modules"),
+    (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): tensor 'args[0]' dtype mismatch", changes=(_GROWN._replace(summary="fn.weight, shape [4] -> [8]"),)), "two calls are of different modules"),
+    (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): tensor 'args[0]' dtype mismatch", changes=(_GROWN._replace(summary="args[0], shape [4] -> [8]"),)), "cast it to one dtype"),
     # Another function, or an argument of another class, is no size.
     *((AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): {guard}", changes=(_SYMBOLIC,)), "one value in every call") for guard in (
         "___check_type_id(fn, …), type=<class 'method'>", "CodeGuardAccessor: Not a function on fn.__code__",

@@ -186,6 +186,12 @@ AUTOGRAD: dict[str, tuple[tuple[Run, ...], tuple[str, str, str]]] = {
          run(*pair("a11", graph("f11", at=101, outcome="hit"), graph("f11", at=102, outcome="hit"), at=100), **HERE)),
         ("gone or damaged", "inferred", "deleted, moved, cleared or damaged"),
     ),
+    "the backward graph of the same key is compiled later": (
+        (run(*pair("a11", graph("f11", at=1, compile_ended=True), entry_path=WRITTEN),
+             aot("a11", details=G, at=10, compile_id="0/1"), graph("f11", outcome="hit", at=11, compile_id="0/1"),
+             fx("f12", details=G, at=20, took=1, direction="backward", compile_id="0/0"), **HERE),),
+        ("not stored yet", "inferred", "its entry was not stored yet"),
+    ),
     "begun anew": (
         (
             run(aot("a11", details=G, at=0), aot("a12", details={**G, "x": "2"}, at=1, compile_id="0/0_1"),
