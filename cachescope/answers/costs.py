@@ -51,7 +51,7 @@ WORDS: Final = {
     "code": ("changed code", "of changed code"),
     "inputs": ("other inputs", "for other inputs"),
     "guards": ("other sizes or values", "for other sizes or values, which guards keep apart"),
-    "sizes": ("symbolic sizes", "for sizes or integers that became symbolic or fixed"),
+    "sizes": ("symbolic sizes", "for sizes or integers that became symbolic, fixed or unbacked"),
     "machine": ("another machine", "on another machine or torch"),
     "upgrade": ("upgrade", "after another torch was installed"),
     "factors": ("other factors", "after vLLM's factors changed"),

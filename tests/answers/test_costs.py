@@ -77,7 +77,7 @@ def test_a_size_that_is_symbolic_in_one_run_alone_is_no_edit(recording: Recordin
     assert (scope.causes["misses"].tolist()[1], scope.causes["roots"].tolist()[1]) == (2, 1)
     said = headline(Chosen(scope))
     assert said.startswith("Nothing was compiled twice")
-    assert said.endswith("for sizes or integers that became symbolic or fixed")
+    assert said.endswith("for sizes or integers that became symbolic, fixed or unbacked")
 
 
 def test_where_everything_hits_what_stays_is_named(recording: Recording) -> None:

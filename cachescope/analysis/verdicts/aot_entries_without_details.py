@@ -38,9 +38,10 @@ def judge_by_graphs(
         if is_first or (
             isinstance(baseline, int) and history.lookups[baseline].run == history.lookups[at].run
         ):
-            # An earlier compile of another form in the same process is not the reason where an entry of this form exists.
+            # An earlier compile of another form in the same process is not the reason where an entry of this form exists, nor
+            # where the graphs of this form had been compiled before.
             by_graphs = above.why(at)
-            if by_graphs is not None and (is_first or by_graphs.changed):
+            if by_graphs is not None and (is_first or by_graphs.changed or by_graphs is _FOUND_BELOW):
                 found.record(at, by_graphs)
 
 

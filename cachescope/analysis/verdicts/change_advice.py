@@ -211,6 +211,10 @@ def _is_renaming(old: list[str], new: list[str], change: FieldChange) -> bool:
 
 # Inputs.
 
+_UNBACKED: Final = (
+    "torch._dynamo.decorators.mark_unbacked(tensor, dim) makes a size unbacked: torch then compiles without a value of it. Mark the same sizes "
+    "in every process."
+)
 _SYMBOL: Final = re.compile(r"\b[su]\d+\b")
 _STRIDES: Final = re.compile(r"stride=\([^()]*\)")
 _INDEX: Final = re.compile(r"index=\d+|:\d+")
@@ -312,6 +316,8 @@ def dynamism_advice(changes: Iterable[FieldChange]) -> str | None:
     pairs = [(change.before or "", change.after or "") for change in inputs]
     if not (became := sizes_became(pairs)):
         return None
+    if became.endswith("backed"):
+        return _UNBACKED
     # A symbol in no tensor's sizes is an integer of the program.
     tensors = [(_of_tensor(before), _of_tensor(after)) for before, after in pairs]
     if not sizes_became(tensors):
@@ -336,13 +342,16 @@ def _of_tensor(text: str) -> str:
 
 
 def sizes_became(inputs: Iterable[tuple[str, str]]) -> str:
-    """``symbolic`` if printed inputs have more symbols than before, ``fixed`` if they have fewer; else empty.
+    """``symbolic`` if printed inputs have more symbols than before, ``fixed`` if they have fewer; ``unbacked`` or ``backed`` if that alone changed; else empty.
 
     Inputs whose type changed do not count.
     """
     same = [pair for pair in inputs if not type_became(*pair)]
     old, new = ({symbol for pair in same for symbol in _SYMBOL.findall(pair[side])} for side in (0, 1))
-    return "symbolic" if len(new) > len(old) else "fixed" if len(new) < len(old) else ""
+    if len(old) != len(new):
+        return "symbolic" if len(new) > len(old) else "fixed"
+    before, after = (sum(symbol.startswith("u") for symbol in side) for side in (old, new))
+    return "unbacked" if after > before else "backed" if after < before else ""
 
 
 def type_became(before: str, after: str) -> str:

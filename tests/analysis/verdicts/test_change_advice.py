@@ -108,6 +108,7 @@ def test_what_is_said_of_a_parameter(change: FieldChange, said: str) -> None:
     ([("example_inputs[0]", "('s0',)", "4")], "is a fixed number now"),
     ([("example_inputs[0]", "4", "('s0',)")], "is symbolic now"),
     ([("example_inputs[0]", "('s0',)", "('s1',)")], None),
+    ([("example_inputs[0]", "('s0',)", "('u0',)")], "mark_unbacked"), ([("example_inputs[0]", of_sizes("u0, 2"), of_sizes("s0, 2"))], "mark_unbacked"),
     # A symbol of several inputs is one.
     ([("example_inputs[0]", "('s0',)", "('s1',)"), ("example_inputs[1]", "('s0',)", "('s2',)")], "is symbolic now"),
     ([("example_inputs[0]", "('s0',)", "('u1',)"), ("example_inputs[1]", "[s1, 2]", "[u1, 2]")], "is a fixed number"),

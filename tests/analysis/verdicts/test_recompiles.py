@@ -227,6 +227,18 @@ def test_what_a_process_had_found_and_compiled_again_without_gradients_is_no_edi
     assert found["kind"] == "compiled again: forward (train.py:9): GLOBAL_STATE changed: grad_mode"
 
 
+def test_no_guard_explains_a_key_whose_graph_had_been_compiled_before() -> None:
+    """As of a warm start under another autocast, read alone: its FX graphs are found, also of what the program compiles again."""
+    place = {"function": "f", "file": "/a/m.py", "line": 9}
+    later = {"compile_id": "0/1", "recompile_reasons": f"{SIZE} # x # m.py:3", **place}
+    first = [aot("a1", details={"gm": CODE, "x": "1"}, at=0, **place), fx("f1", "hit", at=1, **place)]
+    again = [aot("a2", details={"gm": CODE, "x": "2"}, at=5, **later), fx("f2", "hit", at=6, **later)]
+    compiled = [again[0], fx("f2", details={"gm": CODE}, at=6, took=1, **later)]
+    for lookups, kind in ((again, "not known"), (compiled, "compiled again: f (m.py:9): ")):
+        (found,) = [row for row in miss_rows(scope_of(run(*first, *lookups))) if row["lookup"] == 2]
+        assert found["kind"].startswith(kind)
+
+
 def test_what_is_compiled_again_for_other_inputs_than_another_run_had_is_no_first_lookup() -> None:
     """As of a model that generates tokens, once for each prompt: one compile for the prompt, another for the tokens; no details of AOTAutograd."""
     guard = "0/0: len(kwargs) == 6"
