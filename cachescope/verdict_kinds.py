@@ -176,6 +176,7 @@ _UNAVAILABLE: Final = Kind(
 )
 # A result that was not stored is compiled again, with its graphs; the trace of a killed process has no record of those.
 _COMPILED_AGAIN: Final = replace(_UNAVAILABLE, explains=_NEW)
+_CUT_SHORT: Final = replace(_COMPILED_AGAIN, cost="first")  # what had been compiled before had not ended
 _CONCURRENT: Final = Kind(
     colour="sky",
     summary="compiled by several processes at once",
@@ -332,14 +333,10 @@ KINDS: Final[dict[tuple[str, str], Kind]] = {
         cost="not cached",
     ),
     ("entry_unavailable", "interrupted"): replace(
-        _COMPILED_AGAIN,
-        advice="An entry is stored when its compile ends, and that one was interrupted.",
-        cost="first",
+        _CUT_SHORT, advice="An entry is stored when its compile ends, and that one was interrupted."
     ),
     ("entry_unavailable", "process ended"): replace(
-        _COMPILED_AGAIN,
-        advice="An entry is stored when its compile ends, and the process ended before.",
-        cost="first",  # what had been compiled before had not ended
+        _CUT_SHORT, advice="An entry is stored when its compile ends, and the process ended before."
     ),
     ("entry_unavailable", "not saved"): replace(
         _UNAVAILABLE,
@@ -352,11 +349,7 @@ KINDS: Final[dict[tuple[str, str], Kind]] = {
         _UNAVAILABLE, by="an entry that was never stored", advice_from="save"
     ),
     ("entry_unavailable", "not stored yet"): replace(
-        _UNAVAILABLE,
-        advice="Nothing is to be done: the next start finds the entry.",
-        cost="first",
-        is_pending=True,
-        explains=_NEW | {"key_changed"},
+        _UNAVAILABLE, cost="first", is_pending=True, explains=_NEW | {"key_changed"}
     ),
     ("entry_unavailable", "restarted compile"): replace(
         _UNAVAILABLE,
@@ -367,8 +360,7 @@ KINDS: Final[dict[tuple[str, str], Kind]] = {
     ("entry_unavailable", "compiled autograd"): replace(
         _COMPILED_AGAIN,
         by="under compiled autograd",
-        advice="AOTAutograd stores no entry of a training graph whose backward pass compiled autograd compiles: only the FX "
-        "cache serves its graphs.",
+        advice="AOTAutograd stores no entry of a training graph whose backward pass compiled autograd compiles: only the FX cache serves its graphs.",
         cost="not cached",
     ),
     ("entry_unavailable", "graph bypassed"): replace(

@@ -14,7 +14,7 @@ import contextlib
 import re
 import struct
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from cachescope.components import Detail
@@ -29,6 +29,10 @@ FLAG: Final = "True or False"
 NUMBER: Final = "a number"
 _VALUES: Final = ("X", "N", "K", "M", "J", "G", "]", _BYTE)
 _NUMBERS: Final = {"K": "<B", "M": "<H", "J": "<i", "G": ">d"}
+_SYMBOL: Final = re.compile(r"\b[su]\d+\b")
+# The types that torch gives a float where shapes are dynamic (torch/_dynamo/variables/builder.py, `wrap_symfloat`), and an integer.
+FLOAT: Final = re.compile(r"TensorMetadata\(dtype=torch\.float64, shape=torch\.Size\(\[\]\), .*", re.DOTALL)
+_INTEGER: Final = re.compile(r"\('[su]\d+',\)|[su]\d+")
 
 
 def literal_value(text: str) -> object:
@@ -123,6 +127,28 @@ def shown_settings(text: str) -> dict[str, str]:
                 name = reader.name()
                 found[name] = reader.value()
     return found
+
+
+def sizes_became(inputs: Iterable[tuple[str, str]]) -> str:
+    """``symbolic`` if printed inputs have more symbols than before, ``fixed`` if they have fewer; ``unbacked`` or ``backed`` if that alone changed; else empty.
+
+    Inputs whose type changed do not count.
+    """
+    same = [pair for pair in inputs if not type_became(*pair)]
+    old, new = ({symbol for pair in same for symbol in _SYMBOL.findall(pair[side])} for side in (0, 1))
+    if len(old) != len(new):
+        return "symbolic" if len(new) > len(old) else "fixed"
+    before, after = (sum(symbol.startswith("u") for symbol in side) for side in (old, new))
+    return "unbacked" if after > before else "backed" if after < before else ""
+
+
+def type_became(before: str, after: str) -> str:
+    """The type of the argument behind a printed input, if it is another than before; else empty."""
+    if FLOAT.fullmatch(before) and _INTEGER.fullmatch(after):
+        return "an integer where it was a float"
+    if _INTEGER.fullmatch(before) and FLOAT.fullmatch(after):
+        return "a float where it was an integer"
+    return ""
 
 
 class _NotReadError(Exception):

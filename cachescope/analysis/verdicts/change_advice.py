@@ -12,6 +12,7 @@ from cachescope.analysis.graphs import group_sizes, inner_graphs, tokens
 from cachescope.analysis.process_values import Kind
 from cachescope.catalogue.facts import document, field_facts
 from cachescope.keys.key_fields import FREEZING, is_input
+from cachescope.keys.printed_values import FLOAT, sizes_became, type_became
 
 _OPTION: Final = re.compile(r"inductor_config(?:_comms)?\[.*\]", re.DOTALL)
 # If more options changed, only their number is told.
@@ -215,7 +216,6 @@ _UNBACKED: Final = (
     "torch._dynamo.decorators.mark_unbacked(tensor, dim) makes a size unbacked: torch then compiles without a value of it. Mark the same sizes "
     "in every process."
 )
-_SYMBOL: Final = re.compile(r"\b[su]\d+\b")
 _STRIDES: Final = re.compile(r"stride=\([^()]*\)")
 _INDEX: Final = re.compile(r"index=\d+|:\d+")
 _SEVERAL_SIZES: Final = (
@@ -276,9 +276,6 @@ _OTHER_INDEX: Final = (
     "(CUDA_VISIBLE_DEVICES, one for each rank) calls it cuda:0, whichever it is."
 )
 _OTHER_DEVICE: Final = "An input lies on another kind of device, which needs code of its own."
-# The types that torch gives a float where shapes are dynamic (torch/_dynamo/variables/builder.py, `wrap_symfloat`), and an integer.
-_FLOAT: Final = re.compile(r"TensorMetadata\(dtype=torch\.float64, shape=torch\.Size\(\[\]\), .*", re.DOTALL)
-_INTEGER: Final = re.compile(r"\('[su]\d+',\)|[su]\d+")
 _OTHER_TYPE: Final = (
     "An argument is an integer where it was a float (or a float64 tensor without dimensions), or the other way round. Each has code of its "
     "own: pass one type."
@@ -341,32 +338,10 @@ def _of_tensor(text: str) -> str:
     return text if "TensorMetadata(" in text else ""
 
 
-def sizes_became(inputs: Iterable[tuple[str, str]]) -> str:
-    """``symbolic`` if printed inputs have more symbols than before, ``fixed`` if they have fewer; ``unbacked`` or ``backed`` if that alone changed; else empty.
-
-    Inputs whose type changed do not count.
-    """
-    same = [pair for pair in inputs if not type_became(*pair)]
-    old, new = ({symbol for pair in same for symbol in _SYMBOL.findall(pair[side])} for side in (0, 1))
-    if len(old) != len(new):
-        return "symbolic" if len(new) > len(old) else "fixed"
-    before, after = (sum(symbol.startswith("u") for symbol in side) for side in (old, new))
-    return "unbacked" if after > before else "backed" if after < before else ""
-
-
-def type_became(before: str, after: str) -> str:
-    """The type of the argument behind a printed input, if it is another than before; else empty."""
-    if _FLOAT.fullmatch(before) and _INTEGER.fullmatch(after):
-        return "an integer where it was a float"
-    if _INTEGER.fullmatch(before) and _FLOAT.fullmatch(after):
-        return "a float where it was an integer"
-    return ""
-
-
 def are_floats_passed(changes: Iterable[FieldChange]) -> bool:
     """Whether the graph takes more floats than before."""
     pairs = [(one.before or "", one.after or "") for one in changes if is_input(one.field)]
-    before, after = (sum(_FLOAT.fullmatch(pair[side]) is not None for pair in pairs) for side in (0, 1))
+    before, after = (sum(FLOAT.fullmatch(pair[side]) is not None for pair in pairs) for side in (0, 1))
     return after > before
 
 

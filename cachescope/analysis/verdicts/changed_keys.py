@@ -18,7 +18,6 @@ from cachescope.analysis.graphs import graph_diff, inner_graphs
 from cachescope.analysis.history.history import History
 from cachescope.analysis.key_distance import Change
 from cachescope.analysis.verdicts.baselines import Baseline, Baselines
-from cachescope.analysis.verdicts.change_advice import sizes_became, type_became
 from cachescope.analysis.verdicts.misses import Candidate, Compile, Why, compile_of
 from cachescope.analysis.verdicts.recompiles import is_recompiled, place_of, recompile_of
 from cachescope.details import HashDetails
@@ -34,6 +33,7 @@ from cachescope.keys.key_fields import (
     is_of_the_call,
 )
 from cachescope.keys.paths import is_in_remote_cache
+from cachescope.keys.printed_values import sizes_became, type_became
 from cachescope.terms import AOTAUTOGRAD, Evidence
 from cachescope.verdict_kinds import (
     ANOTHER_TYPE,
