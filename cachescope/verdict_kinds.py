@@ -181,8 +181,7 @@ _CONCURRENT: Final = Kind(
     colour="sky",
     summary="compiled by several processes at once",
     by="starting at once",
-    advice="Every process compiled the same graph because none had finished. Let one rank compile first (a barrier after the first step), "
-    "or ship a cache made beforehand.",
+    advice="Every process compiled the same graph because none had finished. Let one rank compile first (a barrier after the first step), or ship a cache made beforehand.",
     vllm_advice="Let one engine compile before the others start, or ship a torch_compile_cache made beforehand.",
     cost="at once",
     explains=frozenset({"compiled_concurrently"}),
@@ -276,8 +275,7 @@ KINDS: Final[dict[tuple[str, str], Kind]] = {
     ("guard_failed", ""): Kind(
         colour="orange",
         summary="guards did not hold",
-        advice="A key holds one entry for each set of guards (in AOTAutograd's cache since torch 2.8): call it once with a size of each "
-        "range, and the entries of all ranges are there. A guard may come from a branch on the size in the program.",
+        advice="A key holds one entry for each set of guards (in AOTAutograd's cache since torch 2.8): call it once with a size of each range, and the entries of all ranges are there. A guard may come from a branch on the size in the program.",
         cost="guards",
         is_by_guards=True,
         explains=frozenset({"guard_failed", "details_not_recorded"}),
@@ -290,8 +288,7 @@ KINDS: Final[dict[tuple[str, str], Kind]] = {
         _UNAVAILABLE,
         by="an entry that could not be loaded",
         advice_from="access",
-        advice="torch found the entry and could not load it, and says why. Delete the files under that key if the "
-        "error stays: the next compile stores a new one.",
+        advice="torch found the entry and could not load it, and says why. Delete the files under that key if the error stays: the next compile stores a new one.",
         vllm_advice="vLLM compiles again and stores the model anew. If the error stays, remove the folder that it names.",
     ),
     ("entry_unavailable", "damaged"): replace(
