@@ -11,23 +11,7 @@ from pathlib import Path
 import pytest
 
 from cachescope.scope.preflight import read_preflight
-from tests.capture.preflights import (
-    ROOT,
-    TORCH_PYTHON,
-    assert_came_true,
-    assert_nothing_else_came,
-    copied,
-    entries_of,
-    has_transformers,
-    lookups_of,
-    open_of,
-    preflown,
-    program,
-    really,
-    stored_in,
-    tree_hash,
-    would_store,
-)
+from tests.capture import preflights
 from tests.capture.program_names import ALONE, BYPASSED, PROGRAMS, RANKS
 from tests.programs import ran
 
@@ -62,45 +46,45 @@ NOT_KNOWN = {
 
 def held(name: str, state: str, traces: Path, cache: Path, **changed: str) -> None:
     """Predict a run from a pre-flight, run it for real, and hold one against the other."""
-    before = stored_in(cache)
+    before = preflights.stored_in(cache)
     scope = read_preflight(str(traces), None)
-    told = lookups_of(scope)
+    told = preflights.lookups_of(scope)
     assert told
-    went = really(program(name), cache, cache.with_name(state), **changed)
+    went = preflights.really(preflights.program(name), cache, cache.with_name(state), **changed)
     if (name, state) in NOT_KNOWN:
-        assert open_of(told), "it is predicted by now: take it out of the table"
-        assert_nothing_else_came(told, went)
+        assert preflights.open_of(told), "it is predicted by now: take it out of the table"
+        preflights.assert_nothing_else_came(told, went)
     else:
-        assert_came_true(told, went)
-    assert stored_in(cache) == before | would_store(scope)
+        preflights.assert_came_true(told, went)
+    assert preflights.stored_in(cache) == before | preflights.would_store(scope)
 
 
 def test_names_are_those_that_are_registered() -> None:
     code = "import json; from tests.capture import programs as p; print(json.dumps([[*p.PROGRAMS], p.RANKS, [*p.BYPASSED]]))"
-    done = ran([TORCH_PYTHON, "-c", code], os.environ | {"PYTHONPATH": str(ROOT)})
+    done = ran([preflights.TORCH_PYTHON, "-c", code], os.environ | {"PYTHONPATH": str(preflights.ROOT)})
     names, ranks, bypassed = json.loads(done.stdout)
     assert (sorted(names), ranks, sorted(bypassed)) == (sorted(PROGRAMS), RANKS, sorted(BYPASSED))
 
 
 @pytest.mark.parametrize("group", GROUPS)
 def test_what_is_predicted_comes_true(tmp_path: Path, group: str) -> None:
-    if group == "models" and not has_transformers():
-        pytest.skip(f"transformers is not installed for {TORCH_PYTHON}")
+    if group == "models" and not preflights.has_transformers():
+        pytest.skip(f"transformers is not installed for {preflights.TORCH_PYTHON}")
     name, cache = GROUPS[group], tmp_path / "cache"
-    traces = preflown(program(name), cache, tmp_path / "preflight")
+    traces = preflights.preflown(preflights.program(name), cache, tmp_path / "preflight")
     assert not cache.exists()
     held(name, "cold", traces, cache)
     held(name, "warm", traces, cache)
-    before = tree_hash(cache)
-    traces = preflown(program(name), cache, tmp_path / "changed preflight", **CHANGED)
-    assert tree_hash(cache) == before
+    before = preflights.tree_hash(cache)
+    traces = preflights.preflown(preflights.program(name), cache, tmp_path / "changed preflight", **CHANGED)
+    assert preflights.tree_hash(cache) == before
     held(name, "changed", traces, cache, **CHANGED)
 
 
 @pytest.mark.parametrize("group", BYPASSES)
 def test_every_bypass_is_predicted(tmp_path: Path, group: str) -> None:
     name, cache = BYPASSES[group], tmp_path / "cache"
-    held(name, "cold", preflown(program(name), cache, tmp_path / "preflight"), cache)
+    held(name, "cold", preflights.preflown(preflights.program(name), cache, tmp_path / "preflight"), cache)
 
 
 def broken(entry: Path, how: str) -> None:
@@ -118,12 +102,12 @@ def broken(entry: Path, how: str) -> None:
 @pytest.mark.parametrize("name", ["graph_break", "automatic_dynamic", "bundled", "fx_cache_alone"])
 def test_what_deleted_and_damaged_entries_come_to_is_predicted(tmp_path: Path, name: str) -> None:
     whole = tmp_path / "cache"
-    traces = preflown(program(name), whole, tmp_path / "preflight")
-    really(program(name), whole, tmp_path / "cold")
-    paths = (path for which in ("aotautograd", "fxgraph") for path in entries_of(whole, which))
+    traces = preflights.preflown(preflights.program(name), whole, tmp_path / "preflight")
+    preflights.really(preflights.program(name), whole, tmp_path / "cold")
+    paths = (path for which in ("aotautograd", "fxgraph") for path in preflights.entries_of(whole, which))
     entries = [path.relative_to(whole) for path in paths]
     for how, at in (("deleted", -1), ("truncated", 0), ("emptied", -1), ("reversed", 1)):
-        kept = copied(whole, tmp_path / "kept")
+        kept = preflights.copied(whole, tmp_path / "kept")
         broken(whole / entries[at % len(entries)], how)
         held(name, how, traces, whole)
         shutil.rmtree(whole)

@@ -8,15 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.capture.preflights import (
-    assert_came_true,
-    environment,
-    predicted,
-    preflown,
-    program,
-    really,
-    told_by,
-)
+from tests.capture import preflights
 
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
 QUICK = ("training",)
@@ -29,10 +21,10 @@ MORE = (
 @pytest.mark.parametrize("name", [*QUICK, *(pytest.param(name, marks=pytest.mark.models) for name in MORE)])
 def test_what_is_predicted_without_weights_comes_true(tmp_path: Path, name: str) -> None:
     cache = tmp_path / "cache"
-    traces = preflown(program(name), cache, tmp_path / "preflight", options=["--fake"])
-    cold = really(program(name), cache, tmp_path / "cold")
-    assert_came_true(predicted(traces, tmp_path / "empty"), cold)
-    assert {outcome for *_, outcome in predicted(traces, cache)} == {"hit"}
+    traces = preflights.preflown(preflights.program(name), cache, tmp_path / "preflight", options=["--fake"])
+    cold = preflights.really(preflights.program(name), cache, tmp_path / "cold")
+    preflights.assert_came_true(preflights.predicted(traces, tmp_path / "empty"), cold)
+    assert {outcome for *_, outcome in preflights.predicted(traces, cache)} == {"hit"}
 
 
 def flown_fake(
@@ -41,7 +33,7 @@ def flown_fake(
     script = folder / "script.py"
     script.write_text(text)
     words = ["preflight", "--fake", *more, "--", sys.executable, script]
-    return told_by(words, environment(folder / "cache"), status)
+    return preflights.told_by(words, preflights.environment(folder / "cache"), status)
 
 
 LARGE = """
@@ -97,5 +89,6 @@ def test_it_is_asked_for_by_the_option_alone(tmp_path: Path) -> None:
     script.write_text("import torch\nprint('sum', torch.ones(3).sum().item())\n")
     asked = {"CACHESCOPE_PREFLIGHT_FAKE": os.fspath(tmp_path / "why")}
     words = ["preflight", "--", sys.executable, script]
-    assert "sum 3.0" in told_by(words, environment(tmp_path / "cache") | asked, status=None).stdout
+    done = preflights.told_by(words, preflights.environment(tmp_path / "cache") | asked, status=None)
+    assert "sum 3.0" in done.stdout
     assert not (tmp_path / "why").exists()

@@ -14,20 +14,11 @@ from xml.etree import ElementTree
 import pytest
 
 import cachescope
+from tests import planted
 from tests.cli.conftest import Outcome, Run, command, environment, on_screen
 from tests.conftest import Recording
 from tests.hostile_texts import TEXTS
 from tests.output_gates import acting_in, strict_json
-from tests.planted import (
-    SHORT,
-    STRUCTURAL_COLUMNS,
-    files_of,
-    plant_in_cache,
-    plant_in_columns,
-    plant_in_text_log,
-    plant_in_trace,
-    taking_turns,
-)
 
 # What Python warns of goes to standard error as it is.
 pytestmark = [
@@ -86,12 +77,12 @@ def test_texts_of_every_kind_of_source_act_on_nothing(
     name: str, turn: int, run: Run, recording: Recording, tmp_path: Path
 ) -> None:
     folder = Path(shutil.copytree(recording("2.13.0", name), tmp_path / "copied"))
-    choose = taking_turns(turn)
-    for path in files_of(folder, "trace/*"):
-        plant_in_trace(path, choose)
-    for path in files_of(folder, "text/*"):
-        plant_in_text_log(path, choose)
-    plant_in_cache(folder / "cache", turn)
+    choose = planted.taking_turns(turn)
+    for path in planted.files_of(folder, "trace/*"):
+        planted.plant_in_trace(path, choose)
+    for path in planted.files_of(folder, "text/*"):
+        planted.plant_in_text_log(path, choose)
+    planted.plant_in_cache(folder / "cache", turn)
     # Half of the commands on this one, half on that.
     assert [*all_of(run, folder / "trace", COMMANDS[::2] + SIDES)]
     assert [*all_of(run, folder / "text", COMMANDS[1::2] + SIDES)]
@@ -110,9 +101,9 @@ def whole(recording: Recording) -> cachescope.Scope:
 
 @pytest.mark.sweep
 @pytest.mark.usefixtures("commands_read_once")
-@pytest.mark.parametrize("turn", range(0, len(SHORT), 3))
+@pytest.mark.parametrize("turn", range(0, len(planted.SHORT), 3))
 def test_a_text_in_a_column_is_inert(turn: int, run: Run, whole: cachescope.Scope, tmp_path: Path) -> None:
-    plant_in_columns(whole, turn).save(tmp_path / "saved")
+    planted.plant_in_columns(whole, turn).save(tmp_path / "saved")
     explained, *others = all_of(run, tmp_path / "saved")
     assert "2 hit, 4 missed" in explained.out
     assert any("\\x" in done.out for done in others)
@@ -120,11 +111,11 @@ def test_a_text_in_a_column_is_inert(turn: int, run: Run, whole: cachescope.Scop
 
 @pytest.mark.sweep
 @pytest.mark.usefixtures("commands_read_once")
-@pytest.mark.parametrize("place", sorted(STRUCTURAL_COLUMNS), ids=".".join)
+@pytest.mark.parametrize("place", sorted(planted.STRUCTURAL_COLUMNS), ids=".".join)
 def test_a_text_where_a_name_or_a_kind_belongs_acts_on_nothing(
     place: tuple[str, str], run: Run, whole: cachescope.Scope, tmp_path: Path
 ) -> None:
-    plant_in_columns(whole, len(place[1]), only=place).save(tmp_path / "saved")
+    planted.plant_in_columns(whole, len(place[1]), only=place).save(tmp_path / "saved")
     assert [*all_of(run, tmp_path / "saved", COMMANDS[::2])]
 
 
@@ -142,7 +133,7 @@ def test_a_message_that_quotes_it_is_one_harmless_line(name: str, run: Run, tmp_
 
 
 def test_a_name_of_a_file_acts_on_nothing(run: Run, copied: Path) -> None:
-    for text in SHORT:
+    for text in planted.SHORT:
         shutil.copytree(copied / "trace", copied / as_argument(text.replace("/", "|")))
     shutil.rmtree(copied / "trace")
     for arguments in (["explain"], ["explain", "--json"], ["contexts"], BAR, [*BAR, "--format", "github"]):
@@ -152,8 +143,8 @@ def test_a_name_of_a_file_acts_on_nothing(run: Run, copied: Path) -> None:
 
 
 def test_github_reads_back_what_was_meant(run: Run, copied: Path) -> None:
-    for path in files_of(copied, "trace/*"):
-        plant_in_trace(path, lambda old: TEXTS["percent"])
+    for path in planted.files_of(copied, "trace/*"):
+        planted.plant_in_trace(path, lambda old: TEXTS["percent"])
     done = run(*BAR, "--format", "github", copied / "trace")
     (error,) = (line for line in done.out.splitlines() if line.startswith("::"))
     title, data = re.fullmatch(r"::error title=([^:,]*)::(.*)", error).groups()  # type: ignore[union-attr]
@@ -176,9 +167,9 @@ def test_a_list_of_paths_holds_what_can_be_printed(run: Run, recording: Recordin
 
 
 def test_on_a_terminal_only_cachescope_colours(copied: Path) -> None:
-    for path in files_of(copied, "trace/*"):
-        plant_in_trace(path, taking_turns(0))
-    plant_in_cache(copied / "cache", 0)
+    for path in planted.files_of(copied, "trace/*"):
+        planted.plant_in_trace(path, planted.taking_turns(0))
+    planted.plant_in_cache(copied / "cache", 0)
     key = next((copied / "cache" / "fxgraph").glob("??/f*")).name
     for arguments in (["explain", copied / "trace"], ["entries", key, copied / "cache"]):
         shown = on_screen(command(*arguments, "--no-index"))

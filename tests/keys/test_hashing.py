@@ -9,18 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cachescope import keys
 from cachescope.errors import CachescopeError
-from cachescope.keys import (
-    UnsupportedValueError,
-    best_config_name,
-    code_hash,
-    entry_name,
-    get_hash,
-    get_path,
-    sha256_hash,
-    stored_code_hash,
-    system_hash,
-)
 from cachescope.keys.paths import is_in_remote_cache
 from cachescope.keys.vllm import PlaceInTree, place_in_tree
 from tests.keys.test_isolation import JSON
@@ -32,12 +22,12 @@ CODE = TEXT | st.binary()
 
 @given(data=st.binary())
 def test_sha256_hash_is_torchs(codecache: ModuleType, data: bytes) -> None:
-    assert sha256_hash(data) == codecache.sha256_hash(data)
+    assert keys.sha256_hash(data) == codecache.sha256_hash(data)
 
 
 @given(code=CODE, extra=CODE)
 def test_code_hash_is_torchs(codecache: ModuleType, code: str | bytes, extra: str | bytes) -> None:
-    assert code_hash(code, extra) == codecache.code_hash(code, extra)
+    assert keys.code_hash(code, extra) == codecache.code_hash(code, extra)
 
 
 @pytest.mark.parametrize(("code", "extra", "hash_type", "wanted"), [
@@ -48,7 +38,7 @@ def test_code_hash_is_torchs(codecache: ModuleType, code: str | bytes, extra: st
     (b"\x7fELF", "g", "cubin", "czhgcjmtaorhi4t5lq2emycpymb2ohdmmwhjz5r3hq2vldwfhe6k"),
 ])  # fmt: skip
 def test_what_get_hash_of_2_13_returned(code: str | bytes, extra: str, hash_type: str, wanted: str) -> None:
-    assert get_hash(code, extra, hash_type) == wanted
+    assert keys.get_hash(code, extra, hash_type) == wanted
 
 
 @given(
@@ -57,18 +47,18 @@ def test_what_get_hash_of_2_13_returned(code: str | bytes, extra: str, hash_type
     hash_type=st.sampled_from(["amdgcn", "code", "ptx", "spv", "cubin", "hsaco", "zebin"]),
 )
 def test_get_hash_is_torchs(codecache: ModuleType, content: str | bytes, extra: str, hash_type: str) -> None:
-    assert get_hash(content, extra, hash_type) == codecache.get_hash(content, extra, hash_type)
+    assert keys.get_hash(content, extra, hash_type) == codecache.get_hash(content, extra, hash_type)
 
 
 def test_an_unknown_kind_is_refused_with_the_known_ones(codecache: ModuleType) -> None:
     with pytest.raises(CachescopeError, match=r"'wasm'.*amdgcn, code, cubin"):
-        get_hash("", hash_type="wasm")
+        keys.get_hash("", hash_type="wasm")
     with pytest.raises(AssertionError):
         codecache.get_hash("", hash_type="wasm")
 
 
 def test_half_a_surrogate_fails_as_in_torch(codecache: ModuleType) -> None:
-    for function in (code_hash, codecache.code_hash):
+    for function in (keys.code_hash, codecache.code_hash):
         with pytest.raises(UnicodeEncodeError):
             function("\ud800")
 
@@ -76,7 +66,7 @@ def test_half_a_surrogate_fails_as_in_torch(codecache: ModuleType) -> None:
 @given(content=TEXT)
 def test_stored_code_hash_is_torchs_stem(codecache: ModuleType, cache_root: Path, content: str) -> None:
     key, path = codecache.write(content, "txt")
-    assert stored_code_hash(content) == key == Path(path).stem
+    assert keys.stored_code_hash(content) == key == Path(path).stem
 
 
 def test_entry_name_is_the_file_torch_writes(codecache: ModuleType, cache_root: Path) -> None:
@@ -84,7 +74,7 @@ def test_entry_name_is_the_file_torch_writes(codecache: ModuleType, cache_root: 
     key = "f" + "a" * 51
     codecache.FxGraphCache._write_to_local_cache(key, content)
     folder = Path(codecache.FxGraphCache._get_tmp_dir_for_key(key))
-    assert [path.name for path in folder.iterdir()] == [entry_name(content)]
+    assert [path.name for path in folder.iterdir()] == [keys.entry_name(content)]
 
 
 def test_the_cut_loses_only_the_last_bit() -> None:
@@ -92,21 +82,21 @@ def test_the_cut_loses_only_the_last_bit() -> None:
     full = int.from_bytes(digest, "big")
     alphabet = "abcdefghijklmnopqrstuvwxyz234567"
     kept = 0
-    for character in sha256_hash(b""):
+    for character in keys.sha256_hash(b""):
         kept = kept * 32 + alphabet.index(character)
     assert kept == full >> 1
 
 
 def test_this_machines_hash_is_torchs(codecache: ModuleType) -> None:
     system = codecache.CacheBase.get_system()
-    assert system_hash(system) == system["hash"]
+    assert keys.system_hash(system) == system["hash"]
 
 
 @given(info=st.dictionaries(st.text().filter("hash".__ne__), JSON))
 def test_system_hash_is_torchs(codecache: ModuleType, info: dict[str, object]) -> None:
     expected = codecache.SYSTEM_CACHE_KEY_STRATEGY.key_from_json(info)
-    assert system_hash(info) == expected
-    assert system_hash({**info, "hash": "of the file"}) == expected
+    assert keys.system_hash(info) == expected
+    assert keys.system_hash({**info, "hash": "of the file"}) == expected
 
 
 @pytest.mark.parametrize(("info", "expected"), [
@@ -116,12 +106,12 @@ def test_system_hash_is_torchs(codecache: ModuleType, info: dict[str, object]) -
     ({"version": {"triton": None}}, "4d71a6a7e300fb651da44571af59c1992acc2ea91253eb66404e06e319ced7e8"),
 ])  # fmt: skip
 def test_known_system_hashes(info: dict[str, object], expected: str) -> None:
-    assert system_hash(info) == expected
+    assert keys.system_hash(info) == expected
 
 
 def test_a_value_json_cannot_hold_is_named() -> None:
-    with pytest.raises(UnsupportedValueError, match=r"device\[name\]") as caught:
-        system_hash({"device": {"name": b"bytes"}})
+    with pytest.raises(keys.UnsupportedValueError, match=r"device\[name\]") as caught:
+        keys.system_hash({"device": {"name": b"bytes"}})
     assert caught.value.path == "device[name]"
 
 
@@ -132,8 +122,8 @@ def test_the_name_is_torchs(tag: str, codecache: ModuleType) -> None:
     with importlib.import_module("torch.compiler.config").patch(cache_key_tag=tag):
         prepared = autotune._prepare_key(f"/folder/{kernel}")
         path = autotune._make_local_cache_key("/folder", prepared)
-    assert path == f"/folder/{best_config_name(kernel, tag, codecache.torch_key())}"
-    assert best_config_name(kernel, tag) == f"{prepared}.best_config"
+    assert path == f"/folder/{keys.best_config_name(kernel, tag, codecache.torch_key())}"
+    assert keys.best_config_name(kernel, tag) == f"{prepared}.best_config"
 
 
 NAME = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
@@ -148,19 +138,19 @@ def test_get_path_is_torchs(
     codecache: ModuleType, cache_root: Path, basename: str, extension: str, folder: str
 ) -> None:
     expected = codecache.get_path(basename, extension, folder)
-    assert get_path(basename, extension, folder, cache_root=str(cache_root)) == expected
+    assert keys.get_path(basename, extension, folder, cache_root=str(cache_root)) == expected
 
 
 def test_asking_for_a_path_makes_no_directory(tmp_path: Path) -> None:
     root = tmp_path / "not there"
     key = "c" + "a" * 51
-    get_path(key, "py", cache_root=str(root))
+    keys.get_path(key, "py", cache_root=str(root))
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("extension", ["py", "main.cpp", "so.load_ok"])
 def test_an_extension_may_hold_dots(extension: str) -> None:
-    assert get_path("cabc", extension, cache_root="/r")[2] == f"/r/ab/cabc.{extension}"
+    assert keys.get_path("cabc", extension, cache_root="/r")[2] == f"/r/ab/cabc.{extension}"
 
 
 @pytest.mark.parametrize(("path", "wanted"), [

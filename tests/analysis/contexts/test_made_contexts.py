@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from cachescope import terms
 from cachescope.analysis.contexts.differences import context_difference, context_pairs
 from cachescope.analysis.contexts.keys import known_contexts
 from cachescope.analysis.contexts.of_runs import all_contexts
@@ -22,17 +23,6 @@ from cachescope.frames.context_rows import ContextRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.keys.detail_hash import detail_hash
 from cachescope.readers.snapshot import context_row
-from cachescope.terms import (
-    AOT_REMOTE_SWITCH,
-    AOT_SWITCH,
-    BUNDLED_SWITCH,
-    COMPILE_FORMS,
-    FORCE_DISABLE,
-    FX_REMOTE_SWITCH,
-    FX_SWITCH,
-    PRECOMPILE_SWITCH,
-    RUNTIME_FORMS,
-)
 from tests.analysis.plain_rows import run_row
 from tests.made import Made, aot, fx, run, scope_of
 
@@ -149,19 +139,19 @@ BOTH = {"aotautograd", "fxgraph"}
 
 @pytest.mark.parametrize(("settings", "off", "off_remotely", "inside"), [
     ({}, set(), set(), None),
-    ({FORCE_DISABLE: "True"}, BOTH, BOTH, None),
-    ({FORCE_DISABLE: "True", FX_REMOTE_SWITCH: "True"}, BOTH, BOTH, None),
-    ({FORCE_DISABLE: "False"}, set(), set(), None),
-    ({FX_SWITCH: "False"}, BOTH, set(), None),
-    ({FX_SWITCH: "True"}, set(), set(), None),
-    ({AOT_SWITCH: "False"}, {"aotautograd"}, set(), None),
-    ({FX_SWITCH: "False", AOT_SWITCH: "False"}, BOTH, set(), None),
-    ({FX_REMOTE_SWITCH: "None", AOT_REMOTE_SWITCH: "True"}, set(), {"fxgraph"}, None),
-    ({FX_REMOTE_SWITCH: "True", AOT_REMOTE_SWITCH: "False"}, set(), {"aotautograd"}, None),
-    ({BUNDLED_SWITCH: "True"}, {"fxgraph"}, {"fxgraph"}, True),
-    ({BUNDLED_SWITCH: "False"}, set(), set(), False),
-    ({PRECOMPILE_SWITCH: "True", BUNDLED_SWITCH: "False"}, set(), set(), True),
-    ({PRECOMPILE_SWITCH: "False"}, set(), set(), False),
+    ({terms.FORCE_DISABLE: "True"}, BOTH, BOTH, None),
+    ({terms.FORCE_DISABLE: "True", terms.FX_REMOTE_SWITCH: "True"}, BOTH, BOTH, None),
+    ({terms.FORCE_DISABLE: "False"}, set(), set(), None),
+    ({terms.FX_SWITCH: "False"}, BOTH, set(), None),
+    ({terms.FX_SWITCH: "True"}, set(), set(), None),
+    ({terms.AOT_SWITCH: "False"}, {"aotautograd"}, set(), None),
+    ({terms.FX_SWITCH: "False", terms.AOT_SWITCH: "False"}, BOTH, set(), None),
+    ({terms.FX_REMOTE_SWITCH: "None", terms.AOT_REMOTE_SWITCH: "True"}, set(), {"fxgraph"}, None),
+    ({terms.FX_REMOTE_SWITCH: "True", terms.AOT_REMOTE_SWITCH: "False"}, set(), {"aotautograd"}, None),
+    ({terms.BUNDLED_SWITCH: "True"}, {"fxgraph"}, {"fxgraph"}, True),
+    ({terms.BUNDLED_SWITCH: "False"}, set(), set(), False),
+    ({terms.PRECOMPILE_SWITCH: "True", terms.BUNDLED_SWITCH: "False"}, set(), set(), True),
+    ({terms.PRECOMPILE_SWITCH: "False"}, set(), set(), False),
 ])  # fmt: skip
 def test_what_settings_switch_off(
     settings: dict[str, str], off: set[str], off_remotely: set[str], inside: bool | None
@@ -169,8 +159,8 @@ def test_what_settings_switch_off(
     assert (set(switched_off(settings)), set(switched_off_remotely(settings))) == (off, off_remotely)
     assert keeps_graphs_inside(settings) is inside
     # The first switch that says so is the reason.
-    both = switched_off({**settings, FORCE_DISABLE: "True"})
-    assert set(both.values()) == {f"the process has {FORCE_DISABLE} = True"}
+    both = switched_off({**settings, terms.FORCE_DISABLE: "True"})
+    assert set(both.values()) == {f"the process has {terms.FORCE_DISABLE} = True"}
 
 
 def rows(*lookups: Made) -> list[LookupRow]:
@@ -192,7 +182,7 @@ def test_caches_that_no_lookup_looked_into(lookups: list[Made], off: set[str]) -
     assert set(never_looked(rows(*lookups))) == off
 
 
-FORMS = (*RUNTIME_FORMS, *COMPILE_FORMS)
+FORMS = (*terms.RUNTIME_FORMS, *terms.COMPILE_FORMS)
 ANOTHER = "a" * 51
 DETERMINISM = (
     "torch.are_deterministic_algorithms_enabled",

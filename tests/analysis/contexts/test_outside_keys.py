@@ -5,12 +5,7 @@ from typing import Any
 
 import pytest
 
-from cachescope.analysis.contexts.outside_keys import (
-    CPU_CAPABILITY,
-    device_model,
-    different_circumstances,
-    vector_width,
-)
+from cachescope.analysis.contexts import outside_keys
 from cachescope.frames.checks import FalseHit
 from cachescope.frames.context_rows import ContextRow
 from cachescope.frames.recorded_rows import LookupRow, RunRow
@@ -36,7 +31,7 @@ def snapshot(number: int, **told: Any) -> ContextRow:
 def doubts(runs: list[RunRow], *snapshots: ContextRow, cpu_keys: tuple[Any, ...] = ()) -> list[FalseHit]:
     """Of one key that all of the runs looked up."""
     of_key = {KEY: [LookupRow(lookup=row.run, run=row.run) for row in runs]}
-    return list(different_circumstances(of_key, runs, snapshots, cpu_keys))
+    return list(outside_keys.different_circumstances(of_key, runs, snapshots, cpu_keys))
 
 
 def said(runs: list[RunRow], *snapshots: ContextRow, **told: Any) -> list[tuple[str, tuple[str, ...]]]:
@@ -88,7 +83,7 @@ def test_a_snapshot_of_no_run_says_nothing_of_one() -> None:
 def test_runs_that_looked_up_other_keys_are_not_compared() -> None:
     runs = [run_row(0, torch_version="2.13.0"), run_row(1, torch_version="2.14.0")]
     of_key = {(KEY[0], f"f{row.run}"): [LookupRow(run=row.run)] for row in runs}
-    assert list(different_circumstances(of_key, runs, [])) == []
+    assert list(outside_keys.different_circumstances(of_key, runs, [])) == []
 
 
 def evidence(name: str, *values: str) -> str:
@@ -120,7 +115,7 @@ def test_long_values_are_cut() -> None:
     ("another text", "another text"),
 ])  # fmt: skip
 def test_the_model_of_a_board(properties: str, model: str) -> None:
-    assert device_model(properties) == model
+    assert outside_keys.device_model(properties) == model
 
 
 LINUX, MAC, WINDOWS = "Linux-6.1-x86_64-with-glibc2.36", "macOS-14.5-arm64-arm-64bit", "Windows-10-AMD64"
@@ -139,5 +134,5 @@ LINUX, MAC, WINDOWS = "Linux-6.1-x86_64-with-glibc2.36", "macOS-14.5-arm64-arm-6
     (None, LINUX, None),
 ])  # fmt: skip
 def test_the_width_of_vectors(capability: str | None, platform: str, width: int | None) -> None:
-    settings = {} if capability is None else {CPU_CAPABILITY: capability}
-    assert vector_width(settings, platform) == width
+    settings = {} if capability is None else {outside_keys.CPU_CAPABILITY: capability}
+    assert outside_keys.vector_width(settings, platform) == width

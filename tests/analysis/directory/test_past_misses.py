@@ -7,13 +7,7 @@ from typing import Any
 import pytest
 
 import cachescope
-from cachescope.analysis.directory.equal_code import (
-    OTHER_SOURCE,
-    SOURCE,
-    SOURCE_BUT_FOR_THE_PROCESS,
-    GeneratedCode,
-    KernelBinaries,
-)
+from cachescope.analysis.directory import equal_code
 from cachescope.analysis.directory.past_misses import past_misses
 from cachescope.frames.linked_rows import PastMiss
 from cachescope.keys.hashing import entry_name
@@ -108,8 +102,8 @@ def fx(letter: str, at: float | None = 0, details: Details | None = G, **told: A
 
 def missed(*entries: Stored, sources: dict[int, str] | None = None) -> list[PastMiss]:
     scope = scope_of(entries=entries)
-    code = GeneratedCode(lambda row: (sources or {}).get(row.entry))
-    binaries = KernelBinaries(scope.tables.entries.rows, scope.linked.rows, lambda path: None)
+    code = equal_code.GeneratedCode(lambda row: (sources or {}).get(row.entry))
+    binaries = equal_code.KernelBinaries(scope.tables.entries.rows, scope.linked.rows, lambda path: None)
     return past_misses(scope.history.entries, scope.history.keys, code, binaries)
 
 
@@ -173,9 +167,9 @@ def test_known_order(times: tuple[float | None, float], roots: tuple[str, str], 
 
 
 @pytest.mark.parametrize(("keys", "sources", "same_code", "known_by"), [
-    (("c1", "c1"), {}, True, SOURCE),
-    (("c1", "c2"), {0: "x\n# 1\n", 1: "x\n# 2\n"}, True, SOURCE_BUT_FOR_THE_PROCESS),
-    (("c1", "c2"), {0: "x", 1: "y"}, False, OTHER_SOURCE),
+    (("c1", "c1"), {}, True, equal_code.SOURCE),
+    (("c1", "c2"), {0: "x\n# 1\n", 1: "x\n# 2\n"}, True, equal_code.SOURCE_BUT_FOR_THE_PROCESS),
+    (("c1", "c2"), {0: "x", 1: "y"}, False, equal_code.OTHER_SOURCE),
     (("c1", "c2"), {0: "x"}, None, "the generated source of one is not stored, or could not be read"),
     (("c1", None), {0: "x", 1: "x"}, None, "the generated source of one is not stored"),
 ])  # fmt: skip

@@ -8,14 +8,7 @@ import sys
 import pytest
 
 from cachescope.analysis.differences import FieldChange, field_change
-from cachescope.analysis.verdicts.change_advice import (
-    are_inputs_moved,
-    change_sentences,
-    dynamism_advice,
-    field_advice,
-    graph_advice,
-    tensor_advice,
-)
+from cachescope.analysis.verdicts import change_advice
 from cachescope.analysis.verdicts.misses import is_from_the_graph
 from cachescope.keys.detail_hash import default_hashes, detail_hash
 from cachescope.keys.key_fields import is_input
@@ -88,7 +81,7 @@ def of_sizes(sizes: str) -> str:
     (changed(shape=("torch.Size([4, 2])", "torch.Size([4, 3])"), stride=("(2, 1)", "(3, 1)")), [SIZES]),
 ])  # fmt: skip
 def test_what_is_said_of_an_input(change: FieldChange, said: list[str]) -> None:
-    found = tensor_advice(change)
+    found = change_advice.tensor_advice(change)
     assert len(found) == len(said)
     assert all(words in sentence for words, sentence in zip(said, found, strict=True))
 
@@ -99,7 +92,7 @@ def test_what_is_said_of_an_input(change: FieldChange, said: list[str]) -> None:
     (changed(requires_grad=("True", "False")), "freeze the same parameters"),
 ])  # fmt: skip
 def test_what_is_said_of_a_parameter(change: FieldChange, said: str) -> None:
-    (sentence,) = tensor_advice(change._replace(is_static=True))
+    (sentence,) = change_advice.tensor_advice(change._replace(is_static=True))
     assert said in sentence and "input" not in sentence
 
 
@@ -131,7 +124,7 @@ def test_what_is_said_of_a_parameter(change: FieldChange, said: str) -> None:
     ([("example_inputs[0]", "class0", "class1")], None),
 ])  # fmt: skip
 def test_if_sizes_are_symbolic(changes: list[tuple[str, str | None, str | None]], said: str | None) -> None:
-    found = dynamism_advice([field_change(*change) for change in changes])
+    found = change_advice.dynamism_advice([field_change(*change) for change in changes])
     assert found is None if said is None else said in (found or "")
 
 
@@ -147,7 +140,7 @@ def test_if_sizes_are_symbolic(changes: list[tuple[str, str | None, str | None]]
     ([("example_inputs[0]", "[4]", None)], True),
 ])  # fmt: skip
 def test_whether_inputs_moved(changes: list[tuple[str, str | None, str | None]], are_moved: bool) -> None:
-    assert are_inputs_moved(field_change(*change) for change in changes) is are_moved
+    assert change_advice.are_inputs_moved(field_change(*change) for change in changes) is are_moved
 
 
 NAMES, TYPES, NUMBERS, OTHER, EQUAL, INNER = (
@@ -186,7 +179,7 @@ NAMES, TYPES, NUMBERS, OTHER, EQUAL, INNER = (
     *[("GraphModule()\n  (true_graph_0): GraphModule()\ndef forward(self):\n    pass",) * 2 + (INNER,)],
 ])  # fmt: skip
 def test_how_code_changed(before: str, after: str, said: str) -> None:
-    assert graph_advice(field_change("gm", before, after)).startswith(said)
+    assert change_advice.graph_advice(field_change("gm", before, after)).startswith(said)
 
 
 @pytest.mark.parametrize(("after", "is_random"), [
@@ -197,7 +190,7 @@ def test_how_code_changed(before: str, after: str, said: str) -> None:
 def test_a_random_name_in_the_key_is_told_if_nothing_else_differs(after: str, is_random: bool) -> None:
     before = "id='__compiled_fn_1_9a9a9a9a_1111_4222_8333_0123456789ab'"
     change = field_change("aot_config", before, after)
-    said = " ".join(sentence for _, sentence in change_sentences([change], False))
+    said = " ".join(sentence for _, sentence in change_advice.change_sentences([change], False))
     assert ("puts a random name into the key" in said) == is_random
 
 
@@ -207,13 +200,13 @@ def test_other_code_has_other_arguments_unless_the_graphs_below_were_found(graph
         field_change("gm", "return (x.sin(),)", "return (x.cos(),)"),
         field_change("aot_config", "a", "b"),
     ]
-    assert ("aot_config" in dict(change_sentences(changes, graphs_below))) == bool(graphs_below)
-    assert "aot_config" in dict(change_sentences(changes[1:], graphs_below))
+    assert ("aot_config" in dict(change_advice.change_sentences(changes, graphs_below))) == bool(graphs_below)
+    assert "aot_config" in dict(change_advice.change_sentences(changes[1:], graphs_below))
 
 
 def test_a_graph_on_one_side_alone() -> None:
-    assert graph_advice(field_change("gm", None, "a = b")).startswith(OTHER)
-    assert graph_advice(field_change("gm", "a = b", None)).startswith(OTHER)
+    assert change_advice.graph_advice(field_change("gm", None, "a = b")).startswith(OTHER)
+    assert change_advice.graph_advice(field_change("gm", "a = b", None)).startswith(OTHER)
 
 
 @pytest.mark.parametrize(("field", "is_so"), [
@@ -249,25 +242,25 @@ def test_a_field_that_follows_from_the_program(field: str, is_so: bool) -> None:
     ("fx_kwargs[is_backward]", None),
 ])  # fmt: skip
 def test_what_sets_a_field(field: str, advice: str | None) -> None:
-    found = field_advice(field) or ""
+    found = change_advice.field_advice(field) or ""
     assert found == (found if advice is None else advice)
     assert found.endswith(".")
 
 
 def test_each_way_to_set_an_option_is_named() -> None:
-    tuning = field_advice("inductor_config[coordinate_descent_tuning]") or ""
+    tuning = change_advice.field_advice("inductor_config[coordinate_descent_tuning]") or ""
     ways = (
         "by options=",
         "by torch._inductor.config.coordinate_descent_tuning, or by TORCHINDUCTOR_COORDINATE_DESCENT_TUNING",
     )
     assert all(way in tuning for way in ways), tuning
-    advice = field_advice("fx_kwargs[is_backward]") or ""
+    advice = change_advice.field_advice("fx_kwargs[is_backward]") or ""
     assert "An argument that torch.compile hands to Inductor (is_backward)" not in advice
 
 
 @pytest.mark.parametrize("field", ["gm", "a_field_of_no_torch", "example_inputs[0]"])
 def test_where_nothing_is_certain_nothing_is_said(field: str) -> None:
-    assert field_advice(field) is None
+    assert change_advice.field_advice(field) is None
 
 
 PROGRAM = "import cachescope, json; print(json.dumps(cachescope.capture()))"
@@ -307,5 +300,5 @@ def test_a_default_is_that_of_the_version() -> None:
 def test_a_graph_with_collectives_is_of_a_number_of_processes(now: str, begin: str) -> None:
     before = BROADCAST if "broadcast" in now else GATHERED
     changes = [field_change("gm", before, now), size("32, 32", "16, 32")]
-    ((_, sentence),) = change_sentences(changes, "")
+    ((_, sentence),) = change_advice.change_sentences(changes, "")
     assert sentence.startswith(begin)

@@ -17,13 +17,7 @@ import pytest
 import cachescope
 from cachescope.errors import RecordError, SourceError
 from cachescope.frames.recorded_rows import LookupRow, ProblemRow
-from cachescope.readers.index.log_tables import (
-    LogTables,
-    check_log,
-    is_of_this_version,
-    read_log_file,
-    write_logs,
-)
+from cachescope.readers.index import log_tables
 from cachescope.readers.json_record import MOST_NS, MOST_NS_OF_A_DURATION, MOST_OF_A_COLUMN
 from cachescope.readers.kinds import is_log_file
 from cachescope.readers.logs.byte_source import open_bytes, zstd
@@ -112,14 +106,14 @@ def test_only_logs_are_collected(tmp_path: Path) -> None:
 Sets = tuple[tuple[str, str], ...]
 
 
-def one_log(source: str, *sets: Sets) -> LogTables:
+def one_log(source: str, *sets: Sets) -> log_tables.LogTables:
     """A log whose lookups have these hash details."""
     reading, process = Reading(), Process(source=source, kind="trace", pid=7)
     for number, fields in enumerate(sets):
         code = set_of(reading.details, dict(fields))
         process.lookups.append(LookupRow(cache="fxgraph", time=5, cache_key=f"f{number}", detail_set=code))
     reading.processes.append(process)
-    return LogTables.of(source, reading)
+    return log_tables.LogTables.of(source, reading)
 
 
 A, B = (("gm", "a"), ("x", "1")), (("gm", "b"), ("x", "1"))
@@ -138,15 +132,15 @@ def found(reading: Reading) -> dict[str, list[str | None]]:
 def read_folder(folder: str | Path, *, strict: bool = False) -> Reading:
     reading = Reading(strict=strict)
     for file in sorted(Path(folder).iterdir()):
-        read_log_file(str(file), reading)
+        log_tables.read_log_file(str(file), reading)
     return reading
 
 
 def test_each_log_has_its_own_details(tmp_path: Path) -> None:
-    assert write_logs(tmp_path / "none", []) == 0
+    assert log_tables.write_logs(tmp_path / "none", []) == 0
     tmp_path /= "a/folder/below"
-    assert write_logs(tmp_path, [one_log("/c", A, B, A), one_log("/a")]) == 2
-    assert write_logs(tmp_path, [one_log("/b", B, BACKWARD)]) == 1
+    assert log_tables.write_logs(tmp_path, [one_log("/c", A, B, A), one_log("/a")]) == 2
+    assert log_tables.write_logs(tmp_path, [one_log("/b", B, BACKWARD)]) == 1
     assert sorted(file.name[:2] for file in tmp_path.iterdir()) == ["b-", "c-"]
     reading = read_folder(tmp_path)
     assert found(reading) == {"/a": [], "/b": ["1", "False"], "/c": ["1", "1", "1"]}
@@ -156,7 +150,7 @@ def test_each_log_has_its_own_details(tmp_path: Path) -> None:
 
 
 def test_a_file_of_logs_by_its_name_and_its_first_bytes(tmp_path: Path) -> None:
-    write_logs(tmp_path / "logs", [one_log("/a", A)])
+    log_tables.write_logs(tmp_path / "logs", [one_log("/a", A)])
     (file,) = (tmp_path / "logs").iterdir()
     (tmp_path / "logs" / "notes.txt").write_text("beside it")
     assert is_log_file(str(file))
@@ -167,9 +161,9 @@ def test_a_file_of_logs_by_its_name_and_its_first_bytes(tmp_path: Path) -> None:
         assert not is_log_file(str(tmp_path / name))
 
 
-def line_of(folder: Path, *logs: LogTables) -> bytes:
+def line_of(folder: Path, *logs: log_tables.LogTables) -> bytes:
     """What would be stored in a folder, which is empty again."""
-    write_logs(folder, logs)
+    log_tables.write_logs(folder, logs)
     (file,) = folder.iterdir()
     with open_bytes(str(file)) as stream:
         data = stream.read()
@@ -190,53 +184,53 @@ def test_what_no_reader_of_this_version_returns_is_refused(tmp_path: Path) -> No
     ):
         file.write_bytes(zstd.compress(data))
         with pytest.raises(SourceError, match=why):
-            read_log_file(str(file), Reading())
+            log_tables.read_log_file(str(file), Reading())
 
 
 def test_a_changed_byte_is_not_believed(tmp_path: Path) -> None:
-    write_logs(tmp_path, [one_log("/a", A)])
+    log_tables.write_logs(tmp_path, [one_log("/a", A)])
     (file,) = tmp_path.iterdir()
     data = file.read_bytes()
     for at in (len(data) // 2, len(data) - 9, len(data) - 1):
         file.write_bytes(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
         with pytest.raises(SourceError, match="cannot be read"):
-            read_log_file(str(file), Reading())
+            log_tables.read_log_file(str(file), Reading())
     file.write_bytes(data[:-5])
     with pytest.raises(SourceError, match="cannot be read"):
-        read_log_file(str(file), Reading())
+        log_tables.read_log_file(str(file), Reading())
 
 
 def test_a_folder_without_a_log_and_one_whose_log_has_a_problem(tmp_path: Path) -> None:
     torn = one_log("/b", A)
     torn.problems.append(ProblemRow("/b", "end", "truncated", "cut"))
-    write_logs(tmp_path, [torn, one_log("/a")])
+    log_tables.write_logs(tmp_path, [torn, one_log("/a")])
     (problem,) = read_folder(tmp_path).problems
     assert (problem.source, problem.kind) == ("/b", "truncated")
     with pytest.raises(RecordError, match="cut"):
         read_folder(tmp_path, strict=True)
     with pytest.raises(RecordError, match="cut"):
-        read_log_file(str(next(tmp_path.iterdir())), Reading(strict=True))
+        log_tables.read_log_file(str(next(tmp_path.iterdir())), Reading(strict=True))
 
 
 def test_what_cannot_be_written_leaves_no_file(tmp_path: Path) -> None:
     huge = one_log("/huge")
     huge.processes[0].pid = 1 << 70
     with pytest.raises(SourceError, match="holds a value that no column can"):
-        write_logs(tmp_path, [one_log("/a", A), huge])
+        log_tables.write_logs(tmp_path, [one_log("/a", A), huge])
     assert list(tmp_path.iterdir()) == []
 
 
 def test_many_equal_logs_are_no_bomb(tmp_path: Path) -> None:
     text = random.Random(0).randbytes(50_000).hex()
-    long = LogTables("/a", [], [ProblemRow("/a", "byte 1", "unreadable", text)], [], [])
-    write_logs(tmp_path, [long] * 400)
+    long = log_tables.LogTables("/a", [], [ProblemRow("/a", "byte 1", "unreadable", text)], [], [])
+    log_tables.write_logs(tmp_path, [long] * 400)
     (file,) = tmp_path.iterdir()
     reading = Reading()
-    read_log_file(str(file), reading)
+    log_tables.read_log_file(str(file), reading)
     assert sum(problem.count for problem in reading.problems) == 400
 
 
-def log(source: str = "/log", components: tuple[str, ...] = ("a", "b")) -> LogTables:
+def log(source: str = "/log", components: tuple[str, ...] = ("a", "b")) -> log_tables.LogTables:
     """Two processes, of which one has two lookups with details, and a problem."""
     reading = Reading()
     codes = [reading.details.add([component(name, "x"), component("all", "y")])[0] for name in components]
@@ -244,10 +238,10 @@ def log(source: str = "/log", components: tuple[str, ...] = ("a", "b")) -> LogTa
     one.lookups = [LookupRow(cache="fxgraph", time=5, cache_key="f1", detail_set=code) for code in codes]
     reading.processes = [one, Process(source=source, kind="text", pid=8)]
     reading.problem(source, "line 1", "truncated", "why")
-    return LogTables.of(source, reading)
+    return log_tables.LogTables.of(source, reading)
 
 
-def held(log: LogTables) -> dict[str, Any]:
+def held(log: log_tables.LogTables) -> dict[str, Any]:
     """What the line of a log holds."""
     line = log.to_json()
     assert line is not None and b"\n" not in line
@@ -256,9 +250,9 @@ def held(log: LogTables) -> dict[str, Any]:
 
 
 def checked(held: dict[str, Any]) -> str | None:
-    assert is_of_this_version(held)
+    assert log_tables.is_of_this_version(held)
     try:
-        check_log(held)
+        log_tables.check_log(held)
     except ValueError as error:
         return str(error)
     return None
@@ -266,7 +260,7 @@ def checked(held: dict[str, Any]) -> str | None:
 
 def test_what_a_reader_returns_is_right() -> None:
     assert checked(held(log())) is None
-    assert checked(held(LogTables.of("/log", Reading()))) is None
+    assert checked(held(log_tables.LogTables.of("/log", Reading()))) is None
 
 
 def codes(*numbers: int) -> str:
@@ -341,14 +335,14 @@ def test_what_another_version_wrote() -> None:
     ):
         other = held(log())
         change(other)
-        assert not is_of_this_version(other)
-    assert not is_of_this_version([])
+        assert not log_tables.is_of_this_version(other)
+    assert not log_tables.is_of_this_version([])
 
 
 def test_a_log_comes_back_out_of_columns() -> None:
     reading = Reading()
     for one in (log("/one"), log("/two", ("c",))):
-        LogTables.from_json(held(one)).merge_into(reading)
+        log_tables.LogTables.from_json(held(one)).merge_into(reading)
     processes = [(one.source, one.kind, len(one.lookups)) for one in reading.processes]
     assert processes[:2] == [("/one", "trace", 2), ("/one", "text", 0)]
     assert processes[2:] == [("/two", "trace", 1), ("/two", "text", 0)]
@@ -362,7 +356,7 @@ def test_a_log_comes_back_out_of_columns() -> None:
     problems = [(problem.source, problem.where) for problem in reading.problems]
     assert problems == [("/one", "line 1"), ("/two", "line 1")]
     # Under the source that it is read from now.
-    again = LogTables.from_json(held(log("/one")), "/now")
+    again = log_tables.LogTables.from_json(held(log("/one")), "/now")
     assert {one.source for one in (*again.processes, *again.problems)} == {"/now"}
 
 
@@ -377,7 +371,7 @@ def test_what_fits_no_column_is_not_kept() -> None:
 
 def test_a_text_that_is_no_detail_is_refused() -> None:
     with pytest.raises(ValueError, match="no hash details"):
-        LogTables("/log", [], [], ["no detail"], []).add_details_to(Reading().details)
+        log_tables.LogTables("/log", [], [], ["no detail"], []).add_details_to(Reading().details)
 
 
 @pytest.mark.slow

@@ -7,16 +7,7 @@ import pytest
 import cachescope
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.readers.json_record import Record
-from cachescope.readers.logs.trace_compiles import (
-    NOWHERE,
-    TraceCompiles,
-    compile_id_of,
-    error_in,
-    function_in,
-    interned_string,
-    tell_of_compiles,
-    traced_in,
-)
+from cachescope.readers.logs import trace_compiles
 from cachescope.readers.reading import Compile, Process
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH
 from tests.conftest import Archive
@@ -65,7 +56,7 @@ IN_2_4 = frame("__call__", "/lib/torch/_dynamo/convert_frame.py")
     ([frame("main"), MODULE, IN_2_4], (None, None, None)),
 ])  # fmt: skip
 def test_the_code_of_a_compile(stack: list[dict[str, Any]], wanted: tuple[object, ...]) -> None:
-    compiles = TraceCompiles()
+    compiles = trace_compiles.TraceCompiles()
     compiles.note_string("3", "/interned.py")
     compiles.note_string("5", "/x/torch/_dynamo/y.py")
     compiles.begin("0/0", 5, stack, [])
@@ -96,22 +87,24 @@ def graph(*lines: str) -> bytes:
 def test_the_function_under_a_wrapper(
     stack: list[dict[str, Any]], lines: tuple[str, ...], function: tuple[str, str, int]
 ) -> None:
-    compiles, lookup = TraceCompiles(), fx("0/0_1")
+    compiles, lookup = trace_compiles.TraceCompiles(), fx("0/0_1")
     compiles.begin("0/0", 5, stack, [])
     data = graph(*lines)
     for compile_id in ("0/0_1", "7/0"):
-        compiles.note_graph(compile_id, traced_in(data), function_in(data, 0, len(data)))
+        compiles.note_graph(
+            compile_id, trace_compiles.traced_in(data), trace_compiles.function_in(data, 0, len(data))
+        )
     compiles.note(lookup, is_over=False)
     assert (lookup.function, lookup.file, lookup.line) == function
     # At the limit nothing is known of the function: torch records no beginning.
-    compiles.end("0/1", 9, "E: why", *NOWHERE)
+    compiles.end("0/1", 9, "E: why", *trace_compiles.NOWHERE)
     assert compiles.rows[-1].function != "g"
 
 
 @pytest.mark.parametrize("stack", [None, [], [frame("main"), IN_2_4], [frame("g", 8, 3)], [frame()]])
 def test_the_metrics_name_what_no_beginning_names(stack: list[dict[str, Any]] | None) -> None:
     """It is lost, of torch 2.4, or of a file whose name is lost."""
-    compiles, lookups = TraceCompiles(), [fx("0/0"), aot("0/0_1"), fx("0/1")]
+    compiles, lookups = trace_compiles.TraceCompiles(), [fx("0/0"), aot("0/0_1"), fx("0/1")]
     if stack is not None:
         compiles.begin("0/0", 5, stack, [])
     for lookup in lookups:
@@ -127,23 +120,23 @@ def test_a_graph_costs_no_more_than_its_length() -> None:
     """Within the time limit of a test: what is tried again at each byte would take hours."""
     for line in (b"a" + b":1 in x" * 500_000, b"File: a" * 500_000, b"# File: " * 500_000):
         data = b"\t        # File: " + line
-        assert function_in(data, 0, len(data)) is None
+        assert trace_compiles.function_in(data, 0, len(data)) is None
 
 
 def test_what_is_wrong_with_a_frame_is_said() -> None:
     wrong: list[str] = []
-    TraceCompiles().begin("0/0", None, [frame(line="seven")], wrong)
+    trace_compiles.TraceCompiles().begin("0/0", None, [frame(line="seven")], wrong)
     assert len(wrong) == 1 and wrong[0].startswith("line is the text 'seven'")
 
 
 def ended(*steps: tuple[Any, ...]) -> list[LookupRow]:
     """`begin`, `end` and lookups one after the other, then the end of the log; the lookups."""
-    compiles, lookups = TraceCompiles(), []
+    compiles, lookups = trace_compiles.TraceCompiles(), []
     for what, *rest in steps:
         if what == "begin":
             compiles.begin(rest[0], 1, [frame(rest[0])], [])
         elif what == "end":
-            compiles.end(rest[0], 2, rest[1] if len(rest) > 1 else None, *NOWHERE)
+            compiles.end(rest[0], 2, rest[1] if len(rest) > 1 else None, *trace_compiles.NOWHERE)
         else:
             lookups.append(rest[0])
             compiles.note(rest[0], is_over=what == "over")
@@ -196,9 +189,9 @@ def test_a_later_attempt_is_of_the_compile_that_began() -> None:
 
 
 def test_the_end_of_a_later_attempt_ends_its_compile() -> None:
-    compiles = TraceCompiles()
+    compiles = trace_compiles.TraceCompiles()
     compiles.begin("0/0", 1, [frame("f")], [])
-    compiles.end("0/0_1", 2, None, *NOWHERE)
+    compiles.end("0/0_1", 2, None, *trace_compiles.NOWHERE)
     assert [(one.compile_id, one.function, one.ended_us) for one in compiles.rows] == [("0/0", "f", 2)]
 
 
@@ -241,13 +234,13 @@ def test_lookups_of_the_text_log_alone_get_their_compile_by_time(
     process = Process(source="/log", kind="trace", pid=1, compiles=compiles)
     at, compile_id = lookup
     one = fx(compile_id, time=None if at is None else int((5_000 + at) * SECOND))
-    tell_of_compiles(process, [one])
+    trace_compiles.tell_of_compiles(process, [one])
     assert (one.function, one.compile_ended, one.compile_error) == (None, None, None)
     process.clock_first_us = 100 * 10**6
-    tell_of_compiles(process, [one])
+    trace_compiles.tell_of_compiles(process, [one])
     assert (one.function, one.compile_ended, one.compile_error) == (None, None, None)
     process.start_time = 5_000 * SECOND
-    tell_of_compiles(process, [one])
+    trace_compiles.tell_of_compiles(process, [one])
     assert (one.function, one.compile_ended, one.compile_error) == wanted
 
 
@@ -256,7 +249,7 @@ def test_lookups_of_the_text_log_alone_get_the_segment_of_their_compile() -> Non
     compiles = [Compile("0/0", began and began * 10**6, "f") for began in (None, 1, 3)]
     process = Process(source="/log", kind="trace", start_time=0, clock_first_us=0, compiles=compiles)
     lookups = [fx(time=at * SECOND, segment=7) for at in (0, 2, 4)]
-    tell_of_compiles(process, lookups)
+    trace_compiles.tell_of_compiles(process, lookups)
     assert [one.segment for one in lookups] == [0, 1, 2]
 
 
@@ -274,7 +267,7 @@ ID = {"frame_id": 1, "frame_compile_id": 2}
     ({}, None),
 ])  # fmt: skip
 def test_a_compile_id_is_printed_as_torch_prints_it(ids: dict[str, int], wanted: str | None) -> None:
-    assert compile_id_of(Record(ids)) == wanted
+    assert trace_compiles.compile_id_of(Record(ids)) == wanted
 
 
 @pytest.mark.parametrize(("line", "wanted"), [
@@ -286,7 +279,7 @@ def test_a_compile_id_is_printed_as_torch_prints_it(ids: dict[str, int], wanted:
     (b' {"str": ["text", 3]}', None),
 ])  # fmt: skip
 def test_a_text_that_is_written_once(line: bytes, wanted: tuple[str, str] | None) -> None:
-    assert interned_string(line) == wanted
+    assert trace_compiles.interned_string(line) == wanted
 
 
 @pytest.mark.parametrize(("metrics", "wanted"), [
@@ -299,4 +292,4 @@ def test_a_text_that_is_written_once(line: bytes, wanted: tuple[str, str] | None
     ({}, None),
 ])  # fmt: skip
 def test_the_error_of_a_compile(metrics: dict[str, Any], wanted: str | None) -> None:
-    assert error_in(Record(metrics)) == wanted
+    assert trace_compiles.error_in(Record(metrics)) == wanted
