@@ -117,9 +117,7 @@ def test_a_mega_cache_of_torch_2_7_is_read_and_names_its_device(tmp_path: Path) 
     assert "unknown type 9" in cachescope.read(file).entries["damage"][0]
 
 
-def test_failed_compiles_lead_the_answer_with_their_reason(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_failed_compiles_lead_with_their_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = []
     for number, name in enumerate(("first", "second", "third")):
         folder = f"/tmp/tmp{number}"

@@ -160,9 +160,7 @@ def test_a_graph_that_the_run_has_found_as_well_is_no_earlier_form_of_another() 
 @pytest.mark.parametrize(("details", "verdict", "evidence"), [
     ({"gm": CODE}, "first_lookup", "not_known"), (None, "details_not_recorded", "not_known"),
 ])  # fmt: skip
-def test_above_a_graph_that_was_found_no_key_is_a_cold_start(
-    details: Details | None, verdict: str, evidence: str
-) -> None:
+def test_above_a_found_graph_no_key_is_cold(details: Details | None, verdict: str, evidence: str) -> None:
     """As after aotautograd/ was removed, seen from the second run alone."""
     rows = miss_rows(scope_of(run(aot("a1", details=details, at=1), fx("f1", "hit", {"gm": CODE}, at=2))))
     assert [(row["verdict"], row["evidence"]) for row in rows] == [(verdict, evidence)]

@@ -556,9 +556,7 @@ def test_that_a_backward_graph_may_follow_is_no_edit(
     (4, "the same code, compiled otherwise: f (p.py:1)"),
     (8, "other inputs of the same code: f (p.py:1), shape"),
 ])  # fmt: skip
-def test_what_a_forward_graph_keeps_for_its_backward_graph_is_no_input_of_the_program(
-    batch: int, kind: str
-) -> None:
+def test_what_a_forward_graph_keeps_for_backward_is_no_input_of_the_program(batch: int, kind: str) -> None:
     """As with another activation_memory_budget, which no FX key holds, where AOTAutograd's cache is off or bypassed."""
     traced: dict[str, Any] = {
         "function": "f",
@@ -620,9 +618,7 @@ def test_a_recompile_under_the_number_of_another_compile_in_the_run_before_is_on
     # Another size has a graph of its own, whatever was set.
     (CODE, "t", ((8, 4), (9, 4)), "for other inputs", 3),
 ])  # fmt: skip
-def test_a_graph_that_an_option_rewrites_is_no_changed_code(
-    graph: str, traced: str, inputs: Any, cost: str, fields: int
-) -> None:
+def test_an_options_rewrite_is_no_edit(graph: str, traced: str, inputs: Any, cost: str, fields: int) -> None:
     """A trace has no details of AOTAutograd's keys, which would show that the graph was the same before."""
     option = "inductor_config[fallback_random]"
     graphs, tensor = (
@@ -657,9 +653,7 @@ NOT_CACHED = "not cached (a random name in the key)"
     ("None", {"cache_key_tag": "x"}, f"{RANDOM}, and more", "for a reason that is not known"),
     ("'mine'", {}, "", "for other inputs"),
 ])  # fmt: skip
-def test_a_key_that_each_process_makes_another_one_is_not_of_other_inputs(
-    name: str, more: Details, kind: str, cost: str
-) -> None:
+def test_a_key_of_each_process_is_of_no_other_inputs(name: str, more: Details, kind: str, cost: str) -> None:
     """As torch 2.15 does with caching_precompile; two runs of one program, without a package."""
     names = "'__compiled_fn_1_3557b149_1608_4eaa_b6fe_ff14ed32f2fb'", name
     made = [{**G, "aot_config": f"(0, True, {names[at]})", **(more if at else {})} for at in (0, 1)]
@@ -706,9 +700,7 @@ SPLIT = "Won't cache a graph with fakify_first_call enabled"
         ([1], True, "inductor_config[epilogue_fusion]", ""),
     ],
 )
-def test_another_split_of_ddp_is_told_where_its_parts_are_known(
-    above: list[int], ended: bool, field: str, kind: str
-) -> None:
+def test_a_new_ddp_split_of_known_parts_is_told(above: list[int], ended: bool, field: str, kind: str) -> None:
     told = {"function": "f", "file": "/p.py", "line": 1, "traced_graph": "t", "traced_code": "t"}
 
     def start(key: str, parts: Sequence[int], at: float, **changed: str) -> Run:

@@ -112,7 +112,7 @@ def test_what_is_no_log_of_torch_is_refused_in_one_line(data: bytes, tmp_path: P
     assert not looks_like_text_log(data)
 
 
-def test_without_debug_records_the_lookups_are_told_in_order_and_nothing_is_made_up(
+def test_without_debug_records_lookups_keep_order_none_is_made_up(
     recording: Recording, tmp_path: Path
 ) -> None:
     for log in (recording("2.13.0", "config_flip") / "text").iterdir():
