@@ -156,6 +156,8 @@ def _number_lookups(
                 lookup.aot_lookup = of_forward.get(lookup.compile_id, above) if is_backward else above
                 if lookup.direction == "forward":
                     of_forward[lookup.compile_id] = above
+                elif lookup.direction is None:
+                    of_forward.pop(lookup.compile_id, None)
             elif lookup.cache == AOTAUTOGRAD:
                 latest[compiled] = lookup.lookup
             lookups.append(lookup)

@@ -17,7 +17,7 @@ from cachescope.frames.recorded_rows import LookupRow
 from cachescope.json_types import JsonObject
 from cachescope.readers.json_record import Record, load_json
 from cachescope.readers.reading import Compile, Process
-from cachescope.terms import AOTAUTOGRAD, INTERRUPTED
+from cachescope.terms import AOTAUTOGRAD, FXGRAPH, INTERRUPTED
 from cachescope.wording import place_text
 
 NO_COMPILE: Final = "None"
@@ -113,7 +113,9 @@ class TraceCompiles:
         self._stacks = Stacks()
         self.note_string = self._stacks.note_string
         self._current: dict[str, Compile] = {}
-        self._aot: dict[str, LookupRow] = {}
+        self._aot: dict[tuple[str, int], LookupRow] = {}
+        self._forward: dict[str, tuple[Compile | None, int]] = {}
+        """By compile id, the latest compile of a forward graph, and its segment: a backward graph that is compiled later is of that."""
         self._open: dict[str, tuple[int, list[LookupRow]]] = {}
         """Lookups whose compile has no recorded end so far, each with how many compiles had ended before the first."""
         self._nowhere: dict[tuple[str, int], list[LookupRow]] = {}
@@ -157,44 +159,60 @@ class TraceCompiles:
         if caller is not None and (is_self or _MODULE.search(caller)):
             self.classes[found, self.segments[found]] = name
 
-    def note(self, lookup: LookupRow, *, is_over: bool) -> None:
+    def note(self, lookup: LookupRow, *, is_over: bool, direction: str | None = None) -> None:
         """Note a lookup; `is_over` if torch writes its record only after it has compiled and stored what was missed."""
         compile_id = lookup.compile_id or ""
-        lookup.segment = self.segments[first_attempt(compile_id)]
-        if (one := self._current.get(first_attempt(compile_id))) is not None:
+        name = first_attempt(compile_id)
+        lookup.segment, one = self.segments[name], self._current.get(name)
+        if direction == "forward":
+            self._forward[name] = one, lookup.segment
+        elif direction == "backward":
+            one, _ = self._forward.get(name, (one, None))
+        elif direction is None and lookup.cache == FXGRAPH:
+            self._forward.pop(name, None)
+        if one is not None:
             one.tell(lookup)
         if lookup.file is None:
-            self._nowhere.setdefault((first_attempt(compile_id), lookup.segment), []).append(lookup)
+            self._nowhere.setdefault((name, lookup.segment), []).append(lookup)
         if lookup.cache == AOTAUTOGRAD:
-            self._aot[compile_id] = lookup
+            self._aot[compile_id, lookup.segment] = lookup
         if is_over:
             lookup.compile_ended = True
         elif lookup.compile_id is not None:
             self._open.setdefault(compile_id, (self._ended, []))[1].append(lookup)
 
     def end(
-        self, found: str | None, at_us: int | None, error: str | None, function: Any, file: Any, line: Any
+        self,
+        found: str | None,
+        at_us: int | None,
+        error: str | None,
+        function: Any,
+        file: Any,
+        line: Any,
+        is_backward: bool = False,
     ) -> None:
-        """Note that the compile with this id ended, with or without an error, and the code that its metrics name."""
+        """Note that the compile with this id, or of its backward graph, ended, with or without an error, and the code that its metrics name."""
         if found is None:
             return
         name = first_attempt(found)
-        one = self._current.get(name)
+        one, segment = self._current.get(name), self.segments[name]
+        if is_backward:
+            # After a reset, another compile may have the id.
+            one, segment = self._forward.get(name, (one, segment))
         if one is None:
             # It began before the log; or torch records no beginning, at its recompile limit.
             one = Compile(name, None, *self._place_of_frame.get(frame_of(name), NOWHERE))
             self._add(one)
         if one.file is None and file is not None:
             one.function, one.file, one.line = function, file, line
-            for lookup in self._nowhere.pop((name, self.segments[name]), ()):
+            for lookup in self._nowhere.pop((name, segment), ()):
                 one.tell(lookup)
         one.ended_us, one.error = at_us, error
         self._ended += 1
         for lookup in self._open.pop(found, (0, []))[1]:
             lookup.compile_ended, lookup.compile_error = True, error
-        aot = self._aot.get(found)
-        is_latest = aot is not None and aot.segment == self.segments[name]
-        if error is not None and aot is not None and is_latest and aot.outcome != "hit":
+        aot = self._aot.get((found, segment))
+        if error is not None and aot is not None and aot.outcome != "hit":
             # Its entry is stored with the backward graph, which may be compiled much later.
             aot.compile_error = error
 

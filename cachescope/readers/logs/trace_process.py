@@ -186,7 +186,9 @@ class TraceProcess(Fold):
 
     def _on_lookup(self, lookup: LookupRow, is_over: bool) -> None:
         """A lookup; `is_over` if torch writes its record only after it has compiled and stored what was missed."""
-        self._compiles.note(lookup, is_over=is_over)
+        of_set = lookup.detail_set
+        direction = None if of_set is None else self._reading.details.direction(of_set)
+        self._compiles.note(lookup, is_over=is_over, direction=direction)
         self._notes.tell_of(lookup)
         self._lookups.append((lookup, self._now_us))
         if lookup.outcome == "unknown":

@@ -28,6 +28,10 @@ AFTER = "torch/_inductor/compile_fx.py:900"
 NOON = 1_795_348_800
 IDS = {"frame_id": 0, "frame_compile_id": 0}
 DEEP = "[" * 100_000 + "]" * 100_000
+FORWARD, BACKWARD, INFERENCE = (
+    {"components": [component("gm", "g"), *(component(f"fx_kwargs[{name}]", str(name == is_so)) for name in ("is_backward", "is_inference"))]}
+    for is_so in ("", "is_backward", "is_inference")
+)  # fmt: skip
 
 
 def prefix(second: float = 0, pid: object = 7, place: str = PLACE, day: str = "1122") -> str:
@@ -156,17 +160,39 @@ def test_whether_its_compile_ended(records: list[str], wanted: bool, tmp_path: P
 def test_after_a_reset_a_graph_is_below_no_lookup_of_the_compile_before(tmp_path: Path) -> None:
     """As where torch._functorch.config.enable_autograd_cache is switched off after torch._dynamo.reset(), which begins ids again."""
     asked = artifact("aotautograd_cache_miss", {"key": "a" + "b" * 51, "cache_state": "miss"}, 2)
-    forward, backward = (
-        {"components": [component("gm", "g"), component("fx_kwargs[is_backward]", f"{flag}"), component("fx_kwargs[is_inference]", "False")]}
-        for flag in (False, True)
-    )  # fmt: skip
-    records = [begins(1), asked, looked_up("miss", 3, payload=forward), metrics(4)]
-    again = [begins(5), looked_up("miss", 6, payload={"key": "f" + "b" * 51}), metrics(7)]
+    records = [begins(1), asked, looked_up("miss", 3, payload=FORWARD), metrics(4)]
+    again = [begins(5), looked_up("miss", 6, payload={"key": "f" + "b" * 51, **INFERENCE}), metrics(7)]
     # The backward graph of the first function, which is compiled now.
-    last = [looked_up("miss", 8, payload={"key": "f" + "c" * 51, **backward}), metrics(9)]
+    last = [looked_up("miss", 8, payload={"key": "f" + "c" * 51, **BACKWARD}), metrics(9)]
     (tmp_path / "t.log").write_text("".join([*records, *again, *last]))
     lookups = cachescope.read(tmp_path / "t.log").lookups
     assert lookups["aot_lookup"].fillna(-1).tolist() == [-1, 0, -1, 0]
+
+
+def test_after_a_reset_a_backward_graph_is_of_the_compile_of_its_forward_graph(tmp_path: Path) -> None:
+    def compiled(name: str, second: float, graph: dict[str, Any]) -> list[str]:
+        stack = [{"name": name, "filename": "/mine.py", "line": 1}]
+        asked = artifact(
+            "aotautograd_cache_miss", {"key": "a" + name * 51, "cache_state": "miss"}, second + 1
+        )
+        return [
+            begins(second, stack=tuple(stack)),
+            asked,
+            looked_up("miss", second + 2, payload=graph),
+            metrics(second + 3),
+        ]
+
+    failed = metrics(9, kind="bwd_compilation_metrics", fail_type="E")
+    records = (
+        *compiled("f", 1, FORWARD),
+        *compiled("g", 5, INFERENCE),
+        looked_up("miss", 8.5, payload=BACKWARD),
+        failed,
+    )
+    process, _ = one(*records, folder=tmp_path)
+    told = [(lookup.function, lookup.compile_error) for lookup in process.lookups]
+    assert told == [("f", "E"), ("f", None), ("g", None), ("g", None), ("f", "E")]
+    assert [(found.function, found.error) for found in process.compiles] == [("f", "E"), ("g", None)]
 
 
 def test_the_code_that_was_compiled(tmp_path: Path) -> None:
