@@ -337,7 +337,7 @@ def twice_before_backward() -> None:
 
     @torch.compile
     def step(x: torch.Tensor, name: str) -> torch.Tensor:
-        return torch.relu(x @ x)
+        return torch.relu(x @ x) * {"one": 2, "other": 2}[name]
 
     weight = torch.ones(8, 8, requires_grad=True)
     (step(weight, "one") + step(weight, "other")).sum().backward()

@@ -293,7 +293,14 @@ def cause_advice(facts: AdviceFacts) -> str | None:
     folder = os.path.basename((facts.cache_dir or "").rstrip("/\\"))
     match kind.advice_from:
         case "changes":
-            found = _key_advice(facts)
+            found = _key_advice(facts) or kind.advice
+            if (
+                OF_ANOTHER_CALL in facts.reason
+                and _OF_A_STATE not in facts.kind
+                and found
+                and found != _OF_CALLS
+            ):
+                found = f"{_OF_CALLS} If they are of one: {found[0].lower()}{found[1:]}"
         case "bypass":
             found = bypass_advice(facts.bypass_reason, facts.cache, facts.bypass_exception)
         case "save":
@@ -361,11 +368,8 @@ def _key_advice(facts: AdviceFacts) -> str | None:
     is_optimizer = _OPTIMIZER.search(facts.file) is not None
     if is_optimizer and kind.is_of_function and "param_groups" in facts.kind:
         return _OF_AN_OPTIMIZER
-    if kind.cost == "guards" and (
-        OF_ANOTHER_CALL in facts.reason
-        or _OF_CALLED.search(facts.kind)
-        or any(map(_is_of_called, facts.changes))
-    ):
+    is_of_called = any(one.summary.startswith("fn.") and "shape [" in one.summary for one in facts.changes)
+    if kind.cost == "guards" and (is_of_called or _OF_CALLED.search(facts.kind)):
         return _OF_CALLS
     if kind.is_of_function and _OF_A_FLOAT.search(facts.reason) and are_floats_passed(facts.changes):
         return _FLOAT_PASSED_NOW
@@ -388,12 +392,6 @@ def _key_advice(facts: AdviceFacts) -> str | None:
         kind.is_same_code and kind.cost == "unknown" and not any(is_input(change.field) for change in ways[0])
     )
     return text or (_OTHERWISE if is_otherwise else None)
-
-
-def _is_of_called(change: FieldChange) -> bool:
-    """Whether a parameter of what the wrapper calls has another size, is new or is gone."""
-    is_other = change.kind in ("new", "gone") or any(name == "shape" for name, *_ in change.parts)
-    return is_other and change.summary.startswith("fn.")
 
 
 def _never_stored_advice(facts: AdviceFacts) -> str | None:

@@ -115,10 +115,7 @@ class ChangedKeys:
             upgrade, also = upgrade_of(details, change.components, (before, after))
             kind, reason = f"{UPGRADE}{upgrade}", f"{upgrade}; {follow}{also}"
         else:
-            texts = [
-                (field, details.value_text(before) or "", details.value_text(after) or "")
-                for field, before, after in change.components
-            ]
+            texts = self._texts(change)
             inputs = [(before, after) for field, before, after in texts if is_input(field)]
             is_random = any(one[0] == "aot_config" and is_named_at_random(*one[1:]) for one in texts)
             # The graph holds it too, and does not print it.
@@ -128,7 +125,11 @@ class ChangedKeys:
                 kind = IMPORTS
             elif "gm" in changed and (split := self._split(row, found)):
                 kind = f"{split}{place_of(row)}"
-            elif became := sizes_became(inputs):
+            elif became := sizes_became(
+                (old, new)
+                for field, old, new in self._texts(self._above(at, baseline, change))
+                if is_input(field)
+            ):
                 kind = f"{SIZES}{became}: {place_of(row)}"
             elif became := next(filter(None, starmap(type_became, inputs)), ""):
                 kind = f"{ANOTHER_TYPE}{became}: {place_of(row)}"
@@ -224,6 +225,17 @@ class ChangedKeys:
             return None
         found = self._forwards.get((row.run, row.compile_id), [])
         return next((one for one in reversed(found) if one < at), None)
+
+    def _texts(self, change: Change) -> list[tuple[str, str, str]]:
+        """The fields that changed, and their values before and after."""
+        text = self._history.details.value_text
+        return [(field, text(before) or "", text(after) or "") for field, before, after in change.components]
+
+    def _above(self, at: int, baseline: Baseline, change: Change) -> Change:
+        """What changed in the forward graph above a backward graph, where both are recorded: it has kept what that takes beside gradients."""
+        before = self._forward_before(baseline) if isinstance(baseline, int) else None
+        after = self._forward_before(at)
+        return change if before is None or after is None else self._history.change(before, after)
 
     @cached_property
     def _forwards(self) -> dict[tuple[int, str | None], list[int]]:

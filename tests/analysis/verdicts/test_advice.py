@@ -162,7 +162,8 @@ def never_stored(reason: str) -> AdviceFacts:
     (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): tensor 'self.w' dtype mismatch"), "one value in every call"),
     # Another module that torch's own wrapper calls, by its class, by the place of its call, by its parameters.
     (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): ___check_type_id(fn, …), type=<class 'torch.nn.modules.linear.Linear'>"), "two calls are of different modules"),
-    (AdviceFacts("first_lookup", f"{RECOMPILE}f (a.py:1): tensor 'args[0]' dtype mismatch", f"{OF_ANOTHER_CALL}f (a.py:2)"), "two calls are of different modules"),
+    (AdviceFacts("first_lookup", f"{RECOMPILE}f (a.py:1): tensor 'args[0]' dtype mismatch", f"{OF_ANOTHER_CALL}f (a.py:2)"), "If they are of one: an input's dtype changed: cast it"),
+    (AdviceFacts("first_lookup", f"{RECOMPILE}f (a.py:1): GLOBAL_STATE changed: grad_mode", f"{OF_ANOTHER_CALL}f (a.py:2)"), "once for each such state."),
     (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): tensor 'args[0]' dtype mismatch", changes=(_GROWN._replace(summary="fn.weight, shape [4] -> [8]"),)), "two calls are of different modules"),
     (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): tensor 'args[0]' dtype mismatch", changes=(_GROWN._replace(summary="args[0], shape [4] -> [8]"),)), "cast it to one dtype"),
     # Another function, or an argument of another class, is no size.

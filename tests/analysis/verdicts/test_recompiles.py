@@ -227,6 +227,28 @@ def test_what_a_process_had_found_and_compiled_again_without_gradients_is_no_edi
     assert found["kind"] == "compiled again: forward (train.py:9): GLOBAL_STATE changed: grad_mode"
 
 
+def test_what_a_forward_graph_keeps_for_its_backward_graph_is_no_size_of_the_program() -> None:
+    """As of gradient checkpointing, with which a backward graph takes the state of the random generator, of a symbolic size."""
+
+    def compiled(at: int, forward: str, **kept: str) -> list[Made]:
+        told = {"function": "f", "file": "/a/m.py", "line": 9, "took": 1}
+        graphs = {"False": {"gm": forward}, "True": {"gm": CODE.replace("relu", "tanh"), **kept}}
+        return [
+            fx(
+                f"f{at}{flag}",
+                details=details | {"fx_kwargs[is_backward]": flag},
+                at=at + (flag == "True"),
+                **told,
+            )
+            for flag, details in graphs.items()
+        ]
+
+    edited = CODE.replace("torch.mm(x, x)", "torch.mm(x, x) * 1")
+    scope = scope_of(run(*compiled(0, CODE)), run(*compiled(20, edited, **{"example_inputs[0]": "('s63',)"})))
+    told = {row["lookup"]: (row["verdict"], row["kind"].partition(" ")[0]) for row in miss_rows(scope)}
+    assert (told[2], told[3]) == (("key_changed", "edit"), ("key_changed", ""))
+
+
 def test_no_guard_explains_a_key_whose_graph_had_been_compiled_before() -> None:
     """As of a warm start under another autocast, read alone: its FX graphs are found, also of what the program compiles again."""
     place = {"function": "f", "file": "/a/m.py", "line": 9}
