@@ -9,7 +9,7 @@ entries whose miss was recorded show how far to trust the times of a directory: 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -147,6 +147,12 @@ def resolution_ns(entries: Sequence[EntryRow]) -> int | None:
     if len(times) > 1 and len(set(times)) == 1:
         return None
     return next((one for one in _RESOLUTIONS_NS if not any(time % one for time in times)), 1)
+
+
+def resolutions_ns(entries: Iterable[EntryRow]) -> dict[str, int | None]:
+    """The same of each directory."""
+    of_root = by_key((entry.root, entry) for entry in entries)
+    return {root: resolution_ns(found) for root, found in of_root.items()}
 
 
 def _clock(entries: Sequence[EntryRow], history: History) -> _Clock:

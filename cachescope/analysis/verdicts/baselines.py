@@ -67,8 +67,6 @@ class Baselines:
         self._history = history
         self._lookups = history.lookups
         self._choice = choice
-        # Whether keys differ by the rank alone: by what changed, and by the distance between the ranks.
-        self._by_rank: dict[tuple[Change, int | None], bool] = {}
         self.stored = StoredCandidates(history)
         self.replaced = ReplacedGraphs(history, self.stored, choice.run)
         self.recompiles = Recompiles(history)
@@ -212,24 +210,22 @@ class Baselines:
     def _hold_a_rank(self, before: int, after: int) -> bool:
         """Whether two lookups of one graph differ only in fields that contain the rank."""
         rank, other = (self._history.rank_of.get(self._lookups[one].run) for one in (before, after))
-        asked = self._history.change(before, after), None if rank is None or other is None else other - rank
-        if asked not in self._by_rank:
-            self._by_rank[asked] = all_hold_a_rank(self._history.details, asked[0].components, asked[1])
-        return self._by_rank[asked]
+        apart = None if rank is None or other is None else other - rank
+        return self._differ_by_rank(self._history.change(before, after), apart)
+
+    @kept
+    def _differ_by_rank(self, change: Change, apart: int | None) -> bool:
+        return all_hold_a_rank(self._history.details, change.components, apart)
 
     def _with_key(self, at: int) -> Baseline | None:
-        key, row = self._choice.cache_key, self._lookups[at]
+        key, row, lookups = self._choice.cache_key, self._lookups[at], self._lookups
         stored = [entry for entry in self.stored.with_kind(at) if entry.cache_key == key]
         if stored:
             return stored[-1]
-        earlier = [one for one in self._of_chosen_key if one < at]
-        return next((one for one in reversed(earlier) if _kind_of(self._lookups[one]) == _kind_of(row)), None)
-
-    @cached_property
-    def _of_chosen_key(self) -> list[int]:
-        """The lookups with hash details of the key that the user asked to compare with."""
-        key = self._choice.cache_key
-        return [at for at, row in self._history.described if row.cache_key == key]
+        number = self._history.key_numbers.get((row.cache, key or ""))
+        of_key = [] if number is None else self._history.of_key[number]
+        earlier = (one for one in reversed(of_key) if one < at and lookups[one].detail_set is not None)
+        return next((one for one in earlier if lookups[one].direction == row.direction), None)
 
     # Lookups of the same graph.
 

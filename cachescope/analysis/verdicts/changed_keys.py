@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from functools import cache, cached_property, partial
+from functools import cached_property
 from itertools import starmap
 from typing import Final
 
@@ -20,9 +20,9 @@ from cachescope.analysis.key_distance import Change
 from cachescope.analysis.verdicts.baselines import Baseline, Baselines
 from cachescope.analysis.verdicts.misses import Candidate, Compile, Why, compile_of
 from cachescope.analysis.verdicts.recompiles import is_recompiled, place_of, recompile_of
-from cachescope.details import HashDetails
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.grouping import by_key
+from cachescope.kept import kept
 from cachescope.keys.key_fields import (
     FREEZING,
     GRAPH_OPTIONS,
@@ -66,8 +66,6 @@ class ChangedKeys:
         self._baselines = baselines
         # A fleet misses in the same few ways, and a run by the same few values of a field.
         self._whys: dict[tuple[Change, int, tuple[Evidence, str]], Why] = {}
-        self._edit_of = cache(partial(_edit_of, history.details))
-        self._summary_of = cache(partial(_summary_of, history.details))
 
     def why(self, at: int, baseline: Baseline, change: Change, apart: int) -> Why:
         """Why a lookup missed whose key differs from that of its baseline."""
@@ -246,6 +244,21 @@ class ChangedKeys:
         """How the code of the graph was edited; empty if the fields describe it completely."""
         return next((self._edit_of(*sides) for field, *sides in change.components if field == "gm"), "")
 
+    # A fleet differs in the same few ways.
+
+    @kept
+    def _edit_of(self, old: int | None, new: int | None) -> str:
+        """A digest of the lines that an edit of a graph removed and added; empty if the printed code is equal."""
+        before, after = (self._history.details.value_text(code) or "" for code in (old, new))
+        lines = graph_diff(before, after, context=0).split("\n")[2:]
+        edit = "\n".join(_NUMBERING.sub("", line) for line in lines if line[:1] in ("+", "-"))
+        return edit and f"edit {hashlib.sha256(edit.encode('utf-8', 'replace')).hexdigest()[:8]}"
+
+    @kept
+    def _summary_of(self, old: int | None, new: int | None) -> str:
+        """What changed in a field, in one line."""
+        return component_change(self._history.details, old, new).summary
+
     def _edit_within(self, row: LookupRow, found: Candidate, change: Change) -> str:
         """The same of the graphs within a graph, whose code is not printed: Dynamo's graphs have it."""
         before, after = getattr(found, "traced_graph", None), row.traced_graph
@@ -308,19 +321,3 @@ _NO_DETAIL_DIFFERS: Final = Why(
     "recorded",
     "torch recorded the hash details of both keys",
 )
-
-
-def _edit_of(details: HashDetails, old: int | None, new: int | None) -> str:
-    """A digest of the lines that an edit of a graph removed and added; empty if the printed code is equal."""
-    before, after = (details.value_text(code) or "" for code in (old, new))
-    lines = graph_diff(before, after, context=0).split("\n")[2:]
-    edit = [_NUMBERING.sub("", line) for line in lines if line[:1] in ("+", "-")]
-    if not edit:
-        return ""
-    digest = hashlib.sha256("\n".join(edit).encode("utf-8", "replace")).hexdigest()
-    return f"edit {digest[:8]}"
-
-
-def _summary_of(details: HashDetails, old: int | None, new: int | None) -> str:
-    """What changed in a field, in one line."""
-    return component_change(details, old, new).summary

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from functools import cached_property
 
-from cachescope.analysis.history.entry_times import resolution_ns
+from cachescope.analysis.history.entry_times import resolutions_ns
 from cachescope.analysis.history.history import History
 from cachescope.analysis.verdicts.misses import Why
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow
-from cachescope.grouping import by_key
 from cachescope.kept import kept
 from cachescope.verdict_kinds import ELSEWHERE
 from cachescope.wording import duration
@@ -24,6 +22,7 @@ class EntriesElsewhere:
 
     def __init__(self, history: History) -> None:
         self._history = history
+        self._resolutions = resolutions_ns(history.entries)
 
     def known(self, at: int) -> tuple[Why, EntryRow | int] | None:
         """An entry that a compile which was not read had stored under the key, in a directory that the run did not search.
@@ -99,8 +98,3 @@ class EntriesElsewhere:
         if resolution is None or entry.modified_time is None or row.time is None:
             return False
         return entry.modified_time + resolution <= row.time
-
-    @cached_property
-    def _resolutions(self) -> dict[str, int | None]:
-        of_root = by_key((entry.root, entry) for entry in self._history.entries)
-        return {root: resolution_ns(entries) for root, entries in of_root.items()}

@@ -111,10 +111,10 @@ class _TextProcess:
         self._lookups: list[LookupRow] = []
         self._clocks: list[int | None] = []
         self._outcome_clocks: dict[int, int | None] = {}
-        # The places of the lookups of each compile and cache; the latest of each key and compile; and those of each compile that wait for an outcome.
+        # The places of the lookups of each compile and cache; the latest of each key and compile; and that of each compile and cache that waits for an outcome.
         self._places: dict[tuple[str, str | None], list[int]] = defaultdict(list)
         self._of_key: dict[tuple[str | None, str | None], LookupRow] = {}
-        self._unresolved: dict[str | None, list[LookupRow]] = defaultdict(list)
+        self._unresolved: dict[tuple[str, str | None], LookupRow] = {}
         self._compiles = TextCompiles()
         self._guards: dict[str, str] = {}
         # What torch says of a lookup at its default level: these wait for the line of the lookup, which stands there at INFO alone.
@@ -164,14 +164,14 @@ class _TextProcess:
         if lookup.cache == AOTAUTOGRAD:
             self._compiles.count_lookup(lookup.compile_id)
         self._add(lookup, clock_us)
-        self._unresolved[lookup.compile_id].append(lookup)
+        self._unresolved[lookup.cache, lookup.compile_id] = lookup
 
     def finish(self, modified_s: float) -> list[Process]:
         """The process, its lookups in order and with times if the log has them; several if the pid was used again.
 
         The year comes from `modified_s`, when the log was last written, in seconds since the epoch.
         """
-        waiting = {id(lookup) for lookups in self._unresolved.values() for lookup in lookups}
+        waiting = {*map(id, self._unresolved.values())}
         for lookup in (lookup for lookup in self._lookups if id(lookup) in waiting):
             # The outcome of an AOTAutograd lookup may come much later: it is no problem that it is missing here.
             self._conclude(lookup, "the log ends before the outcome" if lookup.cache == FXGRAPH else None)
@@ -230,11 +230,8 @@ class _TextProcess:
         torch makes no lookup between the key of an FX graph and its outcome; an AOTAutograd lookup contains the
         lookups of its graphs.
         """
-        waiting = self._unresolved.pop(compile_id, [])
-        for lookup in waiting:
-            if cache == FXGRAPH != lookup.cache:
-                self._unresolved[compile_id].append(lookup)
-            else:
+        for one in (FXGRAPH,) if cache == FXGRAPH else (AOTAUTOGRAD, FXGRAPH):
+            if (lookup := self._unresolved.pop((one, compile_id), None)) is not None:
                 self._conclude(lookup, "the line of its outcome is missing")
 
     def _conclude(self, lookup: LookupRow, problem: str | None) -> None:
@@ -278,18 +275,12 @@ class _TextProcess:
         places = self._places.get((cache, compile_id))
         return self._lookups[places[-1]] if places else None
 
-    def _take_unresolved(self, cache: str, key: str, compile_id: str | None) -> LookupRow | None:
-        # At most one of each cache waits.
-        waiting = self._unresolved.get(compile_id, [])
-        for at, lookup in enumerate(waiting):
-            if (lookup.cache, lookup.cache_key) == (cache, key):
-                return waiting.pop(at)
-        return None
-
     def _read_outcome(self, match: re.Match[str], message: _Message) -> None:
         cache = FXGRAPH if match["which"] == "fx graph" else AOTAUTOGRAD
         key = match["key"]
-        lookup = self._take_unresolved(cache, key, message.compile_id)
+        compiled = cache, message.compile_id
+        lookup = self._unresolved.get(compiled)
+        lookup = self._unresolved.pop(compiled) if lookup is not None and lookup.cache_key == key else None
         if lookup is not None and self._is_past(lookup, match["state"], message):
             self._conclude(lookup, "the line of its outcome is missing" if cache == FXGRAPH else None)
             lookup = None
