@@ -190,9 +190,7 @@ def told_by_tlparse(trace: Path, folder: Path, has_records: bool) -> Path:
 
 
 @pytest.mark.parametrize("has_records", [True, False])
-def test_a_folder_of_tlparse_without_its_log_tells_what_the_trace_told(
-    has_records: bool, recording: Recording, tmp_path: Path
-) -> None:
+def test_tlparse_without_a_log_tells_as_much(has_records: bool, recording: Recording, tmp_path: Path) -> None:
     (trace, *_) = sorted((recording("2.13.0", "recompiles") / "trace").iterdir())
     one = cachescope.read(trace)
     scope = cachescope.read(told_by_tlparse(trace, tmp_path, has_records))

@@ -116,9 +116,7 @@ def test_nothing_is_denied_of_a_miss_without_a_time_or_an_outcome_that_was_not_s
     ("failed_codegen", "No compile is known to have been avoidable: 2 misses of first compiles; 2 misses for a reason that is not known"),
     ("killed_compiling", "No compile is known to have been avoidable: 2 misses of first compiles; 2 misses for a reason that is not known"),
 ])  # fmt: skip
-def test_beside_a_text_log_that_names_no_entry_a_changed_key_is_not_known_to_be_avoidable(
-    name: str, said: str, recording: Recording
-) -> None:
+def test_where_no_entry_is_named_none_is_known_avoidable(name: str, said: str, recording: Recording) -> None:
     first, *_ = sorted((recording("2.13.0", name) / "text").iterdir())
     again = recording("2.13.0", "options_undone") / "text" / "03_off_1.log"
     assert headline(Chosen(cachescope.read(first, again, index=False))).startswith(said)

@@ -234,9 +234,7 @@ def printed_to_nobody(*arguments: object, below: Path) -> tuple[int, str]:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux keeps names that are not UTF-8")
-def test_loops_and_names_that_are_not_utf_8_or_steer_a_terminal_are_listed(
-    run: Run, recording: Recording, tmp_path: Path
-) -> None:
+def test_loops_and_odd_or_steering_names_are_listed(run: Run, recording: Recording, tmp_path: Path) -> None:
     cache = Path(os.fsdecode(os.fsencode(tmp_path) + b"/c\xff\n\x1b[31m"))
     shutil.copytree(recording("2.13.0", "config_flip") / "cache", cache)
     count = sum(path.is_file() for path in cache.rglob("*"))

@@ -249,9 +249,7 @@ def test_what_nothing_shows_as_stored_is_a_cold_start(version: str, name: str, r
 
 
 @pytest.mark.parametrize("name", ["failed_codegen", "failed_compiler", "interrupted", "killed_compiling"])
-def test_a_compile_that_ended_early_without_a_recorded_lookup_may_have_been_of_the_same_graph(
-    name: str, recording: Recording
-) -> None:
+def test_one_ended_early_without_a_lookup_may_be_of_the_same_graph(name: str, recording: Recording) -> None:
     first, second, _ = traces(recording("2.6.0", name))
     scope = cachescope.read(first, second, index=False)
     assert not len(scope.lookups[scope.lookups["run"] == 0])

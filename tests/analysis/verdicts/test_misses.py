@@ -510,9 +510,7 @@ def test_a_graph_that_an_entry_of_autograd_points_to_is_no_first_lookup(
     # The times of files that were copied there later, in any order, show nothing.
     (-5, 90, "first_lookup"),
 ])  # fmt: skip
-def test_a_damaged_entry_that_was_there_before_is_why_the_first_recorded_lookup_missed(
-    damaged_at: float, stored_at: float, verdict: str
-) -> None:
+def test_a_damaged_entry_is_why_the_first_missed(damaged_at: float, stored_at: float, verdict: str) -> None:
     """Seen from a trace of the second run alone, which has no word of it."""
     stored = [
         entry("fxgraph", "f11", at=damaged_at, status="damaged", damage="truncated"),

@@ -67,7 +67,7 @@ def test_each_record_twice_is_one(trace: bytes, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_parts_of_a_trace_appended_to_itself_say_nothing_new(
+def test_a_trace_twice_says_nothing_new(
     trace: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     once = read(tmp_path / "once", trace)
