@@ -17,6 +17,10 @@ NO_ROOM = "OSError: [Errno 28] No space left on device"
 WRITTEN = "/cache/fxgraph/11/f11/entry"
 
 
+F: dict[str, Any] = {"function": "f", "file": "/p.py", "line": 1}
+TRACED = {**F, "traced_graph": "t", "traced_code": "t"}
+
+
 def graph(key: str, details: Details = G, **told: Any) -> Made:
     return fx(key, details=details, **{"took": 3.0, **told})
 
@@ -31,113 +35,91 @@ def last(*runs: Run, entries: Sequence[tuple[EntryRow, Details | None]] = ()) ->
 
 
 SAVED = {"at": 0, "entry_path": WRITTEN}
+# Kind, evidence and part of the reason, where several cases have the same.
+GONE = ("deleted", "inferred", "deleted, moved or cleared")
+SURELY_GONE = ("deleted", "recorded", "deleted, moved or cleared")
+GONE_OR_DAMAGED = ("gone or damaged", "inferred", "deleted, moved, cleared or damaged")
+UNTOLD = ("not known", "not_known", "nothing that was read says that run 0 stored it")
+WHICH_DIRECTORY = ("not known", "not_known", "whether both used one cache directory is not recorded")
+GRAPH_ENTRY = ("graph entry", "recorded", "the FX graph entry that it points to")
 
 # Of the first lookup of a key, of the second, and of the processes: kind, evidence and part of the reason for the second.
 UNAVAILABLE: dict[str, tuple[tuple[Run, ...], tuple[str, str, str]]] = {
     "torch would not store it": (
         again(graph("f11", at=0, save_bypass="a custom pass")),
-        ("never stored", "recorded", "stored nothing: torch would not store it: a custom pass"),
-    ),
+        ("never stored", "recorded", "stored nothing: torch would not store it: a custom pass")),
     "written, whatever failed afterwards": (
-        again(graph("f11", **SAVED, compile_error="ValueError: later")),
-        ("deleted", "inferred", "deleted, moved or cleared"),
-    ),
+        again(graph("f11", **SAVED, compile_error="ValueError: later")), GONE),
     "its time was taken, whatever failed afterwards": (
-        again(graph("f11", at=0, compile_error="ValueError: later")),
-        ("not known", "not_known", "nothing that was read says that run 0 stored it"),
-    ),
-    "compiled to the end": (again(graph("f11", **SAVED)), ("deleted", "inferred", "deleted, moved or cleared")),
+        again(graph("f11", at=0, compile_error="ValueError: later")), UNTOLD),
+    "compiled to the end": (again(graph("f11", **SAVED)), GONE),
     "no text log to say that it was stored": (
-        again(graph("f11", at=0)), ("not known", "not_known", "nothing that was read says that run 0 stored it")),
+        again(graph("f11", at=0)), UNTOLD),
     "cut within its compile": (
         again(graph("f11", at=0, took=None, compile_ended=False)),
-        ("not known", "not_known", "its log ends within that compile"),
-    ),
+        ("not known", "not_known", "its log ends within that compile")),
     "in another directory": (
         (run(graph("f11", **SAVED), cache_dir="/other"), run(graph("f11", at=100), **HERE)),
-        ("another directory", "recorded", "in another directory: /other, not /cache"),
-    ),
+        ("another directory", "recorded", "in another directory: /other, not /cache")),
     "in a directory that its process used for a while": (
         (run(graph("f11", **SAVED), graph("f11", at=100, compile_id="1/0", cache_dir="/tmp/tmpabcdefgh"), **HERE),),
-        ("another directory", "recorded", "in another directory: /cache, not /tmp/tmpabcdefgh"),
-    ),
+        ("another directory", "recorded", "in another directory: /cache, not /tmp/tmpabcdefgh")),
     "in a directory that is not known": (
-        (run(graph("f11", **SAVED)), run(graph("f11", at=100), **HERE)),
-        ("not known", "not_known", "whether both used one cache directory is not recorded"),
-    ),
-    "in none that is known": (
-        (run(graph("f11", **SAVED)), run(graph("f11", at=100))),
-        ("not known", "not_known", "whether both used one cache directory is not recorded"),
-    ),
+        (run(graph("f11", **SAVED)), run(graph("f11", at=100), **HERE)), WHICH_DIRECTORY),
+    "in none that is known": ((run(graph("f11", **SAVED)), run(graph("f11", at=100))), WHICH_DIRECTORY),
     "being compiled for another directory": (
         (run(fx("f11", "unknown", G, at=0), **HERE),
          run(graph("f11", at=50, took=500.0, entry_path=WRITTEN), cache_dir="/other"),
          run(graph("f11", at=100), **HERE)),
-        ("not known", "not_known", "it was compiling it for another directory"),
-    ),
+        ("not known", "not_known", "it was compiling it for another directory")),
     "without times": (
         (run(graph("f11", at=None, entry_path=WRITTEN), **HERE), run(graph("f11", at=None), **HERE)),
-        ("not known", "not_known", "the logs have no times"),
-    ),
+        ("not known", "not_known", "the logs have no times")),
     "without times in one process": (
         (run(graph("f11", at=None, entry_path=WRITTEN), graph("f11", at=None, compile_id="1/0"), **HERE),),
-        ("deleted", "inferred", "deleted, moved or cleared"),
-    ),
+        GONE),
     "found before": (
         (run(graph("f11", at=0), **HERE), run(fx("f11", "hit", G, at=50), **HERE),
          run(graph("f11", at=100, entry_path=WRITTEN), **HERE)),
-        ("deleted", "recorded", "deleted, moved or cleared"),
-    ),
+        SURELY_GONE),
     "found before, and no text log to say that it could not be loaded": (
         (run(graph("f11", at=0), **HERE), run(fx("f11", "hit", G, at=50), **HERE), run(graph("f11", at=100), **HERE)),
-        ("gone or damaged", "recorded", "deleted, moved, cleared or damaged"),
-    ),
+        ("gone or damaged", "recorded", "deleted, moved, cleared or damaged")),
     "found since nothing had been stored": (
         (run(graph("f11", at=0, save_error="OSError: full"), **HERE), run(fx("f11", "hit", G, at=50), **HERE),
          run(graph("f11", at=100, entry_path=WRITTEN), **HERE)),
-        ("deleted", "recorded", "deleted, moved or cleared"),
-    ),
+        SURELY_GONE),
     "stored since nothing had been stored": (
         (run(graph("f11", at=0, save_error="OSError: full"), **HERE),
          run(graph("f11", at=50, entry_path=WRITTEN), **HERE), run(graph("f11", at=100), **HERE)),
-        ("gone or damaged", "inferred", "deleted, moved, cleared or damaged"),
-    ),
+        GONE_OR_DAMAGED),
     "it cannot be loaded": (
         again(graph("f11", **SAVED), load_error=LOAD_ERROR),
-        ("load error", "recorded", "could not be loaded: EOFError: Ran out of input"),
-    ),
+        ("load error", "recorded", "could not be loaded: EOFError: Ran out of input")),
     "it cannot be loaded, and the compile fails for the same reason": (
         again(graph("f11", **SAVED), load_error="Failed to load artifact: /c/ek/cek.py", compile_error=NO_ROOM),
-        ("load error", "recorded", f"cek.py; the compile after it failed: {NO_ROOM}"),
-    ),
+        ("load error", "recorded", f"cek.py; the compile after it failed: {NO_ROOM}")),
     "it cannot be loaded, and nothing is known of before": (
         (run(graph("f11", at=100, load_error=LOAD_ERROR), **HERE),), ("load error", "recorded", "EOFError")),
     "the directory cannot be used": (
         again(graph("f11", **SAVED), took=None, compile_error=NO_ROOM),
-        ("load error", "inferred", "this process could not use the directory"),
-    ),
+        ("load error", "inferred", "this process could not use the directory")),
     "the directory cannot be used, as torch 2.5 says it": (
         again(graph("f11", **SAVED), took=None, compile_error=f"BackendCompilerFailed: backend='inductor' raised:\n{NO_ROOM}\n\nSet TORCH_LOGS"),
-        ("load error", "inferred", f"BackendCompilerFailed: backend='inductor' raised: {NO_ROOM}"),
-    ),
+        ("load error", "inferred", f"BackendCompilerFailed: backend='inductor' raised: {NO_ROOM}")),
     "its compile failed, and not for want of room": (
-        again(graph("f11", **SAVED), took=None, compile_error="ValueError: later"),
-        ("deleted", "inferred", "deleted, moved or cleared"),
-    ),
+        again(graph("f11", **SAVED), took=None, compile_error="ValueError: later"), GONE),
     "its compile failed, and nothing names its directory": (
         again(graph("f11", **SAVED), took=None, entry_path=None, compile_error="ValueError: later"),
-        ("not known", "not_known", "whether both used one cache directory is not recorded"),
-    ),
+        WHICH_DIRECTORY),
     "a graph that torch calls a hit": (
-        again(graph("f11", **SAVED), status_detailed="hit"), ("deleted", "inferred", "deleted, moved or cleared")),
+        again(graph("f11", **SAVED), status_detailed="hit"), GONE),
     "missed or refused by its guards": (
         (run(graph("f11", None, **SAVED), **HERE), run(graph("f11", None, at=100), **HERE)),
-        ("not known", "not_known", "it was not found, or its guards did not hold"),
-    ),
+        ("not known", "not_known", "it was not found, or its guards did not hold")),
     "not found, as a trace tells": (
         (run(graph("f11", None, **SAVED), **HERE), run(graph("f11", None, at=100, status_detailed="miss"), **HERE)),
-        ("gone or damaged", "inferred", "deleted, moved, cleared or damaged"),
-    ),
+        GONE_OR_DAMAGED),
 }  # fmt: skip
 
 
@@ -170,46 +152,36 @@ def test_only_the_entry_whose_graph_is_looked_up_again_is_found_wanting() -> Non
 # Of processes in one directory, each of which missed one AOTAutograd key and then some graphs of it.
 AUTOGRAD: dict[str, tuple[tuple[Run, ...], tuple[str, str, str]]] = {
     "the graph is there twice": (
-        (run(*pair("a11", graph("f11", at=1), graph("f11", at=2)), **HERE),),
-        ("graph entry", "recorded", "the FX graph entry that it points to"),
-    ),
+        (run(*pair("a11", graph("f11", at=1), graph("f11", at=2)), **HERE),), GRAPH_ENTRY),
     "torch calls it a hit": (
-        (run(*pair("a11", graph("f11", at=1), status_detailed="hit"), **HERE),),
-        ("graph entry", "recorded", "the FX graph entry that it points to"),
-    ),
+        (run(*pair("a11", graph("f11", at=1), status_detailed="hit"), **HERE),), GRAPH_ENTRY),
     "the graph is there twice, in whatever way it missed": (
         (run(*pair("a11", graph("f11", at=1), graph("f12", at=2), graph("f11", at=3, outcome="unknown")), **HERE),),
-        ("graph entry", "recorded", "the FX graph entry that it points to"),
-    ),
+        GRAPH_ENTRY),
     "graphs that were found are not looked up for it again": (
         (run(*pair("a11", graph("f11", **SAVED), entry_path=WRITTEN), **HERE),
          run(*pair("a11", graph("f11", at=101, outcome="hit"), graph("f11", at=102, outcome="hit"), at=100), **HERE)),
-        ("gone or damaged", "inferred", "deleted, moved, cleared or damaged"),
-    ),
+        GONE_OR_DAMAGED),
     "the backward graph of the same key is compiled later": (
         (run(*pair("a11", graph("f11", at=1, compile_ended=True), entry_path=WRITTEN),
              aot("a11", details=G, at=10, compile_id="0/1"), graph("f11", outcome="hit", at=11, compile_id="0/1"),
              fx("f12", details=G, at=20, took=1, direction="backward", compile_id="0/0"), **HERE),),
-        ("not stored yet", "inferred", "its entry was not stored yet"),
-    ),
+        ("not stored yet", "inferred", "its entry was not stored yet")),
     "begun anew": (
         (
             run(aot("a11", details=G, at=0), aot("a12", details={**G, "x": "2"}, at=1, compile_id="0/0_1"),
                 graph("f12", at=2, compile_id="0/0_1"), **HERE),
             run(*pair("a11", at=100), **HERE),
         ),
-        ("restarted compile", "recorded", "torch restarted its compile"),
-    ),
+        ("restarted compile", "recorded", "torch restarted its compile")),
     "killed": (
         (run(*pair("a11", graph("f11", at=1, outcome="unknown", took=None)), **HERE, exit_status=137),
          run(*pair("a11", at=100), **HERE)),
-        ("process ended", "recorded", "its process ended before that: signal SIGKILL"),
-    ),
+        ("process ended", "recorded", "its process ended before that: signal SIGKILL")),
     "a graph of a compile in which the process was killed": (
         (run(*pair("a11", graph("f11", at=1, took=None), compile_ended=False), **HERE, exit_status=137),
          run(graph("f11", at=100), **HERE)),
-        ("process ended", "recorded", "signal SIGKILL"),
-    ),
+        ("process ended", "recorded", "signal SIGKILL")),
 }  # fmt: skip
 
 
@@ -287,14 +259,13 @@ def test_a_key_that_another_compiles(first: tuple[float, float | None], second: 
 
 def test_the_graphs_below_a_key_that_another_rank_compiles_follow_from_what_changed_in_it() -> None:
     """As of two ranks with another batch: each is the first to look up one of the graphs."""
-    told = {"function": "f", "file": "/p.py", "line": 1, "traced_graph": "t", "traced_code": "t"}
 
     def rank(number: int, size: int, at: float, *, is_late: bool) -> Run:
         inputs = {"example_inputs[0]": f"TensorMetadata(shape=torch.Size([{size}, 8]))"}
         code = {"gm": f"{CODE} {size}", **inputs, "fx_kwargs[is_inference]": "False"}
         flags = "False", "True"
-        graphs = [fx(f"f{size}{flag}", details={**code, "fx_kwargs[is_backward]": flag}, took=9.0, at=at + 2 + is_late * (flag == "True"), **told) for flag in flags]  # fmt: skip
-        above = aot(f"a{size}", details={"gm": CODE, **inputs}, at=at + number / 10, **told)
+        graphs = [fx(f"f{size}{flag}", details={**code, "fx_kwargs[is_backward]": flag}, took=9.0, at=at + 2 + is_late * (flag == "True"), **TRACED) for flag in flags]  # fmt: skip
+        above = aot(f"a{size}", details={"gm": CODE, **inputs}, at=at + number / 10, **TRACED)
         return run(above, *graphs, rank=number, pid=number + 1 + int(at), **HERE)
 
     ranks = [rank(number, 16, 100, is_late=not number) for number in range(2)]
@@ -539,7 +510,7 @@ def test_that_a_backward_graph_may_follow_is_no_edit(
             fx(
                 f"f1{side}",
                 details={"gm": CODE.replace("return (b,)", f"return (b, {'a' * side}x)"), **{field: values[side] for field, values in more.items()}},
-                at=10 * side, function="f", file="/p.py", line=1, traced_graph=traced[side],
+                at=10 * side, **F, traced_graph=traced[side],
             ),
             **HERE,
         )
@@ -556,13 +527,6 @@ def test_that_a_backward_graph_may_follow_is_no_edit(
 ])  # fmt: skip
 def test_what_a_forward_graph_keeps_for_backward_is_no_input_of_the_program(batch: int, kind: str) -> None:
     """As with another activation_memory_budget, which no FX key holds, where AOTAutograd's cache is off or bypassed."""
-    traced: dict[str, Any] = {
-        "function": "f",
-        "file": "/p.py",
-        "line": 1,
-        "traced_graph": "t",
-        "traced_code": "t",
-    }
     ways = ("False", "True")
     runs = []
     for size, keeps in ((4, "b, x"), (batch, "x")):
@@ -582,7 +546,7 @@ def test_what_a_forward_graph_keeps_for_backward_is_no_input_of_the_program(batc
         ]
         runs.append(
             run(
-                *(fx(f"f{size}{keeps}{way}", details=one, at=len(runs) * 10 + at, **traced)
+                *(fx(f"f{size}{keeps}{way}", details=one, at=len(runs) * 10 + at, **TRACED)
                   for at, (one, way) in enumerate(zip(details, ways, strict=True))),
                 **HERE,
             )
@@ -593,12 +557,7 @@ def test_what_a_forward_graph_keeps_for_backward_is_no_input_of_the_program(batc
 @pytest.mark.parametrize("is_there", [True, False], ids=["the run before", "its entry alone"])
 def test_a_recompile_under_the_number_of_another_compile_in_the_run_before_is_one(is_there: bool) -> None:
     """As of a program that no longer makes the first of its calls: one more fits under torch's recompile limit."""
-    told: dict[str, Any] = {
-        "function": "f",
-        "file": "/p.py",
-        "line": 1,
-        "recompile_reasons": "0/0: GLOBAL_STATE changed: grad_mode",
-    }
+    told = {**F, "recompile_reasons": "0/0: GLOBAL_STATE changed: grad_mode"}
     with_gradients, without = {**G, "grad_enabled": "True"}, {**G, "grad_enabled": "False"}
     before = run(aot("a11", details=with_gradients, at=0, took=1, compile_id="0/1", **told), **HERE)
     warm = aot("a11", "hit", with_gradients, at=10, **told | {"recompile_reasons": None})
@@ -625,10 +584,10 @@ def test_an_options_rewrite_is_no_edit(graph: str, traced: str, inputs: Any, cos
     )
     runs = [
         run(
-            aot(f"a{side}", at=10 * side, function="f", file="/p.py", line=1, traced_graph=one, traced_code=one),
+            aot(f"a{side}", at=10 * side, **F, traced_graph=one, traced_code=one),
             fx(
                 f"f{side}", details={"gm": graphs[side], "example_inputs[0]": tensor.format([*inputs[side]]), option: str(side == 1)},
-                at=10 * side, took=1.0, function="f", file="/p.py", line=1, traced_graph=one, traced_code=one,
+                at=10 * side, took=1.0, **F, traced_graph=one, traced_code=one,
             ),
             **HERE,
         )
@@ -699,13 +658,11 @@ SPLIT = "Won't cache a graph with fakify_first_call enabled"
     ],
 )
 def test_a_new_ddp_split_of_known_parts_is_told(above: list[int], ended: bool, field: str, kind: str) -> None:
-    told = {"function": "f", "file": "/p.py", "line": 1, "traced_graph": "t", "traced_code": "t"}
-
     def start(key: str, parts: Sequence[int], at: float, **changed: str) -> Run:
-        bypassed = [aot(None, "bypass", bypass_reason=SPLIT, at=at, **told, segment=one) for one in parts]
+        bypassed = [aot(None, "bypass", bypass_reason=SPLIT, at=at, **TRACED, segment=one) for one in parts]
         details = {"gm": CODE, "inductor_config[epilogue_fusion]": "True", **changed}
         return run(
-            *bypassed, fx(key, details=details, at=at + 1, took=1.0, compile_ended=ended, **told, segment=1)
+            *bypassed, fx(key, details=details, at=at + 1, took=1.0, compile_ended=ended, **TRACED, segment=1)
         )
 
     scope = scope_of(start("f11", [1, 1], 0), start("f22", above, 100, **{field: f"{CODE} + 1"}))
