@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ BARE = {
     if name in os.environ
 }
 CACHE = os.environ.get("HARD_CACHE", "")
+OWN = {**BARE, "TORCHINDUCTOR_CACHE_DIR": CACHE}
 
 
 def imported() -> Any:
@@ -39,6 +41,11 @@ def imported() -> Any:
 def program(function: Callable[[], None]) -> Callable[[], None]:
     PROGRAMS[function.__name__] = function
     return function
+
+
+def with_torch(function: Callable[[Any], None]) -> Callable[[], None]:
+    """A program that begins by importing torch, and is given it."""
+    return program(wraps(function)(lambda: function(imported())))
 
 
 def child(name: str = "one") -> list[str]:
@@ -62,11 +69,15 @@ def doubled(x):
     return x.sin() * 2
 
 
-@program
-def one() -> None:
-    torch = imported()
-
+@with_torch
+def one(torch: Any) -> None:
     print("one", torch.compile(doubled)(torch.ones(4)).sum().item())
+
+
+def in_process() -> None:
+    one()
+    sys.stdout.flush()
+    write_counted()
 
 
 # --- children
@@ -74,9 +85,8 @@ def one() -> None:
 
 @program
 def own_environment() -> None:
-    own = {**BARE, "TORCHINDUCTOR_CACHE_DIR": CACHE}
-    subprocess.run(child(), env=own, check=True)
-    subprocess.run(child(), env=own, check=True)
+    for _ in range(2):
+        subprocess.run(child(), env=OWN, check=True)
 
 
 @program
@@ -93,7 +103,7 @@ def shell() -> None:
 
 @program
 def shell_with_environment() -> None:
-    subprocess.run(" ".join(child()), shell=True, env={**BARE, "TORCHINDUCTOR_CACHE_DIR": CACHE}, check=True)
+    subprocess.run(" ".join(child()), shell=True, env=OWN, check=True)
 
 
 @program
@@ -105,29 +115,26 @@ def emptied_environment() -> None:
 @program
 def exec_with_environment() -> None:
     sys.stdout.flush()
-    os.execve(sys.executable, child(), {**BARE, "TORCHINDUCTOR_CACHE_DIR": CACHE})
+    os.execve(sys.executable, child(), OWN)
 
 
 @program
 def cleared_and_exec() -> None:
     os.environ.clear()
-    os.environ.update(BARE)
-    os.environ["TORCHINDUCTOR_CACHE_DIR"] = CACHE
+    os.environ.update(OWN)
     os.execv(sys.executable, child())
 
 
 @program
 def posix_spawn() -> None:
-    own = {**BARE, "TORCHINDUCTOR_CACHE_DIR": CACHE}
-    assert os.waitpid(os.posix_spawn(sys.executable, child(), own), 0)[1] == 0
-    assert os.spawnve(os.P_WAIT, sys.executable, child(), own) == 0
+    assert os.waitpid(os.posix_spawn(sys.executable, child(), OWN), 0)[1] == 0
+    assert os.spawnve(os.P_WAIT, sys.executable, child(), OWN) == 0
 
 
 @program
 def cleared() -> None:
     os.environ.clear()
-    os.environ.update(BARE)
-    os.environ["TORCHINDUCTOR_CACHE_DIR"] = CACHE
+    os.environ.update(OWN)
     assert os.system(" ".join(child())) == 0
     one()
 
@@ -136,12 +143,6 @@ def cleared() -> None:
 def isolated() -> None:
     subprocess.run([sys.executable, "-I", *child()[1:]], check=True)
     subprocess.run([sys.executable, "-E", *child()[1:]], env={**BARE}, check=True)
-
-
-def in_process() -> None:
-    one()
-    sys.stdout.flush()
-    write_counted()
 
 
 def started(how: str) -> None:
@@ -164,11 +165,9 @@ def forked() -> None:
     started("fork")
 
 
-@program
-def forked_after() -> None:
+@with_torch
+def forked_after(torch: Any) -> None:
     """A fork of a process that has compiled and that has more to compile."""
-    torch = imported()
-
     one()
     sys.stdout.flush()
     pid = os.fork()
@@ -227,28 +226,23 @@ def complains() -> None:
 # --- saving
 
 
-@program
-def saved_function() -> None:
-    torch = imported()
-
+@with_torch
+def saved_function(torch: Any) -> None:
     compiled = torch.compile(doubled, fullgraph=True).aot_compile(((torch.ones(4),), {}))
     compiled.save_compiled_function("function.pt")
     print(Path("function.pt").stat().st_size > 100)
 
 
-@program
-def saved_artifacts() -> None:
-    torch = imported()
-
+@with_torch
+def saved_artifacts(torch: Any) -> None:
     one()
     found = torch.compiler.save_cache_artifacts()
     Path("mega.bin").write_bytes(found[0])
     print(len(found[0]) > 100)
 
 
-@program
-def saved_standalone() -> None:
-    torch = imported()
+@with_torch
+def saved_standalone(torch: Any) -> None:
     from torch._inductor import standalone_compile
 
     x = torch.ones(4)
@@ -261,10 +255,8 @@ def saved_standalone() -> None:
     print(artifact(x)[0].sum().item(), Path("artifact.bin").stat().st_size > 100)
 
 
-@program
-def saved_package() -> None:
-    torch = imported()
-
+@with_torch
+def saved_package(torch: Any) -> None:
     class Model(torch.nn.Module):
         def forward(self, x):
             return x.sin() * 2
@@ -277,10 +269,8 @@ def saved_package() -> None:
 # --- exact
 
 
-@program
-def dropout() -> None:
-    torch = imported()
-
+@with_torch
+def dropout(torch: Any) -> None:
     torch.manual_seed(0)
     model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.Dropout(0.5), torch.nn.Dropout(0.2))
     compiled = torch.compile(model)
@@ -291,10 +281,8 @@ def dropout() -> None:
         print(torch.rand(2).tolist())
 
 
-@program
-def random_numbers() -> None:
-    torch = imported()
-
+@with_torch
+def random_numbers(torch: Any) -> None:
     torch.manual_seed(0)
 
     def made(x):
@@ -314,20 +302,16 @@ def random_numbers() -> None:
     print(sorted(permuted.tolist()) and torch.rand(2).tolist())
 
 
-@program
-def branches_on_random_values() -> None:
-    torch = imported()
-
+@with_torch
+def branches_on_random_values(torch: Any) -> None:
     torch.manual_seed(0)
     value = torch.compile(lambda x: (x * torch.rand(4)).sum())(torch.ones(4)).item()
     print(round(value, 4))
     torch.compile(doubled if value < 2.1 else torch.cos)(torch.ones(4))
 
 
-@program
-def jagged() -> None:
-    torch = imported()
-
+@with_torch
+def jagged(torch: Any) -> None:
     nested = torch.nested.nested_tensor(
         [torch.ones(2, 4), torch.ones(3, 4)], layout=torch.jagged, requires_grad=True
     )
@@ -336,9 +320,8 @@ def jagged() -> None:
     print(out.offsets().tolist(), round(nested.grad.values().sum().item(), 4))
 
 
-@program
-def branches_on_counters() -> None:
-    torch = imported()
+@with_torch
+def branches_on_counters(torch: Any) -> None:
     from torch._dynamo.utils import counters
 
     one()
@@ -361,20 +344,16 @@ def profile_in_code() -> None:
         print(compiled(torch.ones(size)).shape)
 
 
-@program
-def precompiled() -> None:
-    torch = imported()
-
+@with_torch
+def precompiled(torch: Any) -> None:
     with torch._dynamo.config.patch(caching_precompile=True):
         one()
         torch._dynamo.reset()
         one()
 
 
-@program
-def errors() -> None:
-    torch = imported()
-
+@with_torch
+def errors(torch: Any) -> None:
     def tried(function, *args):
         torch._dynamo.reset()
         try:
@@ -424,10 +403,8 @@ def errors() -> None:
     tried(torch.compile(lambda x: raises(x) + 1), torch.ones(3))
 
 
-@program
-def threads() -> None:
-    torch = imported()
-
+@with_torch
+def threads(torch: Any) -> None:
     # One name for each: torch keeps what it knows of sizes by file, line and name.
     def added(x):
         return x + 1
@@ -452,10 +429,8 @@ def threads() -> None:
     print(found)
 
 
-@program
-def nested() -> None:
-    torch = imported()
-
+@with_torch
+def nested(torch: Any) -> None:
     inner = torch.compile(lambda x: x.sin() + 1)
 
     @torch.compile
@@ -467,10 +442,8 @@ def nested() -> None:
     print(round(outer(torch.ones(4)).sum().item(), 4))
 
 
-@program
-def recompile_limit() -> None:
-    torch = imported()
-
+@with_torch
+def recompile_limit(torch: Any) -> None:
     with torch._dynamo.config.patch(recompile_limit=2):
         compiled = torch.compile(lambda x, n: x + n, dynamic=False)
         for number in range(4):
@@ -485,35 +458,26 @@ def recompile_limit() -> None:
 
 @program
 def exits() -> None:
-    one()
-    write_counted()
+    in_process()
     sys.exit(7)
 
 
 @program
 def exits_at_once() -> None:
-    one()
-    sys.stdout.flush()
-    write_counted()
+    in_process()
     os._exit(5)
 
 
-@program
-def interrupted() -> None:
-    torch = imported()
-
-    one()
-    sys.stdout.flush()
-    write_counted()
+@with_torch
+def interrupted(torch: Any) -> None:
+    in_process()
     os.kill(os.getpid(), signal.SIGINT)
     torch.compile(lambda x: x + 9)(torch.ones(3))
 
 
 @program
 def killed() -> None:
-    one()
-    sys.stdout.flush()
-    write_counted()
+    in_process()
     os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -525,10 +489,8 @@ def capability() -> None:
     subprocess.run(child("vectorised"), env=other, check=False, capture_output=True)
 
 
-@program
-def vectorised() -> None:
-    torch = imported()
-
+@with_torch
+def vectorised(torch: Any) -> None:
     print(round(torch.compile(lambda x: x.sin().softmax(-1) * x)(torch.ones(64, 64)).sum().item(), 3))
     sys.stdout.flush()
 
