@@ -38,8 +38,8 @@ from tests.programs import ran
 ATTACKS = attacks.attacks()
 
 
-def laid(root: Path, kind: str, data: bytes) -> None:
-    """Put the bytes where torch loads them so."""
+def laid(root: Path, kind: str, data: bytes) -> Path:
+    """A cache with the bytes where torch loads them so."""
     if kind == "wrapper":
         key = stored_code_hash(data.decode())
         write(root, f"{key[1:3]}/{key}.py", data)
@@ -50,6 +50,7 @@ def laid(root: Path, kind: str, data: bytes) -> None:
                 "guard": lambda: entry_bytes(graph(guards_expr=data.decode())),
                 "stride": lambda: entry_bytes(graph(output_strides=[None, ("8", data.decode())]))}  # fmt: skip
         entry(root, FX, held[kind]())
+    return root
 
 
 def against(path: Path) -> set[str]:
@@ -69,8 +70,7 @@ def test_every_attack_works(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ATTACKS)
 def test_no_attack_is_proven(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    laid(tmp_path / "cache", *ATTACKS[name])
-    found = cachescope.audit(tmp_path / "cache")
+    found = cachescope.audit(laid(tmp_path / "cache", *ATTACKS[name]))
     # That what is made is no graph is true of harmless ones, too.
     assert set(found.loc[found["level"] != "note", "rule"]) - {"entry-foreign-object"}
     assert not os.path.exists("@")
@@ -83,8 +83,8 @@ def test_no_attack_is_proven(name: str, tmp_path: Path, monkeypatch: pytest.Monk
     "if __name__ != '__main__':\n    from torch._inductor.wrapper_benchmark import compiled_module_main\n    compiled_module_main('None', print)",
 ])  # fmt: skip
 def test_what_changes_torch_or_ends_the_program_is_not_proven(line: str, tmp_path: Path) -> None:
-    laid(tmp_path / "cache", "wrapper", (attacks.HEADER + line + "\n").encode())
-    assert against(tmp_path / "cache") == {"warning"}
+    wrapper = f"{attacks.HEADER}{line}\n".encode()
+    assert against(laid(tmp_path / "cache", "wrapper", wrapper)) == {"warning"}
 
 
 @pytest.mark.parametrize("before", [
@@ -162,23 +162,16 @@ class Unpickler(pickle.Unpickler):
 
 @pytest.mark.parametrize("text", attacks.BOMBS)
 def test_what_would_take_for_ever_is_a_danger_and_not_evaluated(text: str, tmp_path: Path) -> None:
-    laid(tmp_path / "cache", "guard", text.encode())
-    assert against(tmp_path / "cache") == {"danger"}
+    assert against(laid(tmp_path / "cache", "guard", text.encode())) == {"danger"}
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["", "2 <= L['t0'] and L['t0'] <= 64", "L['s0']**2 < 2**31", "math.ceil(L['s0'] / 8) * 8 == 64", "1 << 20 > L['t0']"],
-)  # fmt: skip
-def test_guards_that_torch_writes(text: str, tmp_path: Path) -> None:
-    laid(tmp_path / "cache", "guard", text.encode())
-    assert against(tmp_path / "cache") == set()
-
-
-@pytest.mark.parametrize("text", ["1", "32*s27", "s0*((s1//2)) + 1", "max(1, s0)"])
-def test_strides_that_torch_writes(text: str, tmp_path: Path) -> None:
-    laid(tmp_path, "stride", text.encode())
-    assert against(tmp_path) == set()
+@pytest.mark.parametrize(("kind", "text"), [
+    *(("guard", text) for text in ("", "2 <= L['t0'] and L['t0'] <= 64", "L['s0']**2 < 2**31", "1 << 20 > L['t0']",
+                                   "math.ceil(L['s0'] / 8) * 8 == 64")),
+    *(("stride", text) for text in ("1", "32*s27", "s0*((s1//2)) + 1", "max(1, s0)")),
+])  # fmt: skip
+def test_guards_and_strides_that_torch_writes(kind: str, text: str, tmp_path: Path) -> None:
+    assert against(laid(tmp_path / "cache", kind, text.encode())) == set()
 
 
 def _file(name: str, data: bytes = b"text\n") -> Callable[[Path], object]:
@@ -309,8 +302,8 @@ def test_kernels_in_wrappers(name: str, tmp_path: Path) -> None:
         f"{launch}\n@triton.jit\ndef k(a, XBLOCK: tl.constexpr):\n{body}\n"
     )
     call = f"k = async_compile.triton('k', {text!r}, device_str='cuda')\nasync_compile.wait"
-    laid(tmp_path / "cache", "wrapper", attacks.HEADER.replace("async_compile.wait", call).encode())
-    assert against(tmp_path / "cache") == levels
+    wrapper = attacks.HEADER.replace("async_compile.wait", call).encode()
+    assert against(laid(tmp_path / "cache", "wrapper", wrapper)) == levels
 
 
 def _with(**state: object) -> bytes:
@@ -337,16 +330,14 @@ DEEP = {
 @pytest.mark.parametrize("name", DEEP)
 def test_what_torch_would_do_with_an_entry(name: str, tmp_path: Path) -> None:
     data, level = DEEP[name]
-    laid(tmp_path / "cache", "pickle", data)
-    assert level in against(tmp_path / "cache")
+    assert level in against(laid(tmp_path / "cache", "pickle", data))
 
 
 def test_a_partial_is_of_the_function_that_its_state_says(tmp_path: Path) -> None:
     sympys = found("torch.utils._sympy.functions", "FloorDiv")
     of_int = found("functools", "partial") + found("builtins", "int") + b"\x85R"
     data = _with(graph="@@").replace(b"\x8c\x02@@", of_int + b"(" + sympys + b"(I1\nt}Ntb")
-    laid(tmp_path / "cache", "pickle", data)
-    messages = cachescope.audit(tmp_path / "cache")["message"]
+    messages = cachescope.audit(laid(tmp_path / "cache", "pickle", data))["message"]
     assert messages.str.startswith("uses torch.utils._sympy.functions.FloorDiv in a way").any()
 
 
@@ -364,5 +355,4 @@ def test_a_kernel_has_what_triton_copies_of_its_code(scope: Any, levels: set[str
         + found("triton.runtime.jit", "JITFunction")
         + b")\x81\x8c\x0dcreate_binder\x86R"
     )
-    laid(tmp_path / "cache", "pickle", data.replace(b"\x8c\x02@@", bound))
-    assert against(tmp_path / "cache") == levels
+    assert against(laid(tmp_path / "cache", "pickle", data.replace(b"\x8c\x02@@", bound))) == levels
