@@ -204,22 +204,14 @@ RUNS = b"cos\nmkdir\n(V@\ntR."
 # What a broken pickle does before it breaks, behind what other readers of pickles stop at.
 PROGRAMS |= {
     "broken in a frame": b"\x80\x04\x95\x40" + bytes(7) + RUNS[:-1] + b"\xd3" + b"N" * 64,
-    "broken behind a frame that begins in it": b"\x80\x04\x95\x18"
-    + bytes(7)
-    + RUNS[:-1]
-    + b"ssNNN"
-    + b"N" * 64,
-    "broken in a frame, behind an odd number": b"\x80\x04\x95\x40"
-    + bytes(7)
-    + b"I0x10\n"
-    + RUNS[:-1]
-    + b"\xd3"
-    + b"N" * 64,
-    "broken behind a method of a list": b"\x80\x04cbuiltins\ngetattr\n]\x8c\x06append\x86R0"
-    + RUNS[:-1]
-    + b"\xd3",
+    "broken behind a frame that begins in it":
+        b"\x80\x04\x95\x18" + bytes(7) + RUNS[:-1] + b"ssNNN" + b"N" * 64,
+    "broken in a frame, behind an odd number":
+        b"\x80\x04\x95\x40" + bytes(7) + b"I0x10\n" + RUNS[:-1] + b"\xd3" + b"N" * 64,
+    "broken behind a method of a list":
+        b"\x80\x04cbuiltins\ngetattr\n]\x8c\x06append\x86R0" + RUNS[:-1] + b"\xd3",
     "cut, behind an odd number": b"\x80\x05I0x10\n" + RUNS[:-1] + b"\x96\x64" + bytes(7),
-}
+}  # fmt: skip
 PROTOCOL_2 = b"\x80\x02" + RUNS
 LEGACY = [pickle.dumps(part, 2) for part in (0x1950A86A20F9469CFC6C, 1001, {"little_endian": True}, {}, [])]
 GUARDS = r"""
@@ -322,25 +314,12 @@ def attacks() -> dict[str, tuple[str, bytes]]:
         for name, runs in (("bare", RUNS), ("protocol 2", PROTOCOL_2)):
             parts = b"".join([*LEGACY[:place], runs, *LEGACY[place + 1 :]])
             found[f"torch.save, {name}, {place}"] = ("storage", parts)
-    harmless = (
-        b"".join([b"]", b"N0" * ((len(RUNS) - 2) // 2), b"N0"[: len(RUNS) % 2 * 2], b"."])[: len(RUNS) - 1]
-        + b"."
-    )
+    as_long = b"]" + b"N0" * ((len(RUNS) - 2) // 2) + b"N0"[: len(RUNS) % 2 * 2] + b"."
+    harmless = as_long[: len(RUNS) - 1] + b"."
     # Read from a file, the bytes begin where the frame ends, and the program is another one.
-    found["a frame ends in bytes, and another begins"] = (
-        "storage",
-        b"\x80\x04\x95\x10"
-        + bytes(7)
-        + b"\x8a\x10"
-        + bytes(14)
-        + b"..\x95\x20"
-        + bytes(7)
-        + b"0C\x1c\xff\xff"
-        + RUNS
-        + b"N" * (26 - len(RUNS))
-        + b"N" * 19
-        + b".",
-    )
+    first = b"\x80\x04\x95\x10" + bytes(7) + b"\x8a\x10" + bytes(14) + b".."
+    second = b"\x95\x20" + bytes(7) + b"0C\x1c\xff\xff" + RUNS + b"N" * (45 - len(RUNS)) + b"."
+    found["a frame ends in bytes, and another begins"] = "storage", first + second
     found["zip"] = "storage", zipped(PROTOCOL_2)
     found["zip behind a zip"] = "storage", zipped(RUNS) + zipped(harmless)
     twice = zipped(PROTOCOL_2).replace(b"archive/byteorder", b"archive/data.pkl\0")

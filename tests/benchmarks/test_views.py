@@ -19,15 +19,12 @@ from cachescope.views.lookups import LookupRows, listed_lookups
 from cachescope.views.table import Table
 from cachescope.views.what_if import WhatIfView
 
+pytestmark = pytest.mark.benchmark(group="views")
 FILTERS = [
-    {"text": "epilogue"},
-    {"outcome": "full_miss", "cache": "fxgraph"},
-    {"run": 73, "cache": "fxgraph"},
-    {},
-]
+    {"text": "epilogue"}, {"outcome": "full_miss", "cache": "fxgraph"}, {"run": 73, "cache": "fxgraph"}, {},
+]  # fmt: skip
 
 
-@pytest.mark.benchmark(group="views")
 @pytest.mark.parametrize("sample", ["tour", "entry_truncated"])
 def test_first_paint(sample: str, benchmark: Any) -> None:
     """Read a sample, make the explorer, and every figure of its first pane."""
@@ -42,7 +39,6 @@ def test_first_paint(sample: str, benchmark: Any) -> None:
     assert benchmark(paint).pane("Overview").cards.value
 
 
-@pytest.mark.benchmark(group="views")
 def test_sizes_of_many_entries(benchmark: Any) -> None:
     """The figure of a directory of 100,000 files."""
     some = cachescope.read(cachescope.sample("entry_truncated")).tables.entries.rows
@@ -64,7 +60,6 @@ def varied(request: pytest.FixtureRequest, ten_thousand: cachescope.Scope) -> ca
     return ten_thousand if request.param == 10_000 else made_scope("varied", request.param)
 
 
-@pytest.mark.benchmark(group="views")
 @pytest.mark.parametrize("without", [LEAK, "inductor_configs", "gm"])
 def test_toggle(without: str, varied: cachescope.Scope, benchmark: Any) -> None:
     """Switch a form or field off and on again in turn: answer, figure, and the list of lookups that change sides."""
@@ -87,7 +82,6 @@ def lookup_table(request: pytest.FixtureRequest) -> tuple[LookupRows, Table]:
     return rows, Table(rows, "lookups")
 
 
-@pytest.mark.benchmark(group="views")
 def test_compare(ten_thousand: cachescope.Scope, benchmark: Any) -> None:
     """Put the two sides of Compare the other way round: 100 lookups each, aligned, with their fields."""
     pane = ten_thousand.compare_view(0, 1)
@@ -109,16 +103,14 @@ def explored(request: pytest.FixtureRequest) -> Explorer:
     return explorer
 
 
-@pytest.mark.benchmark(group="views")
 @pytest.mark.parametrize("pane", ["Overview", "Lookups", "Why", "Compare", "Machines"])
 def test_brush(pane: str, explored: Explorer, benchmark: Any) -> None:
     """Drag over a tenth of the time, here and there in turn: what is seen of the pane is counted and drawn again."""
     scope, explored.state.pane = explored.scope, pane
     times = scope.lookups["time"].sort_values().astype("int64").to_numpy()
     tenth = len(times) // 10
-    spans = itertools.cycle(
-        [(int(times[at * tenth]), int(times[(at + 1) * tenth - 1])) for at in range(1, 9)]
-    )
+    tenths = [(int(times[n * tenth]), int(times[(n + 1) * tenth - 1])) for n in range(1, 9)]
+    spans = itertools.cycle(tenths)
 
     def brush() -> None:
         explored.state.span = next(spans)
@@ -129,7 +121,6 @@ def test_brush(pane: str, explored: Explorer, benchmark: Any) -> None:
     benchmark.extra_info["lookups"] = len(scope.lookups)
 
 
-@pytest.mark.benchmark(group="views")
 @pytest.mark.parametrize("filters", FILTERS, ids=str)
 def test_filter(filters: dict[str, Any], lookup_table: tuple[LookupRows, Table], benchmark: Any) -> None:
     """Filter lookups, sorted by compile time, fold them, sum up their columns, and fetch the page that is shown."""
@@ -145,7 +136,6 @@ def test_filter(filters: dict[str, Any], lookup_table: tuple[LookupRows, Table],
     benchmark.extra_info["lookups"] = len(rows.rows)
 
 
-@pytest.mark.benchmark(group="views")
 @pytest.mark.parametrize("column", ["time_taken_ns", "reason", "cache_key"])
 def test_sort(column: str, lookup_table: tuple[LookupRows, Table], benchmark: Any) -> None:
     """Sort lookups up and down in turn, and fetch the page that is shown."""

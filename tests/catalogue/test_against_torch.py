@@ -18,6 +18,8 @@ from cachescope.catalogue.bypasses import bypasses, cacheable_since
 from cachescope.catalogue.facts import fields
 from tests.data.bypass_sources.known import KNOWN, NO_REASON, Known
 
+pytestmark = pytest.mark.torch
+
 SCRIPT = Path(__file__).parent.parent / "data" / "make_fields.py"
 VERSION = "2.13.0"
 # Of a file made from one version alone, these tell of that version.
@@ -49,7 +51,6 @@ def from_sources(tmp_path: Path) -> Path:
     return output
 
 
-@pytest.mark.torch
 def test_made_anew_from_sources_it_is_the_same(from_sources: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert json.loads(from_sources.read_text())["versions"] == [VERSION]
     shipped = fields(VERSION).drop(columns=ACROSS_VERSIONS)
@@ -74,7 +75,6 @@ def told_by_torch(environment: Mapping[str, str]) -> dict[str, Any]:
     return told
 
 
-@pytest.mark.torch
 def test_options_defaults_and_variables_are_those_of_torch() -> None:
     pytest.importorskip("torch")
     frame = fields(VERSION)
@@ -129,7 +129,6 @@ def site_packages() -> Path:
     return Path(spec.origin).parent.parent
 
 
-@pytest.mark.torch
 def test_bypasses_made_anew_from_installed_sources_are_the_same(site_packages: Path, tmp_path: Path) -> None:
     output = tmp_path / "bypasses.json"
     script = DATA / "make_bypasses.py"
@@ -149,7 +148,6 @@ def test_bypasses_made_anew_from_installed_sources_are_the_same(site_packages: P
     assert all(cacheable_since(name) for name in made["operators"])
 
 
-@pytest.mark.torch
 def test_every_line_that_bypasses_is_read(site_packages: Path) -> None:
     """Found with a plain search: each such line begins a message that the catalogue has, or passes one on."""
     known = [message for message in bypasses(VERSION)["message"] if message]
@@ -192,7 +190,6 @@ def bypassed(counters: dict[str, int], known: Known) -> int:
     return sum(counters.get(name, 0) for name in names)
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("program", [
     # Each compiles twice with a new cache: the others are followed with `make models`.
     pytest.param(name, marks=[] if name in ALWAYS else pytest.mark.models)

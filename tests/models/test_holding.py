@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from models.holding import WAYS, hold
 
+pytestmark = pytest.mark.slow
+
 ARCHIVE = Path(__file__).parents[1] / "data" / "models" / "small_inference.tar.xz"
 
 
@@ -47,7 +49,6 @@ CHANGES: dict[str, tuple[str, Callable[[Any], None], set[str]]] = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("what", CHANGES)
 def test_a_session_that_did_something_else_is_not_held(what: str, session: Path) -> None:
     """What follows from what is not what this is about."""
@@ -56,7 +57,6 @@ def test_a_session_that_did_something_else_is_not_held(what: str, session: Path)
     assert {fault.kind for fault in hold(session, "trace").faults} == kinds
 
 
-@pytest.mark.slow
 def test_a_damaged_log_is_a_problem(session: Path) -> None:
     trace = sorted((session / "trace").iterdir())[0]
     trace.write_bytes(trace.read_bytes().replace(b'{"name": "fx_graph_cache', b'{"name" "fx_graph_cache', 1))
@@ -66,7 +66,6 @@ def test_a_damaged_log_is_a_problem(session: Path) -> None:
 ARCHIVES = sorted((Path(__file__).parents[1] / "data" / "models").glob("*.tar.xz"))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("archive", ARCHIVES, ids=lambda path: path.name.removesuffix(".tar.xz"))
 def test_lookups_of_recorded_models_are_told_as_they_were(archive: Path, tmp_path: Path) -> None:
     folder = tmp_path / archive.name.removesuffix(".tar.xz")

@@ -114,6 +114,7 @@ def test_a_source_that_is_given_twice_is_read_once(tmp_path: Path) -> None:
     assert found(tmp_path, "logs/b", "link", "logs", "logs/a", "logs/*") == (wanted, [])
 
 
+PACKED = "what torch.compiler.save_cache_artifacts() returns is packed into this file"
 NOTHING = "holds no trace, text log, cache entry or snapshot of torch.compile; record with TORCH_TRACE=DIR"
 
 
@@ -122,24 +123,9 @@ NOTHING = "holds no trace, text log, cache entry or snapshot of torch.compile; r
     ([], "a*", "missing", "there is no such file or directory"),
     (["a:empty"], "a", "empty", "this file is empty"),
     (["a:notes"], "a", "unknown_source", f"this file {NOTHING}"),
-    (
-        ["a:pickled"],
-        "a",
-        "unknown_source",
-        "what torch.compiler.save_cache_artifacts() returns is packed into this file",
-    ),
-    (
-        ["a:saved"],
-        "a",
-        "unknown_source",
-        "what torch.compiler.save_cache_artifacts() returns is packed into this file",
-    ),
-    (
-        ["a:of 2.7"],
-        "a",
-        "unknown_source",
-        "what torch.compiler.save_cache_artifacts() returns is packed into this file",
-    ),
+    (["a:pickled"], "a", "unknown_source", PACKED),
+    (["a:saved"], "a", "unknown_source", PACKED),
+    (["a:of 2.7"], "a", "unknown_source", PACKED),
     (["d/a:notes"], "d", "unknown_source", f"this directory {NOTHING}"),
     (["d/a:empty"], "d", "unknown_source", f"this directory {NOTHING}"),
 ])  # fmt: skip

@@ -30,19 +30,8 @@ def page(browser: Any) -> Any:
     return page
 
 
-def work(number: int) -> CardText:
-    return CardText(
-        number,
-        10 + number,
-        f"cause {number}",
-        "1 s",
-        f"in run {number}",
-        (),
-        None,
-        (),
-        (),
-        f"advice {number}",
-    )
+def work(at: int) -> CardText:
+    return CardText(at, 10 + at, f"cause {at}", "1 s", f"in run {at}", (), None, (), (), f"advice {at}")
 
 
 def test_further_cards_are_folded_away(page: Any) -> None:

@@ -16,6 +16,8 @@ from cachescope.frames.recorded_rows import LookupRow
 from tests.analysis.plain_rows import TEMPLATE, entry_row, history_of, run_row
 from tests.made import set_of
 
+pytestmark = pytest.mark.slow
+
 FIELDS = ("gm", "example_inputs[0]", "inductor_config[a]", "inductor_config[b]", "only_sometimes")
 
 keys = st.tuples(
@@ -112,7 +114,6 @@ def baseline_of(baselines: Baselines, history: Made, at: int) -> Candidate | Non
     return history.lookups[found] if isinstance(found, int) else found
 
 
-@pytest.mark.slow
 @settings(max_examples=20)
 @given(
     made=st.lists(lookups, max_size=10),
@@ -135,7 +136,6 @@ def test_the_baseline_is_the_one_that_a_full_search_finds(
             assert history.gm(found) != history.gm(row)
 
 
-@pytest.mark.slow
 @settings(max_examples=40)
 @given(made=st.lists(lookups, max_size=10), entries=st.just([]) | st.lists(stored, max_size=4))
 def test_nearest_of_all_graphs_is_what_a_full_search_finds(made: list[tuple], entries: list[tuple]) -> None:
@@ -155,7 +155,6 @@ def test_nearest_of_all_graphs_is_what_a_full_search_finds(made: list[tuple], en
         assert baseline_of(baselines, history, at) == best
 
 
-@pytest.mark.slow
 @settings(max_examples=100)
 @given(
     made=st.lists(lookups, min_size=2, max_size=12),
