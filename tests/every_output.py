@@ -71,12 +71,9 @@ def printed(arguments: list[str]) -> str:
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         status = cli.main(arguments)
     text = CHANGED_TIME.sub('"changed_time": "…"', out.getvalue())
-    said = UNPACKED.sub("/tmp/unpacked/", f"{text}{err.getvalue()}").replace(
-        f"{os.getpid()}.html", "report.html"
-    )
-    return f"$ cachescope {shlex.join(arguments)}\n{said}exit status {status}\n".replace(
-        f"{os.getpid()}.html", "report.html"
-    )
+    said = UNPACKED.sub("/tmp/unpacked/", f"{text}{err.getvalue()}")
+    shown = f"$ cachescope {shlex.join(arguments)}\n{said}exit status {status}\n"
+    return shown.replace(f"{os.getpid()}.html", "report.html")
 
 
 def outputs_of(folder: Path) -> Iterator[str]:

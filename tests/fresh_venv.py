@@ -31,10 +31,8 @@ class FreshVenv:
     def environment(self) -> dict[str, str]:
         """The variables of its commands."""
         kept = {name: value for name, value in os.environ.items() if name not in _FOREIGN}
-        return kept | {
-            "PATH": f"{self.folder / 'bin'}{os.pathsep}{kept['PATH']}",
-            "VIRTUAL_ENV": str(self.folder),
-        }
+        path = f"{self.folder / 'bin'}{os.pathsep}{kept['PATH']}"
+        return kept | {"PATH": path, "VIRTUAL_ENV": str(self.folder)}
 
     def install(self, *arguments: str | Path) -> None:
         """Install with the pip that runs the tests, so that the environment needs none."""

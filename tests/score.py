@@ -119,9 +119,7 @@ def scored_directory(answer: Answer, true: Sequence[Process], stored: Mapping[st
     score = Score()
     told = {one["path"]: one for one in answer["entries"]}
     score["counted"] = len(stored)
-    score["found"] = score["right"] = sum(
-        told.get(path, {}).get("key") == key for path, key in stored.items()
-    )
+    score["found"] = score["right"] = sum(told.get(at, {}).get("key") == key for at, key in stored.items())
     reasons: dict[str, list[Any]] = defaultdict(list)
     for lookup in (lookup for one in true for lookup in one["lookups"]):
         if lookup["cache"] == "fxgraph" and lookup["outcome"] == "miss" and lookup.get("key"):

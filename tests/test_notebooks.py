@@ -68,9 +68,7 @@ def test_there_is_a_figure_and_a_picture_of_it_where_no_javascript_runs(path: Pa
 
 @each
 def test_a_widget_is_followed_by_the_plain_frame_or_figure(path: Path) -> None:
-    mimes = [
-        {mime for one in cell["outputs"] for mime in one.get("data", {})} for cell in cells(path, "code")
-    ]
+    mimes = [{mime for o in cell["outputs"] for mime in o.get("data", {})} for cell in cells(path, "code")]
     for shown, following in zip(mimes, [*mimes[1:], set()], strict=True):
         assert WIDGET not in shown or following & {FIGURE, "text/html"}
 

@@ -129,10 +129,8 @@ def test_failed_compiles_lead_with_their_reason(tmp_path: Path, capsys: pytest.C
             "co_filename": "/model.py",
             "co_firstlineno": 1,
         }
-        failed = {
-            "fail_type": "BackendCompilerFailed",
-            "fail_reason": f"backend='inductor' raised:\n{reason}",
-        }
+        why = f"backend='inductor' raised:\n{reason}"
+        failed = {"fail_type": "BackendCompilerFailed", "fail_reason": why}
         metrics |= {"start_time": 1.0, **(failed if number < 2 else {"fail_type": None, "fail_reason": None})}
         for record in ({"dynamo_start": {"stack": []}}, {"compilation_metrics": metrics}):
             told = json.dumps({**record, "frame_id": number, "frame_compile_id": 0, "attempt": 0})
@@ -225,11 +223,9 @@ def test_a_lock_says_of_which_release_the_keys_are(
     cache = recording(version, "config_flip") / "cache"
     assert main(["lock", "--no-index", str(cache), "-o", str(tmp_path / "cache.lock")]) == 0
     # Entries of 2.6 hold no fields, and the torch that is installed here made none of them.
-    release = (
-        "a torch whose version nothing says"
-        if version == "2.6.0"
-        else f"torch {version.removesuffix('.0')}\n"
-    )
+    release = "a torch whose version nothing says"
+    if version != "2.6.0":
+        release = f"torch {version.removesuffix('.0')}\n"
     assert f"made by {release}" in capsys.readouterr().out
 
 

@@ -32,9 +32,7 @@ def compared(text: str) -> Iterator[int]:
     for node in nodes:
         match node:
             case ast.ImportFrom(module="cachescope.verdict_kinds"):
-                kinds |= {
-                    one.asname or one.name for one in node.names if one.name not in ("KINDS", "VERDICTS")
-                }
+                kinds |= {a.asname or a.name for a in node.names if a.name not in ("KINDS", "VERDICTS")}
             case ast.Call(func=ast.Name(id=name), args=[word, *_]) if name in GIVEN_TO:
                 given.add(word)
             case ast.Assign(targets=[ast.Name(id="verdict")], value=ast.IfExp(body=one, orelse=other)):

@@ -245,12 +245,8 @@ class _Fleet:
         template = self._source.lookups.head(1)
         rest = {name: None for name in template.columns if name not in columns}
         dtypes = {column.name: column.dtype for column in columns_of(LookupRow)}
-        times = {
-            name: pd.to_datetime(pd.Series(columns.pop(name)), utc=True) for name in ("time", "end_time")
-        }
-        frame = pd.DataFrame(
-            {**{n: pd.array(v, dtype=dtypes[n]) for n, v in columns.items()}, **times, **rest}
-        )
+        times = {n: pd.to_datetime(pd.Series(columns.pop(n)), utc=True) for n in ("time", "end_time")}
+        frame = pd.DataFrame({n: pd.array(v, dtype=dtypes[n]) for n, v in columns.items()} | times | rest)
         return frame.astype(dtypes)[list(template.columns)]
 
     def _processes(self, kind: str) -> pd.DataFrame:

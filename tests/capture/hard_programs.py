@@ -372,11 +372,8 @@ def errors(torch: Any) -> None:
         return x + 1
 
     tried(torch.compile(asserted), torch.ones(4))
-    tried(
-        torch.compile(lambda x, w: torch.nn.functional.embedding(x, w) + 1),
-        torch.tensor([9]),
-        torch.ones(3, 2),
-    )
+    embedded = torch.compile(lambda x, w: torch.nn.functional.embedding(x, w) + 1)
+    tried(embedded, torch.tensor([9]), torch.ones(3, 2))
     tried(torch.compile(lambda x: x.view(3, 3) + 1), torch.ones(4))
 
     def bad(gm, inputs):

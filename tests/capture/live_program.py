@@ -72,9 +72,7 @@ def tree(*folders: Path) -> dict[str, tuple[int, int]]:
 
 def logging_state() -> dict[str, object]:
     found = {name: logging.getLogger(name) for name in LOGGERS}
-    return {
-        n: (g.level, g.propagate, g.disabled, list(g.handlers), list(g.filters)) for n, g in found.items()
-    }
+    return {n: (g.level, g.propagate, g.disabled, [*g.handlers], [*g.filters]) for n, g in found.items()}
 
 
 def variables() -> dict[str, str | None]:

@@ -102,10 +102,8 @@ def test_settings_are_shown_as_they_are_written() -> None:
 
 
 def test_what_was_not_tried_is_no_fix() -> None:
-    remaining = (
-        Remaining("example_inputs[0] dtype", 2, "Cast it.", False),
-        Remaining("torch_version", 1, "?", True),
-    )
+    dtype = Remaining("example_inputs[0] dtype", 2, "Cast it.", False)
+    remaining = (dtype, Remaining("torch_version", 1, "?", True))
     shown = lines(found(remaining=remaining, after=0))
     assert shown[0] == "nothing was found that could be set: 0 of 3 lookups would hit"
     assert "Cast it." in shown

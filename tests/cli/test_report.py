@@ -76,9 +76,8 @@ def test_it_is_redacted_like_the_page(run: Run) -> None:
 def test_a_compile_that_failed_leads(recording: Recording) -> None:
     scope = cachescope.read(recording("2.13.0", "failed_codegen"))
     said = "failed (torch ran these functions without compiling them, or raised)"
-    assert (
-        said in markdown(scope, redact=False) and said in document(page_of(scope)).partition("</section>")[0]
-    )
+    page = document(page_of(scope)).partition("</section>")[0]
+    assert said in markdown(scope, redact=False) and said in page
     assert said in scope.explore().pane("Overview").numbers.value
 
 

@@ -157,9 +157,7 @@ class TracesInParts(Logs):
         if not places:
             return
         whole, together = Reading(), Reading()
-        parts = [
-            read_alone(partial(read_trace_part, start=start, end=end), str(path)) for start, end in places
-        ]
+        parts = [read_alone(partial(read_trace_part, start=a, end=b), str(path)) for a, b in places]
         TRACE.read(str(path), whole)
         fold_events(TraceProcess(str(path), together), together, parts)
         # None of it is shown: it may be megabytes.

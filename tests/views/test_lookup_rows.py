@@ -39,11 +39,8 @@ def by_hand(passing: list[dict[str, Any]]) -> dict[int | None, list[dict[str, An
 @pytest.mark.slow
 @pytest.mark.parametrize("filters", FILTERS, ids=str)
 def test_lookups_of_graphs_are_below_their_own(filters: dict[str, Any], tour: cachescope.Scope) -> None:
-    passing = [
-        one
-        for one in map(asdict, rows_of(tour))
-        if all(one[name] == value for name, value in filters.items())
-    ]
+    every = map(asdict, rows_of(tour))
+    passing = [one for one in every if all(one[name] == value for name, value in filters.items())]
     groups = by_hand(passing)
     rows = LookupRows(rows_of(tour))
     rows.filter(filters)

@@ -79,11 +79,8 @@ class AnswerSet:
     @cached_property
     def process_of_log(self) -> dict[str, str]:
         """The process of each log, by its name; the last, if it tells of several."""
-        return {
-            _log(path): self.processes[row.run]
-            for row in self.scope.runs.itertuples()
-            for path in row.sources
-        }
+        runs = self.scope.runs.itertuples()
+        return {_log(path): self.processes[row.run] for row in runs for path in row.sources}
 
     def compile_of(self, answer: Answer) -> list[Answer]:
         return [one for one in self.of_run[answer.run] if one.compile_id == answer.compile_id]

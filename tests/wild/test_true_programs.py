@@ -149,11 +149,8 @@ def test_the_recompile_limit_with_state_of_each_block(tmp_path: Path) -> None:
         assert {row["outcome"] for row in found.told["lookups"][-6:]} == {outcome}
         (failed,) = found.told["runs"][-1]["failed_compiles"]
         assert "recompile limit exceeded" in failed
-    again = [
-        row
-        for row in found.told["lookups"]
-        if row["kind"] and row["kind"].startswith("compiled again: forward")
-    ]
+    missed = [row for row in found.told["lookups"] if row["kind"]]
+    again = [row for row in missed if row["kind"].startswith("compiled again: forward")]
     assert len(again) == 4 and all("self.factor == " in row["reason"] for row in again)
 
 
@@ -208,11 +205,8 @@ def test_a_compile_that_fails_in_a_fresh_directory(tmp_path: Path) -> None:
 
 def test_what_is_compiled_under_a_decorator_of_torch(tmp_path: Path) -> None:
     agrees(found := ran("wrapped", tmp_path))
-    code = {
-        name: line
-        for line, name in enumerate(PROGRAMS.read_text().splitlines(), 1)
-        if "return torch." in name
-    }
+    program = enumerate(PROGRAMS.read_text().splitlines(), 1)
+    code = {line: number for number, line in program if "return torch." in line}
     lines = {"halved": code["    return torch.relu(x) / 2"], "squared": code["    return torch.sin(x) * x"]}
     places = {(row["function"], row["file"], row["line"]) for row in found.told["lookups"]}
     assert places == {(name, str(PROGRAMS), line) for name, line in lines.items()}
@@ -291,9 +285,8 @@ def test_the_buckets_of_ddp_are_no_edit(tmp_path: Path) -> None:
         kinds.append({row["kind"].partition(": ")[0] for row in missed} - {""})
     assert kinds == [set(), {"split otherwise by DDPOptimizer"}, {"split otherwise by DDPOptimizer"}, set()]
     assert not missed
-    assert "avoidable, by another split of DDPOptimizer" in headline(
-        Chosen(cachescope.read(tmp_path / "runs"))
-    )
+    scope = cachescope.read(tmp_path / "runs")
+    assert "avoidable, by another split of DDPOptimizer" in headline(Chosen(scope))
     # A text log does not show what Dynamo traced.
     told = {one["kind"].partition(": ")[0] for one in read_again(tmp_path, "torch.log")["causes"]}
     assert "edited, or split otherwise by DDPOptimizer" in told

@@ -97,10 +97,8 @@ print(counters["stats"]["unique_graphs"])
 
 def run_with_trace(program: str, trace: Path, *arguments: str, **variables: str) -> str:
     """What a program prints in its last line, which is recorded with real torch."""
-    environment = os.environ | {
-        "TORCH_TRACE": str(trace),
-        "TORCHINDUCTOR_CACHE_DIR": str(trace.parent / "cache"),
-    }
+    cache = str(trace.parent / "cache")
+    environment = os.environ | {"TORCH_TRACE": str(trace), "TORCHINDUCTOR_CACHE_DIR": cache}
     command = [sys.executable, "-c", program, *arguments]
     done = subprocess.run(command, env=environment | variables, capture_output=True, text=True, check=True)
     return done.stdout.split("\n")[-2]

@@ -62,9 +62,9 @@ class Made:
 
     def of(self, at: int) -> str | None:
         found = self.baselines.find(at)
-        return (
-            None if found is None else f"lookup {found}" if isinstance(found, int) else f"entry {found.entry}"
-        )
+        if found is None:
+            return None
+        return f"lookup {found}" if isinstance(found, int) else f"entry {found.entry}"
 
     @property
     def of_last(self) -> str | None:

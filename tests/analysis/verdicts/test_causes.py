@@ -106,10 +106,8 @@ def test_a_cause_says_what_it_is(made: Made, summary: str) -> None:
 
 
 def test_guards_of_one_key_are_one_cause_in_both_caches() -> None:
-    guards = [
-        aot("a1", "guard_miss", G, at=0, compile_id="0/0"),
-        fx("f2", "guard_miss", G, at=5, compile_id="1/0"),
-    ]
+    first = aot("a1", "guard_miss", G, at=0, compile_id="0/0")
+    guards = [first, fx("f2", "guard_miss", G, at=5, compile_id="1/0")]
     (cause,) = scope_of(run(*guards)).causes.to_dict("records")
     assert (cause["misses"], cause["roots"]) == (2, 2)
 

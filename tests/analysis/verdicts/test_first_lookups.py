@@ -166,10 +166,8 @@ def test_above_a_found_graph_no_key_is_cold(details: Details | None, verdict: st
     assert [(row["verdict"], row["evidence"]) for row in rows] == [(verdict, evidence)]
     # Another function of the process may have stored it.
     before = (aot("a0", details=OTHER, at=-1), fx("f1", details={"gm": CODE}, at=0))
-    again = (
-        aot("a1", details=details, at=1, compile_id="1/0"),
-        fx("f1", "hit", {"gm": CODE}, at=2, compile_id="1/0"),
-    )
+    above = aot("a1", details=details, at=1, compile_id="1/0")
+    again = (above, fx("f1", "hit", {"gm": CODE}, at=2, compile_id="1/0"))
     rows = miss_rows(scope_of(run(*before, *again)))
     assert rows[-1]["evidence"] == "inferred"
 

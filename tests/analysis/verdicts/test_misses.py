@@ -530,10 +530,8 @@ def test_what_a_forward_graph_keeps_for_backward_is_no_input_of_the_program(batc
     ways = ("False", "True")
     runs = []
     for size, keeps in ((4, "b, x"), (batch, "x")):
-        code, kept = (
-            CODE.replace("(b,)", f"({keeps})"),
-            f"TensorMetadata(shape=torch.Size([{size}, {len(keeps)}]))",
-        )
+        code = CODE.replace("(b,)", f"({keeps})")
+        kept = f"TensorMetadata(shape=torch.Size([{size}, {len(keeps)}]))"
         inputs = f"TensorMetadata(shape=torch.Size([{size}, 8]))", kept
         details = [
             {
@@ -578,10 +576,8 @@ def test_a_recompile_under_the_number_of_another_compile_in_the_run_before_is_on
 def test_an_options_rewrite_is_no_edit(graph: str, traced: str, inputs: Any, cost: str, fields: int) -> None:
     """A trace has no details of AOTAutograd's keys, which would show that the graph was the same before."""
     option = "inductor_config[fallback_random]"
-    graphs, tensor = (
-        (CODE, graph.replace("return (b,)", "return (a,)")),
-        "TensorMetadata(shape=torch.Size({}))",
-    )
+    graphs = CODE, graph.replace("return (b,)", "return (a,)")
+    tensor = "TensorMetadata(shape=torch.Size({}))"
     runs = [
         run(
             aot(f"a{side}", at=10 * side, **F, traced_graph=one, traced_code=one),
@@ -635,9 +631,8 @@ def test_above_a_graph_that_is_bypassed_nothing_is_stored() -> None:
     scope = scope_of(*runs)
     (_, row) = scope.misses.query("verdict != 'bypassed'").to_dict("records")
     assert (row["verdict"], row["kind"]) == ("entry_unavailable", "graph bypassed")
-    assert "No compile is known to have been avoidable: " in str(scope) and "not cached (bypassed)" in str(
-        scope
-    )
+    text = str(scope)
+    assert "No compile is known to have been avoidable: " in text and "not cached (bypassed)" in text
 
 
 SPLIT = "Won't cache a graph with fakify_first_call enabled"
@@ -661,9 +656,8 @@ def test_a_new_ddp_split_of_known_parts_is_told(above: list[int], ended: bool, f
     def start(key: str, parts: Sequence[int], at: float, **changed: str) -> Run:
         bypassed = [aot(None, "bypass", bypass_reason=SPLIT, at=at, **TRACED, segment=one) for one in parts]
         details = {"gm": CODE, "inductor_config[epilogue_fusion]": "True", **changed}
-        return run(
-            *bypassed, fx(key, details=details, at=at + 1, took=1.0, compile_ended=ended, **TRACED, segment=1)
-        )
+        stored = fx(key, details=details, at=at + 1, took=1.0, compile_ended=ended, **TRACED, segment=1)
+        return run(*bypassed, stored)
 
     scope = scope_of(start("f11", [1, 1], 0), start("f22", above, 100, **{field: f"{CODE} + 1"}))
     kinds = [row["kind"].partition(": ")[0] for row in miss_rows(scope) if row["verdict"] == "key_changed"]

@@ -241,10 +241,8 @@ def test_a_thousand_engines_that_differ_in_a_port_are_one_cause(tmp_path: Path) 
 @pytest.mark.parametrize("hours", [-8, 9])
 def test_a_clock_of_another_time_zone_is_told_by_two_folders(hours: int, tmp_path: Path) -> None:
     make_folder(tmp_path, time=NOON - 100_000)
-    names = [
-        make_folder(tmp_path, {**ENV, "VLLM_A": value}, time=NOON + at)
-        for value, at in (("2", 3), ("3", 603))
-    ]
+    made = ("2", 3), ("3", 603)
+    names = [make_folder(tmp_path, {**ENV, "VLLM_A": value}, time=NOON + at) for value, at in made]
     starts = [start(name, NOON + 3600 * hours + 600 * at, pid=at + 1) for at, name in enumerate(names)]
     log = write_log(tmp_path / "server.log", *starts)
     assert {miss.changed for miss in verdicts(tmp_path, log)} == {("env[VLLM_A]",)}

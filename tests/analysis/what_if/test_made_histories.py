@@ -333,10 +333,8 @@ def test_which_fields_would_help() -> None:
     three = scope_of(
         here(f1()), here(f2(10, took=2.0)), here(fx("f3", details={**G, "x": "3", "y": "2"}, at=20, took=5.0))
     )
-    assert helped(three) == {
-        ("x",): (1, 2 * second, 1, False, 0, 1),
-        ("x", "y"): (2, 7 * second, 1, False, 0, 2),
-    }
+    both = (2, 7 * second, 1, False, 0, 2)
+    assert helped(three) == {("x",): (1, 2 * second, 1, False, 0, 1), ("x", "y"): both}
     assert [row[0] for row in table(three.sensitivity(), "fields")] == [("x", "y"), ("x",)]
     # What does not vary, or hits, or has no details, helps nobody.
     assert helped(scope_of(here(f1()), here(f1(10, "hit")))) == {}

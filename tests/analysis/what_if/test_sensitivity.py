@@ -65,10 +65,7 @@ def pair(entry: int, changed: str, same: bool | None, binaries: bool | None = No
 ])  # fmt: skip
 def test_pairs_are_counted(pairs: list[tuple[bool | None, bool | None]], wanted: tuple[int, ...]) -> None:
     """Made by hand: what is known of the code and of the binaries of each pair."""
-    rows = [
-        pair(number, "ba" if number else "ab", code, binaries)
-        for number, (code, binaries) in enumerate(pairs)
-    ]
+    rows = [pair(at, "ba" if at else "ab", code, binaries) for at, (code, binaries) in enumerate(pairs)]
     (row,) = map(asdict, evidence_rows(rows))
     names = ("pairs", "same_code", "same_binaries", "different_code", "entry")
     assert tuple(row[name] for name in names) == wanted

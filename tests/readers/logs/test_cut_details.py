@@ -270,10 +270,8 @@ def test_the_fields_of_each_group() -> None:
 
 
 def test_autocast_lasts_where_every_device_is_named() -> None:
-    on, off = (
-        {**AOT, "autocast_state": "[cpu]"},
-        {**AOT, "autocast_state": "cpu: (False, None), cuda: (True, 1)"},
-    )
+    states = "[cpu]", "cpu: (False, None), cuda: (True, 1)"
+    on, off = ({**AOT, "autocast_state": state} for state in states)
     logs = Logs()
     codes = [logs.code(fields) for fields in (on, off, AOT)]
     store = logs.reading.details

@@ -127,9 +127,8 @@ def test_graph_breaks_have_their_place_in_every_release(archive: Path, tmp_path:
     in_trace, in_log = (cachescope.read(folder / name).compiles for name in ("trace", "torch.log"))
     assert rows(in_log, PLACE) == rows(in_trace, PLACE)
     program = (DATA / "break_programs.py").read_text().split("\n")
-    lines = {
-        name: next(n for n, line in enumerate(program, 1) if text in line) for name, text in BREAK_AT.items()
-    }
+    numbered = list(enumerate(program, 1))
+    lines = {name: next(n for n, line in numbered if text in line) for name, text in BREAK_AT.items()}
     sides = [in_log]
     if archive.name != "2.5.1.tar.xz":  # before 2.6 traces have none
         assert rows(in_log, SAID) == rows(in_trace, SAID)

@@ -172,9 +172,8 @@ def test_whether_a_compile_ended(
 
 
 def test_a_compile_that_begins_again_is_another_segment() -> None:
-    found = ended(
-        ("look", fx()), ("begin", "0/0"), ("look", fx()), ("begin", "1/0"), ("begin", "0/0"), ("look", fx())
-    )
+    ways = ("look", fx()), ("begin", "0/0"), ("look", fx()), ("begin", "1/0"), ("begin", "0/0")
+    found = ended(*ways, ("look", fx()))
     assert [one.segment for one in found] == [0, 1, 2]
     assert [one.function for one in found] == [None, "0/0", "0/0"]
 

@@ -28,10 +28,8 @@ def tour(recording: Recording) -> bytes:
 
 
 def records_of(data: bytes) -> list[bytes]:
-    return [
-        data[start:end]
-        for start, end in pairwise([0, *(m.start() for m in BORDER.finditer(data)), len(data)])
-    ]
+    ends = [0, *(found.start() for found in BORDER.finditer(data)), len(data)]
+    return [data[start:end] for start, end in pairwise(ends)]
 
 
 def places_of(*borders: int) -> Places:

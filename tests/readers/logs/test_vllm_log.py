@@ -240,12 +240,8 @@ def test_a_last_line_that_may_be_cut_is_no_start(message: str, tmp_path: Path) -
 
 def test_what_was_refused_is_said_of_the_start_that_follows_not_of_one_that_crashed(tmp_path: Path) -> None:
     crashed = said(TP1, "Starting torch.compile", DIRECTORY.format(FOLDER, 1))
-    again = (
-        REFUSED.format("e" * 64),
-        "Starting torch.compile",
-        DIRECTORY.format(OTHER, 1),
-        COMPILED_IN.format(3),
-    )
+    refused = REFUSED.format("e" * 64)
+    again = (refused, "Starting torch.compile", DIRECTORY.format(OTHER, 1), COMPILED_IN.format(3))
     rows = starts(tmp_path, *crashed, *said(TP1, *again, ENDS_AFTER.format(4)))
     assert [(row.folder, row.outcome) for row in rows] == [(FOLDER, "not_known"), (OTHER, "compiled")]
     assert [row.load_error for row in rows] == [None, "Source code has changed"]
@@ -253,12 +249,8 @@ def test_what_was_refused_is_said_of_the_start_that_follows_not_of_one_that_cras
 
 def test_graphs_of_a_model_that_was_then_refused_are_no_start(tmp_path: Path) -> None:
     attempt = said(TP1, DIRECTORY.format(FOLDER, 1), GRAPHS_LOADED, REFUSED.format("e" * 64))
-    compiled = (
-        "Starting torch.compile",
-        DIRECTORY.format(FOLDER, 1),
-        COMPILED_IN.format(3),
-        ENDS_AFTER.format(4),
-    )
+    ended = COMPILED_IN.format(3), ENDS_AFTER.format(4)
+    compiled = ("Starting torch.compile", DIRECTORY.format(FOLDER, 1), *ended)
     (row,) = starts(tmp_path, *attempt, *said(TP1, *compiled))
     assert (row.outcome, row.load_error) == ("compiled", "Source code has changed")
 

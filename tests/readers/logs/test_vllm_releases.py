@@ -197,10 +197,8 @@ def test_one_line_proves_an_outcome(beginning: str, release: str, outcome: str, 
 
 @pytest.mark.parametrize("release", [RELEASES[0], "0.11.0", RELEASES[-1]])
 def test_whatever_else_a_server_prints_its_starts_are_all_that_is_told(release: str, tmp_path: Path) -> None:
-    served = [
-        "Received request cmpl-1: prompt: 'graph', params: SamplingParams()",
-        "POST /v1/completions 200",
-    ]
+    asked = "Received request cmpl-1: prompt: 'graph', params: SamplingParams()"
+    served = [asked, "POST /v1/completions 200"]
     lines = [
         plain(release, filled(release, text), at).replace("10-02", day)
         for day, texts in (("10-02", COLD), ("10-03", GRAPHS_LOADED))
