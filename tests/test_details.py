@@ -186,10 +186,8 @@ def test_inputs_that_are_put_in_move_no_other(tensors: list[str], symbols: list[
 def test_a_size_that_becomes_a_symbol_changes_its_own_input() -> None:
     store = HashDetails()
     sides = (["Tensor(4, 3)", "Tensor(3)"], ["('s0',)", "Tensor(s0, 3)", "Tensor(3)"])
-    before, after = (
-        store.add(made.component(f"example_inputs[{at}]", one) for at, one in enumerate(side))[0]
-        for side in sides
-    )
+    named = ([made.component(f"example_inputs[{at}]", one) for at, one in enumerate(side)] for side in sides)
+    before, after = (store.add(side)[0] for side in named)
     assert before is not None and after is not None
     texts = [
         tuple(None if code is None else store.parsed(code).value_text for code in codes)  # type: ignore[union-attr]

@@ -172,12 +172,8 @@ def told_by_tlparse(trace: Path, folder: Path, has_records: bool) -> Path:
             payload = f"<li>{texts[frame['filename']]}:{frame['line']} in {frame['name']}<br>\n</div>"
         (folder / name).write_text(payload)
         stamp = f"2026-{month_day[:2]}-{month_day[2:]}T{time}Z"
-        at = {
-            "pathname": f" {place.rpartition(':')[0]}",
-            "lineno": 1,
-            "thread": int(thread),
-            "timestamp": stamp,
-        }
+        path = f" {place.rpartition(':')[0]}"
+        at = {"pathname": path, "lineno": 1, "thread": int(thread), "timestamp": stamp}
         lines.append(json.dumps({**envelope, **at, "payload_filename": name}, sort_keys=True))
     strings = [texts.get(number, "") for number in range(max(texts) + 1)]
     (folder / "chromium_events.json").write_text(json.dumps(events, sort_keys=True, indent=2))

@@ -145,11 +145,8 @@ def test_what_all_ranks_compiled_has_what_a_single_process_did() -> None:
 def test_what_ranks_compiled_at_once_under_another_option_was_no_first_compile() -> None:
     """Of one graph each rank is the first to look up, and the other one misses it while it is compiled."""
     lasts = {"clock_first_us": 0, "clock_last_us": 5_000_000}
-    ways = [
-        {"gm": f"{CODE}{graph}", "inductor_config[epilogue_fusion]": value}
-        for value in ("True", "False")
-        for graph in "01"
-    ]
+    fusion = "inductor_config[epilogue_fusion]"
+    ways = [{"gm": f"{CODE}{graph}", fusion: value} for value in ("True", "False") for graph in "01"]
     before = run(*(fx(f"f{at}", details=ways[at], at=at, took=0.5) for at in range(2)), cache_dir="/cache")
     ranks = [
         run(fx("f2", details=ways[2], at=90 + rank / 10, took=3.0),

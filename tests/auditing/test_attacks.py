@@ -350,9 +350,6 @@ def test_a_kernel_has_what_triton_copies_of_its_code(scope: Any, levels: set[str
     state = {"fn": kernel, "binder": "@@"}
     autotuner = Object("torch._inductor.runtime.triton_heuristics.CachingAutotuner", state)
     data = _with(_triton_bundle=autotuner)
-    bound = (
-        found("builtins", "getattr")
-        + found("triton.runtime.jit", "JITFunction")
-        + b")\x81\x8c\x0dcreate_binder\x86R"
-    )
+    names = found("builtins", "getattr") + found("triton.runtime.jit", "JITFunction")
+    bound = names + b")\x81\x8c\x0dcreate_binder\x86R"
     assert against(laid(tmp_path / "cache", "pickle", data.replace(b"\x8c\x02@@", bound))) == levels

@@ -190,10 +190,8 @@ def test_the_rank_that_comes_last_is_the_one_that_others_waited_for(run: Run, tm
         "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "GLOO_SOCKET_IFNAME": "lo",
         "WORLD_SIZE": "2",
     }  # fmt: skip
-    ranks = [
-        subprocess.Popen([sys.executable, "-c", RANKS], env=env | {"RANK": rank}, stdout=subprocess.PIPE)
-        for rank in "01"
-    ]
+    command = [sys.executable, "-c", RANKS]
+    ranks = [subprocess.Popen(command, env=env | {"RANK": one}, stdout=subprocess.PIPE) for one in "01"]
     waits = [json.loads(one.communicate()[0]) for one in ranks]
     assert [one.returncode for one in ranks] == [0, 0]
     told = run("time", "--json", tmp_path / "trace").json

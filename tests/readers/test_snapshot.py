@@ -207,10 +207,8 @@ def test_the_row_of_a_context() -> None:
 
 
 def test_forms_that_are_missing_or_of_a_newer_torch() -> None:
-    context = {
-        "runtime_context": {"inductor_configs": 1, "new": 2},
-        "compile_context": {"runtime": "CUDA", "newer": "x"},
-    }
+    compiling = {"runtime": "CUDA", "newer": "x"}
+    context = {"runtime_context": {"inductor_configs": 1, "new": 2}, "compile_context": compiling}
     found = row(context=context)
     known = {*RUNTIME_FORMS, *COMPILE_FORMS}
     assert set(found.missing_forms) == known - {"inductor_configs", "runtime"} | {"new", "newer"}

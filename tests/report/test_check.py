@@ -89,10 +89,8 @@ def test_a_process_whose_caches_were_off_meets_no_bar(recording: Recording, tmp_
     scope = cachescope.read(tmp_path / "warm")
     assert scope.runs["looked_up"].tolist().count(False) == 1
     checked = scope.check(min_hit_rate=0.5)
-    assert (
-        not checked.passed
-        and "run 1 compiled without a recorded lookup: caches were off" in checked.bars[0].reason
-    )
+    assert not checked.passed
+    assert "run 1 compiled without a recorded lookup: caches were off" in checked.bars[0].reason
 
 
 def test_causes_are_known_by_verdict_and_fields_not_by_number(recording: Recording) -> None:

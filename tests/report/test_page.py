@@ -121,12 +121,8 @@ def test_outcomes_that_are_not_known_have_a_column_where_there_are_any(tour: Pag
 
 
 def test_each_cause_is_explained_from_what_to_what(tour: Page) -> None:
-    cards = [
-        card
-        for part in parts_of(section(tour, "causes").blocks)
-        if isinstance(part, WorkItems)
-        for card in part.cards
-    ]
+    works = [one for one in parts_of(section(tour, "causes").blocks) if isinstance(one, WorkItems)]
+    cards = [card for part in works for card in part.cards]
     titles = [card.title for card in cards]
     assert titles[:2] == ["epilogue_fusion: True -> False", "cpp_runtime_thread_count: 2 -> 1"]
     (changed,) = (part for part in cards[0].evidence if isinstance(part, Table))

@@ -252,10 +252,8 @@ def test_toggles_are_taken_back(tour: Explorer) -> None:
 def test_what_is_compiled_never_leads_the_ranking(tour: Explorer) -> None:
     view = tour.pane("What-if")
     # Without gm, 3.2 s would be saved: more than without any other.
-    places = [
-        shown(view.ranking).index(f">{name}<")
-        for name in ("epilogue_fusion", "cpp_runtime_thread_count", "graph (gm)")
-    ]
+    names = ("epilogue_fusion", "cpp_runtime_thread_count", "graph (gm)")
+    places = [shown(view.ranking).index(f">{name}<") for name in names]
     assert places == sorted(places)
     leaves = {leaf["name"]: leaf["saves"] for group in view.tree.groups for leaf in group["fields"]}
     assert leaves["inductor_config[epilogue_fusion]"] == "8 would hit, 2.0 s"

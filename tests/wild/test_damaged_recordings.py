@@ -309,10 +309,8 @@ def outcomes_left(folder: Path, kinds: list[str]) -> Counter[str]:
 
 
 def _in_text(path: Path) -> _Said:
-    return Counter(
-        (match["pid"] or path.name.encode(), match["key"].decode())
-        for match in _OUTCOME.finditer(path.read_bytes())
-    )
+    found = _OUTCOME.finditer(path.read_bytes())
+    return Counter((match["pid"] or path.name.encode(), match["key"].decode()) for match in found)
 
 
 def _in_trace(path: Path) -> _Said:

@@ -4,8 +4,9 @@ import ast
 from pathlib import Path
 
 import pytest
+from scenarios import Run
 from test_scenarios import read_way
-from wild.unsaved import FAILURES, RECORDED, Run, failed_runs
+from wild.unsaved import FAILURES, RECORDED, failed_runs
 
 import cachescope
 from tests.conftest import Recording

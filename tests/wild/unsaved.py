@@ -4,12 +4,7 @@ In the notation of ../scenarios.py, with the kind of an `entry_unavailable` behi
 true. The recordings are those of ../data/unsaved_scenarios.py.
 """
 
-Run = list[str]
-
-COLD: Run = ["A full_miss first_lookup", "F full_miss first_lookup <"]
-COLD_TRAINING: Run = [*COLD, "B full_miss first_lookup <"]
-HIT: Run = ["A hit", "F hit"]
-HIT_TRAINING: Run = [*HIT, "B hit"]
+from scenarios import COLD, COLD_TRAINING, HIT, HIT_TRAINING, Run
 
 
 def again(kind: str) -> Run:
@@ -34,7 +29,7 @@ UNSAVED: dict[str, list[Run]] = {
     "failed_codegen": FAILED,
     "failed_suppressed": FAILED,
     "failed_backward": [
-        [*COLD, "B full_miss first_lookup <"],
+        COLD_TRAINING,
         [
             "A full_miss entry_unavailable: failed compile",
             "F hit",

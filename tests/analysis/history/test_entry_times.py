@@ -331,11 +331,8 @@ def test_a_key_that_several_missed_was_written_by_none_that_is_known() -> None:
 
 
 def test_each_directory_has_a_clock_of_its_own() -> None:
-    entries = [
-        written("f1", T - HOUR, "/late"),
-        written("f2", 2 * T, "/right"),
-        written("f3", 4 * SECOND, "/whole"),
-    ]
+    first = written("f1", T - HOUR, "/late")
+    entries = [first, written("f2", 2 * T, "/right"), written("f3", 4 * SECOND, "/whole")]
     times = EntryTimes(history_of([miss("f1", T), miss("f2", 2 * T)], entries=entries))
     assert [times.interval(one) for one in entries] == [ANY, (2 * T, 2 * T + 1), (4 * SECOND, 6 * SECOND)]
 

@@ -63,10 +63,8 @@ def test_a_process_that_was_killed_stored_nothing_for_whoever_asks() -> None:
 
 def order_of(*told: tuple[int, float | None]) -> list[int]:
     """The order of lookups of some runs, each with its time; by their numbers."""
-    runs = [
-        run(*(fx(f"f{at}", at=time) for at, (one, time) in enumerate(told) if one == number))
-        for number in range(3)
-    ]
+    made = [(fx(f"f{at}", at=time), one) for at, (one, time) in enumerate(told)]
+    runs = [run(*(row for row, one in made if one == number)) for number in range(3)]
     return [int((row.cache_key or "")[1:]) for row in scope_of(*runs).history.lookups]
 
 

@@ -200,11 +200,8 @@ def test_what_a_run_on_another_cpu_recorded_may_not_load(made_on: str, device: s
     note = json.dumps(
         {"lookup": {"cache": "fxgraph", "key": "f11", "cache_dir": "/cache", "cpu": "AVX2 x86_64"}}
     )
-    stored = fx(
-        "f11",
-        details={"gm": "x", "example_inputs[0]": f"TensorMetadata(device=device(type='{device}'))"},
-        at=1,
-    )
+    tensor = f"TensorMetadata(device=device(type='{device}'))"
+    stored = fx("f11", details={"gm": "x", "example_inputs[0]": tensor}, at=1)
     tables = scope_of(run(stored), run(fx("f11", at=9, preflight_note=note), is_preflight=True)).tables
     settings = json.dumps({"torch.backends.cpu.get_cpu_capability()": made_on})
     context = context_row(0, run=0, settings=settings, platform="Linux-x86_64")

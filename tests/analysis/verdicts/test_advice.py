@@ -240,10 +240,8 @@ def test_a_bypass_is_advised_on_where_torch_said_it() -> None:
     """Of a lookup: there. Of a key that was not stored: at its lookup before."""
     frozen = "Cannot cache a graph with freezing enabled"
     bypassed = run(fx(None, "bypass", bypass_reason=frozen, at=0))
-    runs = (
-        run(fx("f1", at=at, took=1, save_bypass=frozen if at == 0 else None), cache_dir="/cache")
-        for at in (0, 9)
-    )
+    saved = (0, frozen), (9, None)
+    runs = (run(fx("f1", at=at, took=1, save_bypass=why), cache_dir="/cache") for at, why in saved)
     for made, verdict in ((scope_of(bypassed), "bypassed"), (scope_of(*runs), "entry_unavailable")):
         assert "freezing off" in made.causes.set_index("verdict")["advice"][verdict]
 

@@ -77,10 +77,8 @@ def test_ranks_of_equal_factors_share_a_folder(told: Recorded) -> None:
 
 def test_what_was_changed_is_named_and_nothing_else(told: Recorded, scope: Scope) -> None:
     folders = with_factors(scope).drop_duplicates("folder").set_index("folder")
-    changed = {
-        told.folder(step): (told.folder(before), names)
-        for step, (before, names) in CHANGED[told.version].items()
-    }
+    steps = CHANGED[told.version].items()
+    changed = {told.folder(step): (told.folder(before), names) for step, (before, names) in steps}
     assert {
         folder: (row["baseline"], row["changed"]) for folder, row in folders.iterrows() if row["changed"]
     } == changed

@@ -102,10 +102,8 @@ def test_of_several_trees_the_one_is_taken_that_a_log_names(name: str | None, tm
     ("env_hash", "aa11", "bb22", "value", "the environment variables that vLLM counts differ"),
 ])  # fmt: skip
 def test_a_factor_that_differs(factor: str, before: str, after: str, kind: str, summary: str) -> None:
-    sides = (
-        Named(name, {factor: value, "env[VLLM_B]": "1"}, None)
-        for name, value in (("a", before), ("b", after))
-    )
+    given = ("a", before), ("b", after)
+    sides = (Named(name, {factor: value, "env[VLLM_B]": "1"}, None) for name, value in given)
     (change,) = field_changes_of(between(*sides))
     assert (change.field, change.before, change.after, change.kind) == (factor, before, after, kind)
     assert change.summary.startswith(summary)

@@ -30,10 +30,8 @@ def test_four_writers_at_work_are_no_problem(tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     cache.mkdir()
     environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(cache), "TORCHINDUCTOR_COMPILE_THREADS": "1"}
-    writers = [
-        subprocess.Popen([sys.executable, "-c", PROGRAM, str(number)], env=environment)
-        for number in range(WRITERS)
-    ]
+    command = [sys.executable, "-c", PROGRAM]
+    writers = [subprocess.Popen([*command, str(at)], env=environment) for at in range(WRITERS)]
     readings = []
     try:
         while any(writer.poll() is None for writer in writers):

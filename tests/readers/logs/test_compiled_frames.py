@@ -81,10 +81,8 @@ def test_where_the_limit_is_reached_the_place_is_that_of_the_frame(tmp_path: Pat
     failed = {"fail_type": "RecompileLimitExceeded", "duration_us": 1}
     limit = record("compilation_metrics", failed, frame_compile_id=8)
     found = [one.row for one in read(tmp_path, START, metrics(), limit).rows]
-    assert [(one.compile_id, one.kind, one.function) for one in found] == [
-        ("0/0", "first", "f"),
-        ("0/8", "limit", "f"),
-    ]
+    told = [(one.compile_id, one.kind, one.function) for one in found]
+    assert told == [("0/0", "first", "f"), ("0/8", "limit", "f")]
 
 
 def test_what_lost_its_beginning_is_not_said_of_other_code(tmp_path: Path) -> None:

@@ -186,11 +186,8 @@ def test_any_text_may_follow(text: str, beginning: str) -> None:
 def test_all_loggers_tell_what_the_trace_does(tmp_path: Path) -> None:
     """First compiles, resumed functions, attempts after a graph break, ids that begin again."""
     log = tmp_path / "torch.log"
-    logged = {
-        "TORCH_TRACE": str(tmp_path / "trace"),
-        "TORCH_LOGS": "dynamo,recompiles,graph_breaks",
-        "TORCH_LOGS_OUT": str(log),
-    }
+    loggers = "dynamo,recompiles,graph_breaks"
+    logged = {"TORCH_TRACE": str(tmp_path / "trace"), "TORCH_LOGS": loggers, "TORCH_LOGS_OUT": str(log)}
     program = [sys.executable, str(DATA / "compile_programs.py"), str(tmp_path / "facts.json")]
     ran(program, os.environ | logged)
     in_trace, in_log = cachescope.read(tmp_path / "trace").compiles, cachescope.read(log).compiles
@@ -202,10 +199,8 @@ def test_all_loggers_tell_what_the_trace_does(tmp_path: Path) -> None:
 
 def test_the_guard_of_the_compile_that_is_alike_is_told(tmp_path: Path) -> None:
     """What torch 2.13 logs of a model of timm that is trained and evaluated at three resolutions, one after the other."""
-    mode, size = (
-        "GLOBAL_STATE changed: grad_mode",
-        "tensor 'x' size mismatch at index 2. expected {}, actual {}".format,
-    )
+    mode = "GLOBAL_STATE changed: grad_mode"
+    size = "tensor 'x' size mismatch at index 2. expected {}, actual {}".format
     failed = [
         [mode],
         [mode, size(32, 64)],
