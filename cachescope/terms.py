@@ -160,6 +160,9 @@ OTHER_TEXT: Final = "code hash differs from the name"
 # The file that `cachescope record` writes next to the logs of a run.
 RUN_NOTE: Final = "run.json"
 
+# The trace of a recorded block, in a folder of its process (cachescope/capture/live_trace.py).
+BLOCK: Final = re.compile(r"(?P<folder>.*[/\\])block \d+ of process \d+\.log", re.DOTALL)
+
 # The artifact that a pre-flight writes into its trace (cachescope/capture/preflight/notes.py).
 PREFLIGHT_ARTIFACT: Final = "cachescope_preflight"
 

@@ -368,6 +368,34 @@ def lookups_are_told_as_in_a_trace_of_the_process() -> None:
     assert known_by["torch recorded which guard failed"] == 3, known_by
 
 
+def a_guard_that_failed_after_an_earlier_block_is_told_as_in_a_trace() -> None:
+    @torch.compile
+    def scaled(x: torch.Tensor, by: float = 1.0) -> torch.Tensor:
+        return (x.sin() * by).relu().sum(-1)
+
+    blocks: list[cachescope.Recording] = []
+
+    def record(x: torch.Tensor, *more: float) -> None:
+        with cachescope.recording(against=blocks) as block:
+            scaled(x, *more)
+        blocks.append(block)
+
+    torch._dynamo.reset()
+    for columns in (3, 5):
+        record(torch.ones(4, columns))
+    record(torch.ones(4, 3), 2.0)
+    torch._dynamo.reset()
+    record(torch.ones(4, 3))
+    record(torch.ones(1, 4, 3).double())
+    told = ["verdict", "kind", "reason", "evidence_text", "changed"]
+    # The first compile is another matter: the trace has what the process compiled before.
+    own, trace = (
+        scope.misses[told].tail(6) for scope in (blocks[-1].scope, cachescope.read(os.environ["TORCH_TRACE"]))
+    )
+    assert set(own["evidence_text"]) == {"torch recorded which guard failed"}, own.to_string()
+    assert own.values.tolist() == trace.values.tolist(), (own.to_string(), trace.to_string())
+
+
 def a_recording_is_for_one_block() -> None:
     r = cachescope.recording()
     for ask in (lambda: r.scope, lambda: cachescope.recording(against=r)):

@@ -21,7 +21,7 @@ from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.grouping import by_key
 from cachescope.kept import kept
 from cachescope.keys.paths import is_in_remote_cache
-from cachescope.terms import AOTAUTOGRAD, CACHES, FXGRAPH, MISSED, VLLM
+from cachescope.terms import AOTAUTOGRAD, BLOCK, CACHES, FXGRAPH, MISSED, VLLM
 
 
 class History:
@@ -81,6 +81,15 @@ class History:
     def described(self) -> list[tuple[int, LookupRow]]:
         """The lookups with hash details."""
         return [(at, row) for at, row in enumerate(self.lookups) if row.detail_set is not None]
+
+    @cached_property
+    def process_of(self) -> Mapping[int, int]:
+        """For each run, the first run of its process: each recorded block of a process is a run."""
+        first: dict[str, int] = {}
+        folders = ((row.run, BLOCK.fullmatch(row.source)) for row in self.runs)
+        return {
+            run: run if found is None else first.setdefault(found["folder"], run) for run, found in folders
+        }
 
     @cached_property
     def of_run(self) -> Mapping[int, list[int]]:

@@ -102,7 +102,13 @@ class Baselines:
         before = self.recompiles.before(at) if self._choice.mode == "auto" else None
         if earlier is None or before is None:
             return before if earlier is None else earlier
-        if self._history.row_of(earlier).cache_key == self._lookups[before].cache_key:
+        row, like = self._lookups[at], self._history.row_of(earlier)
+        is_of_process = (
+            form is not None
+            and isinstance(like, LookupRow)
+            and self._history.process_of.get(like.run) == self._history.process_of.get(row.run)
+        )
+        if is_of_process or like.cache_key == self._lookups[before].cache_key:
             return before
         return earlier if form is None else min(form, before, key=lambda one: self._history.distance(one, at))
 

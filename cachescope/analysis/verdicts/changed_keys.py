@@ -19,7 +19,7 @@ from cachescope.analysis.history.history import History
 from cachescope.analysis.key_distance import Change
 from cachescope.analysis.verdicts.baselines import Baseline, Baselines
 from cachescope.analysis.verdicts.misses import Candidate, Compile, Why, compile_of
-from cachescope.analysis.verdicts.recompiles import is_recompiled, place_of, recompile_of
+from cachescope.analysis.verdicts.recompiles import place_of, recompile_of
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.grouping import by_key
 from cachescope.kept import kept
@@ -76,7 +76,7 @@ class ChangedKeys:
             return _ALL_PRINT_ALIKE if has_mesh else _NO_DETAIL_DIFFERS
         is_one_run = isinstance(found, LookupRow) and found.run == row.run
         # The evidence that this key is a changed form of the baseline's.
-        if isinstance(found, LookupRow) and is_one_run and is_recompiled(found, row):
+        if isinstance(found, LookupRow) and self._baselines.recompiles.is_recompiled(found, row):
             if (again := recompile_of(row, change.names, found)) is not None:
                 evidence = _ONE_PROCESS if again.reason is None else GUARD_FAILED
                 reason = again.reason or self._what_changed(row, found, change)
@@ -274,7 +274,7 @@ class ChangedKeys:
     def _what_changed(self, row: LookupRow, found: Candidate, change: Change) -> str:
         changed = change.names
         graph = "another form of the graph" if change.is_of_graph else "the same graph"
-        if isinstance(found, LookupRow) and is_recompiled(found, row):
+        if isinstance(found, LookupRow) and self._baselines.recompiles.is_recompiled(found, row):
             graph = f"compiled again in one process, after compile {found.compile_id}"
         if len(changed) > 1:
             return f"{graph}, and {len(changed)} fields of the key differ: {listed(changed, 4 if len(changed) <= 4 else 3)}"

@@ -15,7 +15,7 @@ from cachescope.analysis.verdicts.aot_entries_without_details import MADE_OTHERW
 from cachescope.analysis.verdicts.baselines import Baseline, Baselines, Choice
 from cachescope.analysis.verdicts.changed_keys import GUARD_FAILED, ChangedKeys
 from cachescope.analysis.verdicts.misses import VerdictsSoFar, Why
-from cachescope.analysis.verdicts.recompiles import compile_number, is_recompiled, recompile_of
+from cachescope.analysis.verdicts.recompiles import compile_number, recompile_of
 from cachescope.analysis.verdicts.replaced_graphs import is_named
 from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.kept import kept
@@ -95,7 +95,7 @@ class NewKeys:
         """Judge a lookup by what changed since its baseline, or since a nearer key."""
         found, change = self._history.row_of(baseline), self._history.change(baseline, at)
         row, again = self._lookups[at], None
-        if isinstance(found, LookupRow) and is_recompiled(found, row):
+        if isinstance(found, LookupRow) and self._baselines.recompiles.is_recompiled(found, row):
             again = recompile_of(row, change.names, found)
         if again is not None and (equal := self._baselines.for_equal_inputs(at)) is not None:
             baseline = equal

@@ -53,7 +53,7 @@ class Recompiles:
         """The nearest lookup of an earlier compile of the same function, the latest among equals; None for the first compile."""
         row = self._history.lookups[at]
         number = compile_number(row)
-        of_frame = self._of_frame.get(_frame_of(row), ())
+        of_frame = self._of_frame.get(self._frame_of(row), ())
         end = bisect_left(of_frame, at)
         before = []
         for one in reversed(of_frame[max(end - _MOST_TRIED, 0) : end]):
@@ -63,7 +63,9 @@ class Recompiles:
                 break
             number = compile_number(other)
             # A forward and a backward graph are never forms of each other.
-            if is_recompiled(other, row) and (other.direction == "backward") == (row.direction == "backward"):
+            if self.is_recompiled(other, row) and (other.direction == "backward") == (
+                row.direction == "backward"
+            ):
                 before.append(one)
         return min(before, key=lambda one: self._history.distance(one, at), default=None)
 
@@ -79,20 +81,23 @@ class Recompiles:
     def are_described(self, at: int) -> bool:
         """Whether hash details of an earlier compile of the same function are recorded."""
         row = self._history.lookups[at]
-        return any(
-            is_recompiled(self._history.lookups[one], row) for one in self._of_frame.get(_frame_of(row), ())
-        )
+        of_frame = self._of_frame.get(self._frame_of(row), ())
+        return any(self.is_recompiled(self._history.lookups[one], row) for one in of_frame)
+
+    def _frame_of(self, row: LookupRow) -> _Frame | None:
+        frame, _ = _parts(row.compile_id)
+        return None if frame is None else (self._history.process_of.get(row.run, row.run), row.cache, frame)
+
+    def is_recompiled(self, other: LookupRow, row: LookupRow) -> bool:
+        """Whether one lookup comes from an earlier compile of the same frame in the same process."""
+        is_one_frame = self._frame_of(other) == self._frame_of(row) is not None
+        return is_one_frame and compile_number(other) < compile_number(row)
 
     @cached_property
     def _of_frame(self) -> dict[_Frame | None, list[int]]:
         """The lookups with hash details of each frame."""
         described = self._history.described
-        return by_key((frame, at) for at, row in described if (frame := _frame_of(row)) is not None)
-
-
-def is_recompiled(other: LookupRow, row: LookupRow) -> bool:
-    """Whether one lookup comes from an earlier compile of the same frame in the same process."""
-    return _frame_of(other) == _frame_of(row) is not None and compile_number(other) < compile_number(row)
+        return by_key((frame, at) for at, row in described if (frame := self._frame_of(row)) is not None)
 
 
 class Recompile(NamedTuple):
@@ -150,11 +155,6 @@ def place_of(row: LookupRow) -> str:
     file, (frame, _) = code_file(row.file), _parts(row.compile_id)
     place = place_text(row.function, file and basename(file), row.line)
     return place or ("a graph" if frame is None else f"frame {frame}")
-
-
-def _frame_of(row: LookupRow) -> _Frame | None:
-    frame, _ = _parts(row.compile_id)
-    return None if frame is None else (row.run, row.cache, frame)
 
 
 def compile_number(row: LookupRow) -> int:

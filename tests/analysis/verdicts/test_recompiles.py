@@ -8,7 +8,7 @@ import pytest
 
 import cachescope
 from cachescope.analysis.key_distance import KeyDistances
-from cachescope.analysis.verdicts.recompiles import Recompile, Recompiles, is_recompiled, recompile_of
+from cachescope.analysis.verdicts.recompiles import Recompile, Recompiles, recompile_of
 from cachescope.details import HashDetails
 from cachescope.frames.recorded_rows import LookupRow
 from tests.analysis.plain_rows import TEMPLATE, history_of
@@ -85,8 +85,8 @@ def test_the_nearest_earlier_compile(before: list[Told], now: Told, wanted: int 
     (at(None), at(None), False),
 ])  # fmt: skip
 def test_if_a_compile_is_an_earlier_one_of_a_function(one: Told, other: Told, is_before: bool) -> None:
-    _, (before, after), _ = made(one, other)
-    assert is_recompiled(before, after) is is_before
+    recompiles, (before, after), _ = made(one, other)
+    assert recompiles.is_recompiled(before, after) is is_before
 
 
 TENSOR = "TensorMetadata(dtype={}, shape={})"
