@@ -256,7 +256,9 @@ def recorded_blocks(read: Recording, run: int) -> list[Block]:
     """The answer for a recorded block of code, and the number of earlier blocks that it is compared with."""
     blocks, earlier = answer_blocks(read, {run}), len(read.facts.runs) - 1
     if all(row.run != run for row in read.facts.lookups.values()):
-        return [*blocks[:1], Line(_NOTHING, style="dim")]
+        # What failed, an empty line, and why there is no lookup.
+        failed = failed_lines(read, {run})
+        return blocks[: len(failed) + 2] if failed else [blocks[0], Line(_NOTHING, style="dim")]
     compared = Line(f"compared with {plural(earlier, 'earlier run')}", style="dim")
     return [*blocks, compared] if earlier else blocks
 

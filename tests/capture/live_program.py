@@ -166,6 +166,17 @@ def recording_changes_no_key() -> None:
     assert {outcome for _, outcome in outcomes(r.scope)} == {"hit"}
 
 
+def a_compile_that_fails_is_told_with_its_error() -> None:
+    @torch.compile
+    def wrong(x: torch.Tensor) -> torch.Tensor:
+        return x @ torch.ones(3)
+
+    with cachescope.recording() as r, contextlib.suppress(Exception):
+        wrong(X)
+    assert "1 of 1 compile failed" in repr(r) and "RuntimeError" in repr(r) and "wrong (" in repr(r)
+    assert "no lookup of this run is recorded: compiles failed" in repr(r), repr(r)
+
+
 def what_was_compiled_before_looks_nothing_up() -> None:
     f = program(5)
     f(X)

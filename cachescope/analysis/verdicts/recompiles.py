@@ -71,12 +71,10 @@ class Recompiles:
 
     def latest(self, at: int) -> LookupRow | None:
         """The latest lookup of an earlier compile of the same function."""
-        row, of_frame = (
-            self._history.lookups[at],
-            self._of_frame.get(_frame_of(self._history.lookups[at]), ()),
-        )
+        row = self._history.lookups[at]
+        of_frame = self._of_frame.get(self._frame_of(row), ())
         before = (self._history.lookups[of_frame[one]] for one in reversed(range(bisect_left(of_frame, at))))
-        return next((one for one in before if is_recompiled(one, row)), None)
+        return next((one for one in before if self.is_recompiled(one, row)), None)
 
     def are_described(self, at: int) -> bool:
         """Whether hash details of an earlier compile of the same function are recorded."""
