@@ -103,12 +103,13 @@ class Baselines:
         if earlier is None or before is None:
             return before if earlier is None else earlier
         row, like = self._lookups[at], self._history.row_of(earlier)
-        is_of_process = (
+        is_of_earlier_block = (
             form is not None
             and isinstance(like, LookupRow)
+            and like.run != row.run
             and self._history.process_of.get(like.run) == self._history.process_of.get(row.run)
         )
-        if is_of_process or like.cache_key == self._lookups[before].cache_key:
+        if is_of_earlier_block or like.cache_key == self._lookups[before].cache_key:
             return before
         return earlier if form is None else min(form, before, key=lambda one: self._history.distance(one, at))
 
