@@ -82,14 +82,15 @@ class History:
         """The lookups with hash details."""
         return [(at, row) for at, row in enumerate(self.lookups) if row.detail_set is not None]
 
+    def process_of(self, run: int) -> int:
+        """The first run of a run's process: each recorded block of a process is a run."""
+        return self._first_block.get(run, run)
+
     @cached_property
-    def process_of(self) -> Mapping[int, int]:
-        """For each run, the first run of its process: each recorded block of a process is a run."""
+    def _first_block(self) -> Mapping[int, int]:
         first: dict[str, int] = {}
         folders = ((row.run, BLOCK.fullmatch(row.source)) for row in self.runs)
-        return {
-            run: run if found is None else first.setdefault(found["folder"], run) for run, found in folders
-        }
+        return {run: first.setdefault(found["folder"], run) for run, found in folders if found is not None}
 
     @cached_property
     def of_run(self) -> Mapping[int, list[int]]:

@@ -107,7 +107,7 @@ class Baselines:
             form is not None
             and isinstance(like, LookupRow)
             and like.run != row.run
-            and self._history.process_of.get(like.run) == self._history.process_of.get(row.run)
+            and self._history.process_of(like.run) == self._history.process_of(row.run)
         )
         if is_of_earlier_block or like.cache_key == self._lookups[before].cache_key:
             return before

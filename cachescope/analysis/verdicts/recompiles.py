@@ -84,7 +84,7 @@ class Recompiles:
 
     def _frame_of(self, row: LookupRow) -> _Frame | None:
         frame, _ = _parts(row.compile_id)
-        return None if frame is None else (self._history.process_of.get(row.run, row.run), row.cache, frame)
+        return None if frame is None else (self._history.process_of(row.run), row.cache, frame)
 
     def is_recompiled(self, other: LookupRow, row: LookupRow) -> bool:
         """Whether one lookup comes from an earlier compile of the same frame in the same process."""
