@@ -235,7 +235,7 @@ def headline(chosen: Chosen) -> str:
         text += f"; {rest}" if rest else ""
     elif untimed:
         causes = [_cause(chosen.read, chosen.read.explained.rows[cause]) for cause in untimed]
-        text = f"{took} {were} avoidable, by {listed(causes, _NAMED)}; {rest}"
+        text = f"{took} {were} avoidable, by {_listed(causes)}; {rest}"
     elif costs.is_any_in_doubt:
         where = "" if costs.ranks_ns is None else " on the slowest rank"
         text = f"No compile{where} is known to have been avoidable: {rest}"
@@ -273,7 +273,13 @@ def _by(read: Recording, costs: Costs) -> str:
     causes = [(_cause(read, cause), _amount(costs, amount)) for cause, amount in costs.avoidable]
     if len(causes) == 1:
         return f", by {causes[0][0]}"
-    return f": {listed((f'{amount} by {cause}' for cause, amount in causes), _NAMED)}"
+    return f": {_listed([f'{amount} by {cause}' for cause, amount in causes])}"
+
+
+def _listed(causes: Sequence[str]) -> str:
+    # A cause of several fields ends with "and 1 more" itself.
+    more = len(causes[_NAMED:])
+    return ", ".join(causes[:_NAMED]) + (f", and {plural(more, 'more cause')}" if more else "")
 
 
 def _cause(read: Recording, cause: CauseRow) -> str:

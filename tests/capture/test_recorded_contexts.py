@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 import cachescope
+from cachescope.errors import SourceError
 from tests.cli.conftest import Run, environment, run
 from tests.programs import ran
 
@@ -54,6 +55,10 @@ def test_who_made_keys_says_once_what_it_is(recorded: Recorded, end: str, status
     said = [line for line in found.done.stderr.splitlines() if not line.startswith("cachescope:")]
     assert said[-1:] == (["ValueError: failed"] if end == "fails" else [])
     assert len(found.files) == files
+    if end == "nothing":
+        for folder in (found.folder, *found.folder.iterdir()):
+            with pytest.raises(SourceError, match="cachescope record ran a command here, and not a word"):
+                cachescope.read(folder)
     if found.scope is not None:
         contexts = found.scope.contexts
         assert contexts["run"].tolist() == found.scope.runs["run"].tolist()

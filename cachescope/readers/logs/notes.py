@@ -25,7 +25,7 @@ from cachescope.readers.reading import Process, Reading
 from cachescope.terms import RUN_NOTE
 
 _MAX_BYTES: Final = 1 << 20
-_OURS: Final = b"cachescope_run"
+OF_RUN_NOTE: Final = b"cachescope_run"
 
 
 def tell_of_runs(reading: Reading) -> None:
@@ -87,10 +87,10 @@ def _note(reading: Reading, path: str) -> JsonObject:
     except OSError:
         return {}
     except ValueError as error:
-        if _OURS in data:
+        if OF_RUN_NOTE in data:
             reading.problem(path, "", "not_json", str(error))
         return {}
-    if not isinstance(values, dict) or _OURS.decode() not in values:
+    if not isinstance(values, dict) or OF_RUN_NOTE.decode() not in values:
         return {}
     note = Record(values)
     words, status = note.texts("command"), note.whole("exit_status", least=-(1 << 31))
