@@ -100,6 +100,13 @@ class _TraceHandler(logging.FileHandler):
         # A full disk is no reason to print into the user's output, or to stop the block.
         self._block.failure = self._block.failure or str(sys.exception())
 
+    def close(self) -> None:
+        try:
+            super().close()
+        except OSError as error:
+            # What could not be written is written once more.
+            self._block.failure = self._block.failure or str(error)
+
 
 def _version_record(pathname: str) -> logging.LogRecord:
     """A record like that of torch's ``_log_torch_version`` (torch/_logging/_internal.py, 2.13)."""

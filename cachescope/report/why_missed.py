@@ -129,10 +129,7 @@ def _same_code(rows: Sequence[PastMiss]) -> Iterator[Line]:
 def answer_blocks(read: Recording, runs: Collection[int] | None = None, most: int = 10) -> list[Block]:
     """The answer to "Why did it miss?": rates, causes by time lost, and the rest; for all runs or some."""
     chosen = Chosen(read) if runs is None else Chosen.of_runs(read, runs)
-    if runs is None or len(chosen):
-        said = headline(chosen)
-    else:
-        said = f"no lookup of this run is recorded: {why_no_lookup(read, runs)}"
+    said = headline(chosen) if runs is None or len(chosen) else _why_no_lookup(read, runs)
     counts, failed = counts_beside(chosen, said), failed_lines(read, runs)
     blocks: list[Block] = [*failed, Line()] if failed else []
     blocks.append(Line(said, style="bold"))
@@ -148,6 +145,10 @@ def answer_blocks(read: Recording, runs: Collection[int] | None = None, most: in
     if runs is None:
         blocks += parted([rank_lines(differing_ranks(read).rows), vllm_lines(read), _trend(read)])
     return [*blocks, *problem_lines(read.tables.problems.rows), *false_hit_lines(read.suspected.rows)]
+
+
+def _why_no_lookup(read: Recording, runs: Collection[int]) -> str:
+    return f"no lookup of this run is recorded: {why_no_lookup(read, runs)}"
 
 
 def counts_beside(chosen: Chosen, said: str) -> str:
@@ -254,11 +255,11 @@ def false_hit_lines(found: Sequence[FalseHit]) -> Iterator[Line]:
 
 def recorded_blocks(read: Recording, run: int) -> list[Block]:
     """The answer for a recorded block of code, and the number of earlier blocks that it is compared with."""
-    blocks, earlier = answer_blocks(read, {run}), len(read.facts.runs) - 1
     if all(row.run != run for row in read.facts.lookups.values()):
-        # What failed, an empty line, and why there is no lookup.
-        failed = failed_lines(read, {run})
-        return blocks[: len(failed) + 2] if failed else [blocks[0], Line(_NOTHING, style="dim")]
+        failed, said = failed_lines(read, {run}), Line(_why_no_lookup(read, {run}), style="bold")
+        told: list[Block] = [*failed, Line(), said] if failed else [said, Line(_NOTHING, style="dim")]
+        return [*told, *problem_lines(read.tables.problems.rows)]
+    blocks, earlier = answer_blocks(read, {run}), len(read.facts.runs) - 1
     compared = Line(f"compared with {plural(earlier, 'earlier run')}", style="dim")
     return [*blocks, compared] if earlier else blocks
 

@@ -177,6 +177,20 @@ def a_compile_that_fails_is_told_with_its_error() -> None:
     assert "no lookup of this run is recorded: compiles failed" in repr(r), repr(r)
 
 
+def a_full_disk_stops_nothing_and_is_told() -> None:
+    with cachescope.recording() as r:
+        (handler,) = (
+            one
+            for one in logging.getLogger(TRACE_LOGGER).handlers
+            if "block" in getattr(one, "baseFilename", "")
+        )
+        handler.stream.close()
+        handler.stream = os.fdopen(os.open("/dev/full", os.O_WRONLY), "w")
+        program(19)(X)
+    assert "no lookup of this run is recorded" in repr(r)
+    assert "the trace is not whole: [Errno 28] No space left on device" in repr(r), repr(r)
+
+
 def what_was_compiled_before_looks_nothing_up() -> None:
     f = program(5)
     f(X)
