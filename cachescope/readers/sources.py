@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from importlib import import_module
-from itertools import chain, groupby
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from cachescope.errors import SourceError
@@ -32,13 +32,13 @@ from cachescope.readers.kinds import (
 from cachescope.readers.logs.byte_source import read_head
 from cachescope.readers.logs.log_events import LogKind
 from cachescope.readers.logs.many_logs import read_logs
-from cachescope.readers.logs.notes import OF_RUN_NOTE, tell_of_runs
+from cachescope.readers.logs.notes import holds_a_note, tell_of_runs
 from cachescope.readers.logs.remote import addresses, is_address
 from cachescope.readers.logs.text_messages import in_another_form
 from cachescope.readers.logs.tlparse import SOURCES
 from cachescope.readers.reading import WHOLE_SOURCE, Reading, as_error, note_source, read_or_note
 from cachescope.readers.remote_cache.address import is_redis
-from cachescope.terms import HOW_TO_RECORD, RUN_NOTE
+from cachescope.terms import HOW_TO_RECORD
 from cachescope.wording import file_size, listed
 
 if TYPE_CHECKING:
@@ -51,8 +51,9 @@ if TYPE_CHECKING:
 _COUNTER: Final = re.compile(rb"['\"]fxgraph_cache_(hit|miss|bypass)['\"]: (\d{1,12})")
 _LONGEST_QUOTE: Final = 300
 _SILENT_RUN: Final = (
-    "cachescope record ran a command here, and not a word of torch's caches reached its logs: no torch was imported, it compiled "
-    "nothing, its backend asks no cache (as aot_eager), or torch's loggers were disabled"
+    "cachescope record ran a command here, and no log with a word of torch's caches lies beside its note: no torch was imported, nothing was "
+    "compiled, what was compiled came from a package, its backend asks no cache (as aot_eager), torch's loggers were disabled, or the logs were "
+    "moved"
 )
 _PRINTED_SHOWN: Final = 4
 # A store answers slowly, but many requests at once.
@@ -158,8 +159,7 @@ def _nothing_in(path: str) -> SourceError:
     with contextlib.suppress(OSError):
         if not (os.listdir(path) if os.path.isdir(path) else os.path.getsize(path)):
             return SourceError(path, f"this {what} is empty", "empty")
-    notes = (glob.iglob(os.path.join(glob.escape(path), below, RUN_NOTE)) for below in ("", "*"))
-    if any(OF_RUN_NOTE in head_of(note) for note in chain.from_iterable(notes)):
+    if holds_a_note(path):
         return SourceError(path, _SILENT_RUN, "unknown_source")
     message = f"this {what} holds no trace, text log, cache entry or snapshot of torch.compile"
     head = b"" if what == "directory" else head_of(path)

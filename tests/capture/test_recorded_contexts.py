@@ -57,7 +57,9 @@ def test_who_made_keys_says_once_what_it_is(recorded: Recorded, end: str, status
     assert len(found.files) == files
     if end == "nothing":
         for folder in (found.folder, *found.folder.iterdir()):
-            with pytest.raises(SourceError, match="cachescope record ran a command here, and not a word"):
+            with pytest.raises(
+                SourceError, match="cachescope record ran a command here, and no log with a word"
+            ):
                 cachescope.read(folder)
     if found.scope is not None:
         contexts = found.scope.contexts

@@ -329,6 +329,18 @@ def test_files_of_the_kernel_are_not_looked_into(tmp_path: Path) -> None:
         read_sources(["/proc"], Reading())
 
 
+@pytest.mark.parametrize(("files", "kinds"), [(["x/a:notes"], []), (["x/a:trace"], ["trace"])])
+def test_a_pipe_in_place_of_a_note_is_not_waited_for(
+    files: list[str], kinds: list[str], tmp_path: Path
+) -> None:
+    put(tmp_path, *files)
+    os.mkfifo(tmp_path / "x" / "run.json")
+    assert [kind for kind, _ in found(tmp_path, ".")[0]] == kinds
+    if kinds:
+        read_sources([str(tmp_path)], reading := Reading())
+        assert len(reading.processes) == 1
+
+
 @pytest.mark.parametrize("command", ["explain", "entries", "contexts", "verify", "lock", "audit"])
 @pytest.mark.parametrize("source", ["/dev/random", "/dev/zero", "/proc/kmsg", "/proc/self/environ", "pipe"])
 def test_what_never_ends_is_one_error(

@@ -7,6 +7,8 @@ come before torch's record, which is written once the graph is compiled; for AOT
 
 from __future__ import annotations
 
+import contextlib
+import glob
 import json
 import os
 import shlex
@@ -25,7 +27,7 @@ from cachescope.readers.reading import Process, Reading
 from cachescope.terms import RUN_NOTE
 
 _MAX_BYTES: Final = 1 << 20
-OF_RUN_NOTE: Final = b"cachescope_run"
+_OURS: Final = b"cachescope_run"
 
 
 def tell_of_runs(reading: Reading) -> None:
@@ -78,19 +80,31 @@ def _own(words: Sequence[str], shared: set[str]) -> Iterator[str]:
             yield word
 
 
+def holds_a_note(folder: str) -> bool:
+    """Whether `cachescope record` wrote a note into a folder, or into one in it."""
+    patterns = (os.path.join(glob.escape(folder), below, RUN_NOTE) for below in ("", "*"))
+    return any(_OURS in _bytes_of(path) for pattern in patterns for path in glob.iglob(pattern))
+
+
+def _bytes_of(path: str) -> bytes:
+    # A pipe of that name would never end.
+    with contextlib.suppress(OSError):
+        if os.path.isfile(path):
+            with open(path, "rb") as file:
+                return file.read(_MAX_BYTES)
+    return b""
+
+
 def _note(reading: Reading, path: str) -> JsonObject:
     """What a note says, by the names that a process has for it; nothing if the file is not a note of `cachescope record`."""
+    data = _bytes_of(path)
     try:
-        with open(path, "rb") as file:
-            data = file.read(_MAX_BYTES)
         values = load_json(data)
-    except OSError:
-        return {}
     except ValueError as error:
-        if OF_RUN_NOTE in data:
+        if _OURS in data:
             reading.problem(path, "", "not_json", str(error))
         return {}
-    if not isinstance(values, dict) or OF_RUN_NOTE.decode() not in values:
+    if not isinstance(values, dict) or _OURS.decode() not in values:
         return {}
     note = Record(values)
     words, status = note.texts("command"), note.whole("exit_status", least=-(1 << 31))
