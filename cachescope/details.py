@@ -120,9 +120,10 @@ class HashDetails:
         return None if component is None else parse_component(self.components[component])
 
     def changed_options(self, before: Detail, after: Detail) -> list[tuple[str, str, str]]:
-        """The options in which two hashes of ``autograd_config`` differ, with both values; empty unless both are known."""
+        """The options in which two hashes of ``autograd_config`` differ, with both values; empty unless all of both are known."""
         old, new = (self.options.get(one.detail_hash) for one in (before, after))
-        if old is None or new is None:
+        if old is None or new is None or any(text.startswith("<") for text in (*old.values(), *new.values())):
+            # Of an object the type alone is known, and that may be what differs.
             return []
         sides = ((name, old.get(name, "not there"), new.get(name, "not there")) for name in {**old, **new})
         return [one for one in sides if one[1] != one[2]]

@@ -111,9 +111,8 @@ class Kind:
     # Whether an AOTAutograd entry was found, but not the FX entry that it points to.
     is_graph_gone: bool = False
     is_unavailable: bool = False  # whether the key was known, and no entry of it there
-    is_pending: bool = (
-        False  # whether it follows from the miss of its key that its process has not compiled to the end
-    )
+    # Whether it follows from the miss of its key that its process has not compiled to the end.
+    is_pending: bool = False
     is_below: bool = False  # whether it always follows from the AOTAutograd miss of the same compile
     is_shown_by_graphs: bool = False  # whether only the misses of the graphs below show what changed
     # Of an AOTAutograd miss: the verdicts of the FX misses of the same compile that it explains; whether it explains those of the same

@@ -123,7 +123,10 @@ def _functorch(options: Sequence[tuple[str, str, str]]) -> Sequence[Way]:
     try:
         values = {name: repr(literal_value(old)) for name, old, _ in options}
     except ValueError:
-        # An object, or an option that the stored torch lacks.
+        # An option that the stored torch lacks.
+        return ()
+    if not all(map(str.isidentifier, values)):
+        # A line to copy is made of it, and a snapshot may come from anywhere.
         return ()
     of_config = (Setting(ATTRIBUTE, f"torch._functorch.config.{name}", old) for name, old in values.items())
     return (tuple(of_config),)

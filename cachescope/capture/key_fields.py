@@ -6,6 +6,7 @@ here for a graph that does nothing, and what belongs to that graph is left out.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -49,12 +50,13 @@ def functorch_config() -> Fields:
 
 
 def _in_python(value: object) -> str:
-    # The text of any other object may hold its address.
-    return (
-        repr(value)
-        if isinstance(value, bool | int | float | str | list | None)
-        else f"<{type(value).__name__}>"
-    )
+    text = repr(value)
+    try:
+        ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        # It may hold the address of an object.
+        return f"<{type(value).__name__}>"
+    return text
 
 
 def _fields_or_reason(read_fields: Callable[[Any], Fields]) -> tuple[Fields | None, str | None]:

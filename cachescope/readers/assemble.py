@@ -63,8 +63,9 @@ class Tables:
     def __post_init__(self) -> None:
         # Ranks by the thousand have equal ones.
         for hashes, options in {(row.aot_key_fields, row.functorch_config) for row in self.contexts.rows}:
-            if hashes is not None and options is not None:
-                self.hash_details.options[json.loads(hashes).get(FUNCTORCH_CONFIG)] = json.loads(options)
+            hashed = None if hashes is None else json.loads(hashes).get(FUNCTORCH_CONFIG)
+            if hashed is not None and options is not None:
+                self.hash_details.options[hashed] = json.loads(options)
 
 
 def assemble(reading: Reading) -> Tables:

@@ -30,8 +30,11 @@ def test_options_of_functorch_are_set_back_if_both_sides_are_known() -> None:
     (way,) = ways_to_set(details, stored, now, {})
     config = "torch._functorch.config"
     assert [one.code for one in way] == [f"{config}.solver = 'dp'", f"{config}.budget = 1.0"]
-    # What the other torch lacks, or is an object, nobody can set.
-    details.options[stored.detail_hash] |= {"cse": "<function>"}
+    # What the other torch lacks nobody can set, and of an object the type alone is known. No line is made of what is no name.
+    for more in ({"cse": "<function>"}, {"x = 1; import os; x": "2"}):
+        details.options[stored.detail_hash] = {"budget": "1.0", **more}
+        assert not ways_to_set(details, stored, now, {})
+    details.options[stored.detail_hash] = {"budget": "1.0"}
     assert not ways_to_set(details, stored, now, {})
 
 
