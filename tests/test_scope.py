@@ -78,7 +78,9 @@ def test_saved_and_read_back_is_the_same(sample: str, tmp_path: Path) -> None:
     assert repr(again) == repr(scope)
 
 
-def test_what_is_saved_replaces_a_saved_scope_alone(scope: cachescope.Scope, tmp_path: Path) -> None:
+def test_what_is_saved_takes_the_place_of_a_saved_scope_and_of_nothing_else(
+    scope: cachescope.Scope, tmp_path: Path
+) -> None:
     for _ in range(2):
         scope.save(tmp_path / "saved")
     key = scope.lookups["cache_key"].iloc[-1]

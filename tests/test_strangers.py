@@ -117,7 +117,9 @@ def test_a_mega_cache_of_torch_2_7_is_read_and_names_its_device(tmp_path: Path) 
     assert "unknown type 9" in cachescope.read(file).entries["damage"][0]
 
 
-def test_failed_compiles_lead_with_their_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_failed_compiles_lead_the_answer_with_their_reason(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     lines = []
     for number, name in enumerate(("first", "second", "third")):
         folder = f"/tmp/tmp{number}"
@@ -184,7 +186,9 @@ def told_by_tlparse(trace: Path, folder: Path, has_records: bool) -> Path:
 
 
 @pytest.mark.parametrize("has_records", [True, False])
-def test_tlparse_without_a_log_tells_as_much(has_records: bool, recording: Recording, tmp_path: Path) -> None:
+def test_a_folder_of_tlparse_without_its_log_tells_what_the_trace_told(
+    has_records: bool, recording: Recording, tmp_path: Path
+) -> None:
     (trace, *_) = sorted((recording("2.13.0", "recompiles") / "trace").iterdir())
     one = cachescope.read(trace)
     scope = cachescope.read(told_by_tlparse(trace, tmp_path, has_records))

@@ -54,7 +54,9 @@ def recompiled(scope: cachescope.Scope) -> pd.DataFrame:
     return found[found["kind"].str.startswith("compiled again: ")]
 
 
-def test_recompiles_say_what_torch_says(scope: cachescope.Scope, told: dict[str, re.Match[str]]) -> None:
+def test_misses_of_recompiles_say_what_torch_says(
+    scope: cachescope.Scope, told: dict[str, re.Match[str]]
+) -> None:
     assert agreeing(scope, told) >= 20 and len(told) >= 11
 
 
@@ -87,7 +89,9 @@ def agreeing(scope: cachescope.Scope, told: dict[str, re.Match[str]]) -> int:
     return len(again)
 
 
-def test_a_function_and_a_guard_is_one_cause(scope: cachescope.Scope, told: dict[str, re.Match[str]]) -> None:
+def test_a_function_with_a_guard_is_one_cause(
+    scope: cachescope.Scope, told: dict[str, re.Match[str]]
+) -> None:
     functions = Counter(one["function"] for one in told.values())
     once = [one for one in told.values() if functions[one["function"]] == 1]
     assert len(once) >= 8

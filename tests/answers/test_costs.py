@@ -116,7 +116,9 @@ def test_nothing_is_denied_of_a_miss_without_a_time_or_an_outcome_that_was_not_s
     ("failed_codegen", "No compile is known to have been avoidable: 2 misses of first compiles; 2 misses for a reason that is not known"),
     ("killed_compiling", "No compile is known to have been avoidable: 2 misses of first compiles; 2 misses for a reason that is not known"),
 ])  # fmt: skip
-def test_where_no_entry_is_named_none_is_known_avoidable(name: str, said: str, recording: Recording) -> None:
+def test_beside_a_text_log_that_names_no_entry_a_changed_key_is_not_known_to_be_avoidable(
+    name: str, said: str, recording: Recording
+) -> None:
     first, *_ = sorted((recording("2.13.0", name) / "text").iterdir())
     again = recording("2.13.0", "options_undone") / "text" / "03_off_1.log"
     assert headline(Chosen(cachescope.read(first, again, index=False))).startswith(said)
@@ -230,7 +232,9 @@ json.dump([ns for is_test, ns in made if is_test], open(sys.argv[1], "w"))
     (("first",), "of first compiles"),
     (("bypassed", "first"), "not cached (bypassed)"),
 ])  # fmt: skip
-def test_testing_the_cpu_takes_torchs_time(tmp_path: Path, functions: tuple[str, ...], of: str) -> None:
+def test_the_test_of_the_cpu_takes_as_long_as_torch_takes_for_it(
+    tmp_path: Path, functions: tuple[str, ...], of: str
+) -> None:
     """It is told with what was compiled around it."""
     environment = {
         **os.environ, "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache"), "TORCH_TRACE": str(tmp_path / "trace"),
@@ -289,7 +293,9 @@ def test_what_a_process_waits_for_the_test_of_another_is_no_code_generation(tmp_
     # Beside compiles that were.
     ("entry_deleted", "avoidable, by a deleted entry; so was 1 miss whose time is not recorded"),
 ])  # fmt: skip
-def test_an_avoidable_miss_without_time_is_told_alike(name: str, said: str, recording: Recording) -> None:
+def test_an_avoidable_miss_without_a_time_is_in_the_headline_as_on_its_card(
+    name: str, said: str, recording: Recording
+) -> None:
     scope = cachescope.read(recording("2.13.0", name))
     assert said in headline(Chosen(scope))
     assert "deleted" in repr(scope) and "avoidable" in " ".join(map(cost_text, Cards.of(Chosen(scope)).works))

@@ -79,7 +79,9 @@ def test_a_mesh_among_the_inputs_may_be_why_keys_differ_and_no_field(example: st
 
 
 @pytest.mark.parametrize(("tag", "evidence"), [({"cache_key_tag": ""}, "inferred"), ({}, "recorded")])
-def test_no_difference_is_inferred_where_hashes_say_nothing(tag: dict[str, str], evidence: str) -> None:
+def test_that_no_field_differs_is_inferred_where_hashes_cannot_be_compared(
+    tag: dict[str, str], evidence: str
+) -> None:
     """The hash of an empty tag that is not torch's own is one of a pickler with a memo."""
     details = {"gm": CODE, "example_inputs[0]": MESH, **tag}
     runs = [run(fx(key, details=details, at=at, took=1)) for key, at in (("f11", 0), ("f22", 100))]

@@ -234,7 +234,9 @@ def test_the_text_repr_counts_the_entries_of_each_status() -> None:
 
 
 @pytest.mark.parametrize("is_other", [False, True])
-def test_a_key_changed_elsewhere_names_where(is_other: bool, tmp_path: Path, recording: Recording) -> None:
+def test_a_key_that_changed_in_another_directory_names_it(
+    is_other: bool, tmp_path: Path, recording: Recording
+) -> None:
     """As if each run had its own directory: no key holds the path, so nothing else in the traces differs."""
     for at, trace in enumerate((recording("2.13.0", "config_flip") / "trace").iterdir()):
         text = trace.read_text().replace("/config_flip/cache", f"/config_flip/cache{at if is_other else ''}")
@@ -248,7 +250,9 @@ def test_a_key_changed_elsewhere_names_where(is_other: bool, tmp_path: Path, rec
 
 
 @pytest.mark.parametrize(("at", "later", "is_other"), [(50, None, False), (150, None, True), (50, 200, True)])
-def test_what_was_copied_in_before_is_in_no_other(at: int, later: int | None, is_other: bool) -> None:
+def test_what_was_copied_into_the_directory_before_is_in_no_other(
+    at: int, later: int | None, is_other: bool
+) -> None:
     """As of a mega-cache that was loaded, or a cache that was baked into an image."""
     one, two = {"gm": CODE, "x": "1"}, {"gm": CODE, "x": "2"}
     runs = [

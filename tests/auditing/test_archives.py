@@ -70,7 +70,9 @@ def test_rights_in_it(cache: Path, tmp_path: Path) -> None:
     assert "anyone-can-write" in rules(cache, tmp_path)
 
 
-def test_a_cut_or_huge_one_is_not_clean(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_cut_or_too_big_is_not_clean(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode="w:gz") as archive:
         archive.add(cache, "cache")

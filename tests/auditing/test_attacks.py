@@ -91,7 +91,9 @@ def test_what_changes_torch_or_ends_the_program_is_not_proven(line: str, tmp_pat
     b"N0" * 600_000, b"I" + b"0" * 5_000 + b"\n0", b"(" * 3_000 + b"1" * 3_000, b"Np7\n0", b"S'x'\n0", b"U\x01x0",
 ])  # fmt: skip
 @pytest.mark.parametrize("name", ["README", "notes~", "LICENSE.txt"])
-def test_what_lies_beside_entries_is_loaded_by_any_name(name: str, before: bytes, tmp_path: Path) -> None:
+def test_what_lies_beside_entries_is_loaded_whatever_its_name(
+    name: str, before: bytes, tmp_path: Path
+) -> None:
     entry(tmp_path, FX, entry_bytes(graph()))
     assert against(tmp_path) == set()
     _in_key(name, before + attacks.RUNS)(tmp_path)

@@ -89,7 +89,9 @@ def test_a_compiled_function_under_the_name_of_handles_is_audited(tmp_path: Path
     assert set(cachescope.audit(path)["level"]) == {"unproven"}
 
 
-def test_a_cut_bytearray_is_damage_without_a_word(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_cut_bytearray_is_damage_and_nothing_is_printed(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     path = model_at(tmp_path, pickle.dumps({"signature": 0, "compiled_fn": bytearray(9_000)}, 5)[:3_000])
     assert "danger" not in set(cachescope.audit(path)["level"])
     assert capfd.readouterr().err == ""

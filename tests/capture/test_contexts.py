@@ -84,7 +84,9 @@ def test_devices_are_kept_as_a_text(caching_context: ModuleType, monkeypatch: py
     assert contexts.capture()["device_properties"] == ["'properties of 0'", "'properties of 1'"]
 
 
-def test_older_torch_is_asked_the_same(caching_context: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_torch_without_isolation_contexts_is_asked_the_same_questions(
+    caching_context: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """On a torch that has both, what is rebuilt for 2.6 to 2.9 equals torch's own."""
     monkeypatch.setitem(sys.modules, "torch._inductor.runtime.caching.context", None)
     rebuilt = contexts.capture()

@@ -48,7 +48,9 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
     # What ends at once says nothing, and without keys there is nothing to say.
     ("os._exit", 7, 0), ("signal", 128 + signal.SIGKILL, 0), ("nothing", 0, 0),
 ])  # fmt: skip
-def test_who_made_keys_says_once_what_it_is(recorded: Recorded, end: str, status: int, files: int) -> None:
+def test_each_process_that_made_keys_says_once_what_it_is(
+    recorded: Recorded, end: str, status: int, files: int
+) -> None:
     found = recorded(end)
     assert found.done.returncode == status
     # Nothing of ours is printed: the program's own error is its last word.

@@ -157,7 +157,9 @@ def test_a_signal_sent_to_us_is_passed_on(tmp_path: Path, number: signal.Signals
 
 
 @pytest.mark.torch
-def test_a_program_recorded_twice_hits_without_flood(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_real_program_recorded_twice_hits_and_its_flood_stays_off_the_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "cache"))
     program = tmp_path / "program.py"
     program.write_text(

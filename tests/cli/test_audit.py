@@ -154,7 +154,9 @@ def test_several_sources_are_told_apart(run: Run, hostile: Path, clean: Path, tm
 
 
 @pytest.mark.parametrize("data", [b"hello\n", b"\x00\xff" * 500, b"[]", b"x = 1\n"])
-def test_what_is_no_cache_does_not_read_as_clean(run: Run, data: bytes, clean: Path, tmp_path: Path) -> None:
+def test_what_is_nothing_of_a_cache_does_not_read_like_a_clean_one(
+    run: Run, data: bytes, clean: Path, tmp_path: Path
+) -> None:
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "notes").write_bytes(data)
     for path in (tmp_path / "other", tmp_path / "other" / "notes"):

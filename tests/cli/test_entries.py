@@ -56,7 +56,9 @@ def test_without_a_directory_it_is_the_one_that_torch_would_use(
     assert done.status == 2 and not done.out
 
 
-def test_what_lies_in_an_archive_is_told_by_its_path(run: Run, recording: Recording, tmp_path: Path) -> None:
+def test_what_lies_in_an_archive_is_told_by_the_path_of_the_archive(
+    run: Run, recording: Recording, tmp_path: Path
+) -> None:
     packed = shutil.make_archive(str(tmp_path / "baked"), "tar", recording("2.13.0", "training"), "cache")
     out = run("entries", packed).flat
     assert f" in {packed}/cache Files by kind" in out
@@ -193,7 +195,7 @@ def test_ctrl_c_on_a_terminal_takes_the_progress_bar_away(big: Path) -> None:
     assert tree(big.parents[1]) == before
 
 
-def test_without_rights_a_directory_is_a_line_its_files_problems(
+def test_without_rights_the_directory_is_one_line_and_what_is_in_it_a_problem(
     recording: Recording, tmp_path: Path
 ) -> None:
     cache = Path(shutil.copytree(recording("2.13.0", "cold_warm") / "cache", tmp_path / "cache"))
@@ -234,7 +236,9 @@ def printed_to_nobody(*arguments: object, below: Path) -> tuple[int, str]:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux keeps names that are not UTF-8")
-def test_loops_and_odd_or_steering_names_are_listed(run: Run, recording: Recording, tmp_path: Path) -> None:
+def test_loops_and_names_that_are_not_utf_8_or_steer_a_terminal_are_listed(
+    run: Run, recording: Recording, tmp_path: Path
+) -> None:
     cache = Path(os.fsdecode(os.fsencode(tmp_path) + b"/c\xff\n\x1b[31m"))
     shutil.copytree(recording("2.13.0", "config_flip") / "cache", cache)
     count = sum(path.is_file() for path in cache.rglob("*"))

@@ -73,7 +73,9 @@ def copied(recording: Recording, tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("name", "turn"), [("config_flip", 0), ("bypass_custom_pass", 5), ("four_ranks", 11)]
 )
-def test_texts_of_no_source_act(name: str, turn: int, run: Run, recording: Recording, tmp_path: Path) -> None:
+def test_texts_of_every_kind_of_source_act_on_nothing(
+    name: str, turn: int, run: Run, recording: Recording, tmp_path: Path
+) -> None:
     folder = Path(shutil.copytree(recording("2.13.0", name), tmp_path / "copied"))
     choose = planted.taking_turns(turn)
     for path in planted.files_of(folder, "trace/*"):

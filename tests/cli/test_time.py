@@ -43,7 +43,9 @@ def training(recording: Recording) -> Path:
     return recording("2.13.0", "training") / "trace"
 
 
-def test_a_viewers_file_has_every_event_and_lookup(run: Run, recording: Recording, tmp_path: Path) -> None:
+def test_a_viewers_file_has_every_event_and_every_lookup(
+    run: Run, recording: Recording, tmp_path: Path
+) -> None:
     traces = recording("2.13.0", "four_ranks") / "trace"
     done = run("time", traces, "--perfetto", tmp_path / "trace.json", "--json")
     written = json.loads((tmp_path / "trace.json").read_text())

@@ -283,7 +283,9 @@ def _anchors(text: str) -> set[str]:
 
 
 @pytest.mark.parametrize("sample", ["tour", "four_ranks", "vllm"])
-def test_a_reports_picture_is_told_by_its_headline(sample: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_picture_of_a_report_is_described_by_its_headline(
+    sample: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Where the headline has changed, ``make notebooks`` draws the picture anew."""
     (said,) = re.findall(
         rf"!\[(.+?)\]\(\.\./pictures/report-{sample}\.png\)",

@@ -125,7 +125,9 @@ def test_an_audit_that_does_not_look_is_caught(monkeypatch: pytest.MonkeyPatch) 
     assert sum(map(caught, range(500))) > 50
 
 
-def test_a_blind_lock_is_caught(seeds: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lock_that_misses_a_changed_file_is_caught(
+    seeds: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from cachescope.locking import verifying
     from fuzz.kept import Locks
 

@@ -235,7 +235,9 @@ def test_a_variable_costs_the_keys_that_torch_then_did_not_look_up(
         assert lost == looked_up[next(iter(values))] & every
 
 
-def test_a_variable_of_the_keys_is_no_change(recording: Recording, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_variable_that_makes_what_the_keys_hold_is_no_difference(
+    recording: Recording, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("TORCHINDUCTOR_SHAPE_PADDING", "0")
     lock = cachescope.lock(recording("2.13.0", "training") / "cache")
     monkeypatch.setenv("TORCHINDUCTOR_SHAPE_PADDING", "1")

@@ -57,7 +57,9 @@ def asked(method: str, value: object, *more: object) -> tuple[object, list[str]]
     ("duration_ns", 0.0006, (1_000,), 1),
     ("record", {"a": 1}, (), {"a": 1}),
 ])  # fmt: skip
-def test_what_is_right_is_given(method: str, value: object, more: tuple[int, ...], wanted: object) -> None:
+def test_what_is_as_it_should_be_is_given(
+    method: str, value: object, more: tuple[int, ...], wanted: object
+) -> None:
     assert asked(method, value, *more) == (wanted, [])
 
 

@@ -129,7 +129,9 @@ NOTHING = "holds no trace, text log, cache entry or snapshot of torch.compile; r
     (["d/a:notes"], "d", "unknown_source", f"this directory {NOTHING}"),
     (["d/a:empty"], "d", "unknown_source", f"this directory {NOTHING}"),
 ])  # fmt: skip
-def test_an_empty_path_says_so(files: list[str], path: str, kind: str, message: str, tmp_path: Path) -> None:
+def test_a_path_that_holds_nothing_says_so(
+    files: list[str], path: str, kind: str, message: str, tmp_path: Path
+) -> None:
     put(tmp_path, *files)
     sources, problems = found(tmp_path, path)
     assert (sources, [(one, what) for one, what, _ in problems]) == ([], [(path, kind)])
@@ -229,7 +231,9 @@ def test_archives_in_a_folder_are_unpacked_up_to_a_limit(tmp_path: Path) -> None
     assert found(tmp_path, "d")[0] != sources
 
 
-def test_nested_archives_unpack_to_what_one_may(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_archives_in_an_archive_unpack_to_no_more_than_it_may(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "room").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "room"))
     zeros = io.BytesIO()
@@ -257,7 +261,9 @@ def test_an_archive_that_cannot_be_unpacked_says_so(what: str, tmp_path: Path) -
     assert not sources and problem[2].endswith("unpack it, and give its folder")
 
 
-def test_a_folder_not_to_be_listed_is_a_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_may_not_be_listed_is_a_problem_beside_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # Not by chmod: the tests may run as root, who may read everything.
     put(tmp_path, "a:trace", "shut/b:trace", "z:text")
     real = os.listdir

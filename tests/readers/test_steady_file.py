@@ -67,7 +67,7 @@ class Slow:
     ([b"a", b"b", b"c"], 9, b"abc", [9, 8, 7, 6]),
     ([], 5, b"", [5]),
 ])  # fmt: skip
-def test_less_may_come_than_asked_for(
+def test_the_system_may_return_less_than_was_asked_for(
     pieces: list[bytes], most: int, wanted: bytes, asked: list[int]
 ) -> None:
     file = Slow(*pieces)
@@ -122,7 +122,9 @@ def put(folder: Path, *names: str) -> dict[str, Path]:
     (["[x].txt"], {"[x].txt": 5}),
     ([], {}),
 ])  # fmt: skip
-def test_each_file_has_a_size_and_a_time(sources: list[str], wanted: dict[str, int], tmp_path: Path) -> None:
+def test_every_file_of_the_sources_has_a_size_and_a_time(
+    sources: list[str], wanted: dict[str, int], tmp_path: Path
+) -> None:
     put(tmp_path, "a.log", "b.log", "sub/c.log", "sub/deep/d", "[x].txt")
     found = stamps(str(tmp_path / source) for source in sources)
     files = {path: stamp for path, stamp in found.items() if not os.path.isdir(path)}

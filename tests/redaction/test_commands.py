@@ -106,7 +106,9 @@ def leaked(
     *((SCENARIOS[number], slice(number, None, 24)) for number in range(3)),
 ], ids=str)  # fmt: skip
 @pytest.mark.sweep
-def test_none_leaks(scenario: str, which: slice, shown: Shown, recording: Recording, tmp_path: Path) -> None:
+def test_none_comes_out(
+    scenario: str, which: slice, shown: Shown, recording: Recording, tmp_path: Path
+) -> None:
     assert leaked(shown, tmp_path, recording, scenario, SECRETS[which]) == []
 
 
@@ -275,7 +277,9 @@ def test_the_answer_reads_as_it_did(
     assert len(set(MADE.findall(redacted))) <= 6, redacted
 
 
-def test_values_stay_equal_or_unequal(capsys: pytest.CaptureFixture[str], recording: Recording) -> None:
+def test_equal_values_stay_equal_and_unequal_ones_do_not(
+    capsys: pytest.CaptureFixture[str], recording: Recording
+) -> None:
     place = recording("2.13.0", "other_directory")
     plain, redacted = (
         json.loads(told(capsys, "explain", place, "--json", *more))["runs"] for more in ((), ("--redact",))

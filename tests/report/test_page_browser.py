@@ -82,7 +82,9 @@ def test_the_first_screen_is_the_answer(browser: Any, tour: Path) -> None:
         shown.page.get_by_role("table", name="Changed fields of the key").wait_for()
 
 
-def test_a_first_screen_of_many_runs_fits_the_causes(browser: Any, archive: Archive, tmp_path: Path) -> None:
+def test_the_first_screen_of_many_runs_has_room_for_the_causes(
+    browser: Any, archive: Archive, tmp_path: Path
+) -> None:
     scope = cachescope.read(archive("releases/2.14.1"))
     assert len(scope.runs) == 16
     with opened(browser, scope.report(tmp_path / "runs.html"), is_folded=True) as shown:
@@ -197,7 +199,9 @@ def test_it_prints_in_light_and_nothing_is_cut_off(browser: Any, tour: Path) -> 
         assert cut == 0
 
 
-def test_paper_has_a_few_rows_and_counts_the_rest(browser: Any, recording: Recording, tmp_path: Path) -> None:
+def test_paper_has_the_first_rows_and_says_how_many_more_there_are(
+    browser: Any, recording: Recording, tmp_path: Path
+) -> None:
     names = ("tour", "four_graphs", "two_services", "recompiles")
     scope = cachescope.read(*(recording("2.13.0", name) for name in names))
     with opened(browser, scope.report(tmp_path / "out.html")) as shown:

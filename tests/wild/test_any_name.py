@@ -37,7 +37,9 @@ def test_a_sound_entry_of_any_name_is_one(kind: str, name: str, cache: Path) -> 
 
 @pytest.mark.parametrize("kind", KEYS)
 @pytest.mark.parametrize("name", ["evil", "x.lock", "README.md", ".hidden", ".1.2.tmp"])
-def test_a_hostile_file_is_named_with_what_it_runs(kind: str, name: str, cache: Path, tmp_path: Path) -> None:
+def test_a_hostile_file_of_any_name_is_named_with_what_it_would_run(
+    kind: str, name: str, cache: Path, tmp_path: Path
+) -> None:
     folder = sorted(cache.glob(KEYS[kind]))[0]
     sentinel = tmp_path / "executed"
     (folder / name).write_bytes(hostile(str(sentinel))["reduce"])

@@ -164,7 +164,9 @@ def keys_of_services(folder: Path) -> dict[str, set[str]]:
 
 
 @pytest.mark.parametrize("version", ["2.13.0", "2.6.0"])
-def test_a_restart_ends_no_lookup_of_before(version: str, recording: Recording, tmp_path: Path) -> None:
+def test_an_outcome_of_a_restarted_container_is_not_that_of_a_lookup_before(
+    version: str, recording: Recording, tmp_path: Path
+) -> None:
     lines = (recording(version, "two_services") / "text" / "all.log").read_bytes().splitlines(keepends=True)
     # Of score.py the outcomes_said of the first process are lost, which missed, and the hash details of those after it, which hit.
     missed = [n for n, line in enumerate(lines) if re.search(rb"^score.*cache miss for key", line)]

@@ -103,7 +103,9 @@ def test_lookups_behind_a_damaged_head_are_all_read(
 
 
 @pytest.mark.parametrize("source", [*SOURCES, ("2.13.0", "recompiles")], ids="/".join)
-def test_each_has_its_own_name_or_none(source: tuple[str, str], recording: Recording, tmp_path: Path) -> None:
+def test_what_was_compiled_has_its_own_name_or_none(
+    source: tuple[str, str], recording: Recording, tmp_path: Path
+) -> None:
     """Wherever the log begins: the metrics at the end of a compile name it."""
     trace = min((recording(*source) / "trace").iterdir())
     data, cut = trace.read_bytes(), tmp_path / "dedicated_log_torch_trace.log"

@@ -196,7 +196,9 @@ def test_symbols_are_what_torch_says(check: Any, recorded: Recorded) -> None:
     ("forward", ["[5, int_oo]"], ["if y.shape[0] >= 5"]),
     ("trained", ["[4, 32]"], []),
 ])  # fmt: skip
-def test_the_line_of_a_guard(function: str, ranges: list[str], lines: list[str], recorded: Recorded) -> None:
+def test_each_guard_has_the_line_that_added_it(
+    function: str, ranges: list[str], lines: list[str], recorded: Recorded
+) -> None:
     rows = recorded.of(function)
     assert rows["range_after"].tolist() == ranges
     wanted = [next(at for at, line in enumerate(PROGRAM, 1) if text in line) for text in lines]

@@ -55,7 +55,9 @@ def test_a_schema_finds_what_was_stored_by_it(directory: Directory, first: dict[
     assert statuses["squared"] == "absent"
 
 
-def test_calls_of_a_dump_are_under_their_key(directory: Directory, first: dict[str, dict[str, str]]) -> None:
+def test_the_calls_of_a_dump_are_found_again_and_only_under_their_key(
+    directory: Directory, first: dict[str, dict[str, str]]
+) -> None:
     scope = cachescope.read(directory("caching_2.10.0") / "deterministic_root")
     found = scope.caching_files(first["isolation_keys"]["all"])
     assert len(found) == 12

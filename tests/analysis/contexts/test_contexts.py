@@ -156,7 +156,7 @@ def test_a_scope_of_nothing_recorded_has_no_groups(recording: Recording) -> None
 
 
 @pytest.mark.parametrize("scenario", ["config_flip", "cold_warm", "two_ranks_cold_shapes"])
-def test_a_directory_alone_has_the_contexts_of_runs_that_filled_it(
+def test_of_a_directory_alone_the_contexts_are_those_of_the_runs_that_filled_it(
     scenario: str, recording: Recording
 ) -> None:
     folder = recording("2.13.0", scenario)

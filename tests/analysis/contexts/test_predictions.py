@@ -232,7 +232,7 @@ def test_the_fields_of_a_run_are_those_of_its_fx_lookups() -> None:
     # It has the default: what the process has set, it has set for all.
     ("2.13.0", True, False, "no"),
 ])  # fmt: skip
-def test_options_differ_from_defaults(
+def test_an_option_is_what_differs_from_the_default(
     version: str, entry_has: bool, process_has: bool, will_hit: str
 ) -> None:
     def line(value: bool) -> str:

@@ -34,7 +34,9 @@ def test_a_directory_alone_names_the_field_of_the_log(name: str, fields: str, re
 
 
 @pytest.mark.parametrize(("name", "is_before"), [("two_ranks_cold_shapes", False), ("inputs", True)])
-def test_ranks_at_once_are_told_from_later_ones(name: str, is_before: bool, recording: Recording) -> None:
+def test_ranks_that_compile_at_once_are_told_from_a_later_compile(
+    name: str, is_before: bool, recording: Recording
+) -> None:
     scope = cachescope.read(recording("2.13.0", name) / "cache")
     assert set(scope.past_misses["is_order_known"]) == {is_before}
     said = "\n".join(line.text for line in past_lines(scope))

@@ -254,7 +254,9 @@ def test_only_a_stretch_that_lasts_to_the_end_of_the_test_of_another_is_a_wait(
     [(0, "B", "Scheduler.codegen"), (0.5, "E", "Scheduler.codegen")],
     [(0, "B", "Scheduler.codegen"), (0.1, "B", "compile_file"), (0.2, "E", "compile_file"), (0.5, "E", "Scheduler.codegen")],
 ])  # fmt: skip
-def test_who_asked_before_or_tests_never_waits(earlier: list[tuple[float, str, str]], tmp_path: Path) -> None:
+def test_who_asked_before_or_tests_waits_for_nobody(
+    earlier: list[tuple[float, str, str]], tmp_path: Path
+) -> None:
     """torch asks once a process: torch/_inductor/cpu_vec_isa.py, `valid_vec_isa_list`."""
     traced(tmp_path, 1, *TEST)
     later = (5, "B", "Scheduler.codegen"), (11, "E", "Scheduler.codegen")
@@ -300,7 +302,9 @@ def test_who_loads_code_that_it_generated_until_another_has_built_it_waits_for_t
     ([(2, 9), (4, 6)], 7),
     ([(0, 3), (20, 21)], 2),
 ])  # fmt: skip
-def test_each_in_turn_is_waited_for(files: list[tuple[float, float]], waited: float, tmp_path: Path) -> None:
+def test_one_compiler_after_the_other_is_waited_for(
+    files: list[tuple[float, float]], waited: float, tmp_path: Path
+) -> None:
     """torch builds a header that all kernels share, then the kernels: each is a file of its own, and threads build several at once."""
     for pid, (began, ended) in enumerate(files, 2):
         traced(tmp_path, pid, (began, "B", "compile_file"), (ended, "E", "compile_file"))

@@ -140,7 +140,9 @@ def test_what_is_missed_in_another_directory_of_the_program_is_not_said_to_be_de
     (entry("precompile", "0c6f"), ["not_known", "not_known"]),
     (entry("precompile", "0c6f", root="/other"), ["would_miss", "would_hit"]),
 ])  # fmt: skip
-def test_what_is_precompiled_finds_graphs_unless_loaded_itself(beside: EntryRow, ways: list[str]) -> None:
+def test_what_is_precompiled_finds_graphs_unless_it_is_loaded_itself(
+    beside: EntryRow, ways: list[str]
+) -> None:
     """As torch 2.13 and 2.15 do: of each AOTAutograd key a random name is part, and the graphs below are looked up."""
     above, below = (
         json.dumps({"lookup": {"cache": cache, "key": key, "cache_dir": "/cache", "precompiled": True}})

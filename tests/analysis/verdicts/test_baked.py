@@ -89,7 +89,9 @@ def test_what_an_entry_elsewhere_proves(stored: dict[str, str], told: str) -> No
     # It was compiled there meanwhile.
     (51, {"outcome": "full_miss"}, ""),
 ])  # fmt: skip
-def test_what_another_rank_finds_in_its_folder_lay_there(at: int, found: dict[str, Any], told: str) -> None:
+def test_what_another_rank_finds_in_its_directory_lay_there(
+    at: int, found: dict[str, Any], told: str
+) -> None:
     own, beside = (fx("f1", details={"gm": CODE}, at=when, took=3) for when in (50, at))
     told_of = {"outcome": "hit", "time_saved_ns": 5 * 10**9, "cache_dir": "/b"} | found
     beside = replace(beside, outcome=told_of.pop("outcome"), told=beside.told | told_of)
@@ -100,7 +102,9 @@ def test_what_another_rank_finds_in_its_folder_lay_there(at: int, found: dict[st
 
 
 @pytest.mark.parametrize("as_link", [False, True])
-def test_two_names_are_one_directory(as_link: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_directory_is_the_same_under_another_name(
+    as_link: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Logs have its absolute name; the one that is given may be relative, or a link."""
     real = tmp_path / "cache"
     real.mkdir()

@@ -160,7 +160,9 @@ def test_a_graph_that_the_run_has_found_as_well_is_no_earlier_form_of_another() 
 @pytest.mark.parametrize(("details", "verdict", "evidence"), [
     ({"gm": CODE}, "first_lookup", "not_known"), (None, "details_not_recorded", "not_known"),
 ])  # fmt: skip
-def test_above_a_found_graph_no_key_is_cold(details: Details | None, verdict: str, evidence: str) -> None:
+def test_above_a_graph_that_was_found_no_key_is_a_cold_start(
+    details: Details | None, verdict: str, evidence: str
+) -> None:
     """As after aotautograd/ was removed, seen from the second run alone."""
     rows = miss_rows(scope_of(run(aot("a1", details=details, at=1), fx("f1", "hit", {"gm": CODE}, at=2))))
     assert [(row["verdict"], row["evidence"]) for row in rows] == [(verdict, evidence)]
@@ -247,7 +249,9 @@ def test_what_nothing_shows_as_stored_is_a_cold_start(version: str, name: str, r
 
 
 @pytest.mark.parametrize("name", ["failed_codegen", "failed_compiler", "interrupted", "killed_compiling"])
-def test_one_ended_early_without_a_lookup_may_be_of_the_same_graph(name: str, recording: Recording) -> None:
+def test_a_compile_that_ended_early_without_a_recorded_lookup_may_have_been_of_the_same_graph(
+    name: str, recording: Recording
+) -> None:
     first, second, _ = traces(recording("2.6.0", name))
     scope = cachescope.read(first, second, index=False)
     assert not len(scope.lookups[scope.lookups["run"] == 0])

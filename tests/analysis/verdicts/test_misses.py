@@ -481,7 +481,9 @@ def test_a_graph_that_an_entry_of_autograd_points_to_is_no_first_lookup(
     # The times of files that were copied there later, in any order, show nothing.
     (-5, 90, "first_lookup"),
 ])  # fmt: skip
-def test_a_damaged_entry_is_why_the_first_missed(damaged_at: float, stored_at: float, verdict: str) -> None:
+def test_a_damaged_entry_that_was_there_before_is_why_the_first_recorded_lookup_missed(
+    damaged_at: float, stored_at: float, verdict: str
+) -> None:
     """Seen from a trace of the second run alone, which has no word of it."""
     stored = [
         entry("fxgraph", "f11", at=damaged_at, status="damaged", damage="truncated"),
@@ -525,7 +527,9 @@ def test_that_a_backward_graph_may_follow_is_no_edit(
     (4, "the same code, compiled otherwise: f (p.py:1)"),
     (8, "other inputs of the same code: f (p.py:1), shape"),
 ])  # fmt: skip
-def test_what_a_forward_graph_keeps_for_backward_is_no_input_of_the_program(batch: int, kind: str) -> None:
+def test_what_a_forward_graph_keeps_for_its_backward_graph_is_no_input_of_the_program(
+    batch: int, kind: str
+) -> None:
     """As with another activation_memory_budget, which no FX key holds, where AOTAutograd's cache is off or bypassed."""
     ways = ("False", "True")
     runs = []
@@ -573,7 +577,9 @@ def test_a_recompile_under_the_number_of_another_compile_in_the_run_before_is_on
     # Another size has a graph of its own, whatever was set.
     (CODE, "t", ((8, 4), (9, 4)), "for other inputs", 3),
 ])  # fmt: skip
-def test_an_options_rewrite_is_no_edit(graph: str, traced: str, inputs: Any, cost: str, fields: int) -> None:
+def test_a_graph_that_an_option_rewrites_is_no_changed_code(
+    graph: str, traced: str, inputs: Any, cost: str, fields: int
+) -> None:
     """A trace has no details of AOTAutograd's keys, which would show that the graph was the same before."""
     option = "inductor_config[fallback_random]"
     graphs = CODE, graph.replace("return (b,)", "return (a,)")
@@ -606,7 +612,9 @@ NOT_CACHED = "not cached (a random name in the key)"
     ("None", {"cache_key_tag": "x"}, f"{RANDOM}, and more", "for a reason that is not known"),
     ("'mine'", {}, "", "for other inputs"),
 ])  # fmt: skip
-def test_a_key_of_each_process_is_of_no_other_inputs(name: str, more: Details, kind: str, cost: str) -> None:
+def test_a_key_that_each_process_makes_another_one_is_not_of_other_inputs(
+    name: str, more: Details, kind: str, cost: str
+) -> None:
     """As torch 2.15 does with caching_precompile; two runs of one program, without a package."""
     names = "'__compiled_fn_1_3557b149_1608_4eaa_b6fe_ff14ed32f2fb'", name
     made = [{**G, "aot_config": f"(0, True, {names[at]})", **(more if at else {})} for at in (0, 1)]
@@ -652,7 +660,9 @@ SPLIT = "Won't cache a graph with fakify_first_call enabled"
         ([1], True, "inductor_config[epilogue_fusion]", ""),
     ],
 )
-def test_a_new_ddp_split_of_known_parts_is_told(above: list[int], ended: bool, field: str, kind: str) -> None:
+def test_another_split_of_ddp_is_told_where_its_parts_are_known(
+    above: list[int], ended: bool, field: str, kind: str
+) -> None:
     def start(key: str, parts: Sequence[int], at: float, **changed: str) -> Run:
         bypassed = [aot(None, "bypass", bypass_reason=SPLIT, at=at, **TRACED, segment=one) for one in parts]
         details = {"gm": CODE, "inductor_config[epilogue_fusion]": "True", **changed}

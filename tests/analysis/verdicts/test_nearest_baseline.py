@@ -161,7 +161,9 @@ def test_nearest_of_all_graphs_is_what_a_full_search_finds(made: list[tuple], en
     entries=st.lists(stored, max_size=4),
     ranks=st.lists(st.sampled_from([None, 0, 1]), min_size=4, max_size=4),
 )
-def test_nearer_keys_differ_in_less(made: list[tuple], entries: list[tuple], ranks: list[int | None]) -> None:
+def test_a_nearer_key_differs_in_some_of_the_fields_or_in_fewer(
+    made: list[tuple], entries: list[tuple], ranks: list[int | None]
+) -> None:
     history = Made(made, entries, ranks)
     baselines = Baselines(history.history, Choice())
     for at, row in enumerate(history.lookups):

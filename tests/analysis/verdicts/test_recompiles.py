@@ -305,7 +305,9 @@ INPUT = "TensorMetadata(dtype=torch.float32, shape=torch.Size([{}]), stride=(1,)
     (f"inductor_config[a{LONG}]", "1", "2", "0/0"),
     ("inductor_config[a]", "1", "2", f"0/{LONG}"),
 ])  # fmt: skip
-def test_a_number_too_long_for_python_is_a_text(field: str, before: str, after: str, compile_id: str) -> None:
+def test_a_number_of_more_digits_than_python_reads_is_a_text(
+    field: str, before: str, after: str, compile_id: str
+) -> None:
     earlier, later = (
         fx(key, details={"gm": CODE, field: text}, at=at, compile_id=compile_id)
         for key, text, at in (("f1", before, 0), ("f2", after, 9))

@@ -170,7 +170,9 @@ def program(run: int, command: str | None) -> RunRow:
     (("python train.py", None), None),
     ((None, "python train.py"), None),
 ])  # fmt: skip
-def test_unnamed_runs_of_a_command_are_compared(commands: tuple[str | None, str | None], wanted: int) -> None:
+def test_where_no_function_is_named_runs_of_one_command_are_compared(
+    commands: tuple[str | None, str | None], wanted: int
+) -> None:
     about = [program(run, command) for run, command in enumerate(commands)]
     assert Made(graph(A, 0, **UNNAMED), graph(like(6), 1, **UNNAMED), runs=about).of_last == wanted
     assert Made(graph(A, 0, **UNNAMED), graph(like(5), 1, **UNNAMED), runs=about).of_last is None

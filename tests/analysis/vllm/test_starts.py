@@ -59,7 +59,9 @@ def test_factors_that_are_written_long_after_a_start_began_show_no_other_clock()
     ("compiled", 0, False, True), ("compiled", 5, False, True), ("compiled", 10, True, True), ("compiled", 11, True, False),
     ("compiled", -1, False, False), ("loaded", 5, False, False), ("loaded", 10, True, False),
 ])  # fmt: skip
-def test_what_ran_before_or_beside(outcome: str, began: int, is_after: bool, was_running: bool) -> None:
+def test_which_start_ran_before_or_beside_another(
+    outcome: str, began: int, is_after: bool, was_running: bool
+) -> None:
     one = started("a")
     one = one._replace(row=replace(one.row, outcome=outcome))
     other = one._replace(at=1, began=NOON + began * SECOND, ended=NOON + 20 * SECOND)

@@ -254,7 +254,9 @@ def test_the_name_of_a_memoized_result_is_that_of_its_parameters(protocol: int) 
     (fill_best_config, {"configs_hash": "x", "found_by_coordesc": 1, "A": 1}, "A=1", None),
     (fill_best_config, {"configs_hash": "x", **{f"A{n}": 1 for n in range(41)}}, ", ".join(f"A{n}=1" for n in range(40)), None),
 ])  # fmt: skip
-def test_each_kind(fill: Callable[..., None], said: object, detail: str | None, damage: str | None) -> None:
+def test_a_file_of_a_kind(
+    fill: Callable[..., None], said: object, detail: str | None, damage: str | None
+) -> None:
     entry, found = filled(fill, said)
     assert (entry.detail, found) == (detail, damage)
 

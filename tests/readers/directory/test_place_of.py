@@ -188,7 +188,9 @@ def test_a_link_with_a_key_for_its_name_is_a_folder_only_if_it_leads_to_one(tmp_
         assert place_of(str(folder)) is wanted, target
 
 
-def test_one_not_to_be_listed_is_known_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_may_not_be_listed_is_known_by_its_name_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # Not by chmod: the tests may run as root, who may read everything.
     real = os.scandir
 
@@ -250,7 +252,9 @@ SGLANG = "computation_graph_1795348800.25.py"
     ("tree", ["torch_aot_compile/notes"], None),
     ("tree", [], None),
 ])  # fmt: skip
-def test_a_folder_of_vllm(name: str, files: list[str], wanted: places.Place | None, tmp_path: Path) -> None:
+def test_what_a_folder_of_vllm_is(
+    name: str, files: list[str], wanted: places.Place | None, tmp_path: Path
+) -> None:
     (tmp_path / name).mkdir(parents=True)
     folder = str(made(tmp_path / name, *files))
     assert vllm_place_of(folder) is wanted
@@ -258,7 +262,9 @@ def test_a_folder_of_vllm(name: str, files: list[str], wanted: places.Place | No
     assert wanted in (None, place_of(folder))
 
 
-def test_one_absent_or_of_too_many_names_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_is_absent_or_has_too_many_names_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert vllm_place_of(str(tmp_path / "absent")) is None
     folder = str(made(tmp_path / "part", FACTORS))
     monkeypatch.setattr(places, "_LOOK_AT", 0)

@@ -156,7 +156,9 @@ def test_a_link_to_a_bundle_is_followed(shipped: Package, tmp_path: Path) -> Non
     assert (row["cache"], row["path"], row["link"]) == ("mega_cache", str(link), str(bundle.resolve()))
 
 
-def test_a_file_beside_it_may_be_given_by_its_name(shipped: Package, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_in_the_folder_of_the_program_may_be_given_by_its_name(
+    shipped: Package, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(shipped("2.13.0"))
     row = row_of(Path("bundle.bin"))
     assert (row["cache"], row["path"], row["root"]) == ("mega_cache", "bundle.bin", ".")

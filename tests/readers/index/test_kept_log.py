@@ -124,14 +124,18 @@ def test_a_log_that_was_written_to_since_is_not_stored(
 
 
 @pytest.mark.parametrize("change", [replaced, replaced_by_a_longer, changed])
-def test_another_log_is_not_the_stored_one(change: Callable[[Path], None], log: Path, index: Index) -> None:
+def test_another_log_in_its_place_is_not_what_was_stored(
+    change: Callable[[Path], None], log: Path, index: Index
+) -> None:
     place(index, log).store(tables(log, "{}"))
     change(log)
     kept = place(index, log)
     assert (kept.as_it_is(), kept.as_it_was(), kept.is_of_use()) == (None, None, False)
 
 
-def test_what_is_not_kept(log: Path, index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_has_no_place_in_an_index(
+    log: Path, index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert index.kept(str(tmp_path / "absent")) is None
     assert index.kept(str(tmp_path)) is None
     monkeypatch.setattr(kept_logs, "_LEAST_BYTES", 10_001)
@@ -248,7 +252,9 @@ def test_what_a_process_left_unfinished_goes_after_an_hour(tmp_path: Path) -> No
     assert left(Index(tmp_path)) == {".young.log_index.7.tmp", ".ahead.log_index.7.tmp"}
 
 
-def test_a_file_that_another_removed_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_of_the_index_that_another_process_removed_is_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Nor does clearing remove what is not of the index."""
     for name in ("there.log_index", ".there.log_index.7.tmp", "notes.txt"):
         (tmp_path / name).write_bytes(b"xx")

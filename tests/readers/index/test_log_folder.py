@@ -390,7 +390,9 @@ def test_the_rest_is_collected_where_one_log_cannot_be_read(tmp_path: Path) -> N
 
 
 @pytest.mark.slow
-def test_a_log_that_goes_meanwhile_is_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_that_goes_while_others_are_collected_is_told_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     logs = tmp_path / "logs"
     shutil.copytree(cachescope.sample("config_flip") / "trace", logs)
     _, second, _ = sorted(logs.iterdir())

@@ -54,7 +54,9 @@ class Failing(io.RawIOBase):
     (EOFError("ended before the end marker"), ("damaged_compression", "ended before the end marker")),
     (zlib.error("invalid block"), ("damaged_compression", "invalid block")),
 ], ids=["none", "limit", "system", "gzip", "end", "zlib"])  # fmt: skip
-def test_a_failure_is_told_with_all_before(error: Exception | None, wanted: tuple[str, str] | None) -> None:
+def test_all_before_a_failure_is_read_and_the_failure_is_told(
+    error: Exception | None, wanted: tuple[str, str] | None
+) -> None:
     stream = Failing([b"ab", b"cd", b"ef"], error)
     pieces, space = Pieces(stream), bytearray(4)  # type: ignore[arg-type]
     assert pieces.failure() is None

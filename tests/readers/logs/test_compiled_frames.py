@@ -139,7 +139,9 @@ def test_reasons_are_one_text_or_a_list(payload: str, expected: tuple[str, ...],
     ({"restart_reasons": None}, ()),
     ({}, ()),
 ])  # fmt: skip
-def test_why_analysis_began_again(told: dict[str, object], restarts: tuple[str, ...], tmp_path: Path) -> None:
+def test_why_the_analysis_began_again(
+    told: dict[str, object], restarts: tuple[str, ...], tmp_path: Path
+) -> None:
     found = read(tmp_path, START, metrics(**told))
     assert [one.row.restarts for one in found.rows] == [restarts]
     assert not found.problems
@@ -252,7 +254,9 @@ def test_what_is_traced_again_makes_no_further_number(stack: object, tmp_path: P
     (None, (None, None, None)),
     ([USER, TRACED_AGAIN], ("trace", TRACED_AGAIN["filename"], 9)),
 ])  # fmt: skip
-def test_an_arguments_size_needs_no_line(stack: object, place: tuple[object, ...], tmp_path: Path) -> None:
+def test_a_size_of_an_argument_needs_no_line_of_the_program(
+    stack: object, place: tuple[object, ...], tmp_path: Path
+) -> None:
     (row,) = symbols(tmp_path, symbol(stack=stack))
     assert (row.symbol, row.function, row.file, row.line) == ("s0", *place)
 

@@ -237,7 +237,9 @@ def read_kept(
     return reading
 
 
-def test_a_trace_gone_before_its_parts(tmp_path: Path, index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_trace_that_is_gone_when_its_parts_are_read(
+    tmp_path: Path, index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = trace(tmp_path, 1, 40)
     monkeypatch.setattr(many_logs, "_PART_BYTES", path.stat().st_size // 2)
     for reads in (read, lambda paths, executor: read_kept(paths, index, executor)):
@@ -303,7 +305,9 @@ def test_under_strict_a_kept_problem_is_raised_too(tmp_path: Path, index: Index)
     assert str(kept.value) == str(anew.value)
 
 
-def test_a_large_trace_is_parted_once(tmp_path: Path, index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_trace_that_is_kept_is_read_in_parts_once(
+    tmp_path: Path, index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(many_logs, "_PART_BYTES", 2_000)
     log, executor = trace(tmp_path, 0, 60), Now()
     assert told(read_kept([log], index, executor)) == told(read([log], None))
@@ -313,7 +317,9 @@ def test_a_large_trace_is_parted_once(tmp_path: Path, index: Index, monkeypatch:
     assert executor.given == []
 
 
-def test_the_index_is_trimmed_last(tmp_path: Path, index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_index_is_trimmed_after_the_last_log(
+    tmp_path: Path, index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
     logs = [trace(tmp_path, number, 40) for number in range(2)]
     trimmed: list[int] = []
     monkeypatch.setattr(Index, "trim", lambda self: trimmed.append(len(self.logs())))
@@ -340,7 +346,9 @@ def test_so_many_logs_are_given_to_workers_ahead(tmp_path: Path, monkeypatch: py
     assert [Path(one.source).name for one in reading.processes] == [f"{number}.log" for number in range(10)]
 
 
-def test_small_logs_go_together_then_large_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_logs_go_alone_and_small_ones_before_them_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(many_logs, "_PART_BYTES", 4_000)
     monkeypatch.setattr(many_logs, "_MANY", 2)
     logs = [trace(tmp_path, number) for number in range(2)]

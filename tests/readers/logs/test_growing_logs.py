@@ -368,7 +368,9 @@ OF_2_4 = f"FX graph cache hash details for key {key('a1')}:\n[{'h' * 51}] gm: g"
     (Log().say(OF_2_4).say("x").outcome("f1", "miss").outcome("f2", "hit"), ["full_miss", "full_miss", "hit"]),
     (Log().say(OF_2_4).outcome("f1", "hit").outcome("f1", "hit"), ["unknown", "hit", "hit"]),
 ])  # fmt: skip
-def test_an_unsaid_outcome_is_known_wherever_one_goes_on(log: Log, wanted: list[str], tmp_path: Path) -> None:
+def test_an_outcome_that_no_line_says_is_known_wherever_reading_goes_on(
+    log: Log, wanted: list[str], tmp_path: Path
+) -> None:
     found = [goes_on_behind(tmp_path / "a.log", log.lines, cut) for cut in range(1, len(log.lines) + 1)]
     assert (True, True) in found[:-1]
     assert [one.outcome for one in read_anew(tmp_path / "a.log").processes[0].lookups] == wanted

@@ -186,7 +186,9 @@ def moved(data: bytes, shift_s: float) -> bytes:
 @pytest.mark.parametrize(
     "kinds", [["trace"], ["text"], pytest.param(["trace", "text"], marks=pytest.mark.slow)], ids="+".join
 )
-def test_past_new_year_times_are_as_ever(kinds: list[str], recording: Recording, tmp_path: Path) -> None:
+def test_what_ran_past_new_year_has_the_times_it_has_on_other_days(
+    kinds: list[str], recording: Recording, tmp_path: Path
+) -> None:
     folder = recording("2.13.0", "training")
     first = min((folder / "trace").iterdir(), key=lambda path: moments(path.read_bytes())[0])
     data = first.read_bytes()

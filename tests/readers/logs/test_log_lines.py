@@ -62,7 +62,9 @@ def test_lines_without_marks_are_passed_over(data: bytes, number: int, line: byt
 
 
 @pytest.mark.parametrize("data", [b":\n", b"x\n:\n", b"x\n", b"x"])
-def test_it_reads_to_the_mark_or_end_of_a_too_long_line(data: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_more_is_read_than_to_the_mark_or_the_end_of_a_line_that_is_too_long(
+    data: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(log_lines, "_READ_BYTES", 1)
     monkeypatch.setattr(log_lines, "_MOST_BYTES_OF_A_LINE", 4)
     lines = lines_of(data + b"abcdefghijk:\n")

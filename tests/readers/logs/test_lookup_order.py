@@ -193,7 +193,9 @@ def second(**told: Any) -> Process:
     ([*A, ("x", 5.9), ("b", 7)], [first(), second(looks=[("b", 7)], span=(6.5, 9))], ["ax", "b"]),
     ([*A, ("b", 11), ("c", 21)], [first(), second(), log("trace", [("c", 21)], (20, 25))], ["a", "b", "c"]),
 ])  # fmt: skip
-def test_parts_of_a_text_log(text: list[Look | LookupRow], traces: list[Process], wanted: list[str]) -> None:
+def test_the_parts_of_a_text_log(
+    text: list[Look | LookupRow], traces: list[Process], wanted: list[str]
+) -> None:
     assert parts(log("text", text, (-5, 30)), *traces) == wanted
 
 
@@ -209,7 +211,9 @@ def test_parts_of_a_text_log(text: list[Look | LookupRow], traces: list[Process]
     ({}, {"clock_first_us": None}, ["ab"]),
     ({}, {"clock_last_us": None}, ["ab"]),
 ])  # fmt: skip
-def test_without_time_or_process(told: dict[str, Any], of_traces: dict[str, Any], wanted: list[str]) -> None:
+def test_what_says_nothing_of_its_time_or_process(
+    told: dict[str, Any], of_traces: dict[str, Any], wanted: list[str]
+) -> None:
     assert parts(log("text", TEXT, (-5, 30), **told), first(**of_traces), second(**of_traces)) == wanted
 
 

@@ -67,7 +67,7 @@ def test_each_record_twice_is_one(trace: bytes, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_trace_twice_says_nothing_new(
+def test_parts_of_a_trace_appended_to_itself_say_nothing_new(
     trace: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     once = read(tmp_path / "once", trace)
@@ -138,7 +138,9 @@ def test_lines_that_were_delivered_twice_are_one(lines: list[bytes], tmp_path: P
     pd.testing.assert_frame_equal(once, part)
 
 
-def test_a_log_with_its_last_line_twice_has_no_more_lookups(recording: Recording, tmp_path: Path) -> None:
+def test_a_text_log_that_grows_by_its_last_line_again_has_no_more_lookups(
+    recording: Recording, tmp_path: Path
+) -> None:
     """One that grows by all that it holds is read anew."""
     data = min((recording("2.13.0", "tour") / "text").iterdir()).read_bytes()
     line = data.splitlines(keepends=True)[-1]

@@ -30,7 +30,9 @@ def noted(note: bytes, trace: Path, folder: Path) -> cachescope.Scope:
 
 
 @pytest.mark.parametrize(("ending", "status"), [("exit 0", 0), ("exit 3", 3), ("kill -9 $$", 137)])
-def test_command_and_status_are_beside_the_run(ending: str, status: int, trace: Path, tmp_path: Path) -> None:
+def test_command_and_exit_status_stand_beside_the_run(
+    ending: str, status: int, trace: Path, tmp_path: Path
+) -> None:
     # Stands in for a program that compiles: its trace is a recorded one.
     script = f'cp "$0" "$TORCH_TRACE"; {ending}'
     recorded = record(["sh", "-c", script, str(trace)], tmp_path / "runs")
@@ -96,7 +98,9 @@ def test_a_folder_is_told_by_what_lies_below_the_one_that_all_share(
     assert sorted(labels) == [f"TORCHINDUCTOR_CACHE_DIR=…/{name}" for name in names]
 
 
-def test_a_value_of_most_names_none(trace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_value_that_most_runs_have_names_none_of_them(
+    trace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     logs = sorted(trace.parent.iterdir(), key=lambda path: path.read_bytes()[:40])
     for one, threads in zip(logs, ("1", "1", "2"), strict=True):
         monkeypatch.setenv("OMP_NUM_THREADS", threads)

@@ -112,7 +112,7 @@ def test_what_is_no_log_of_torch_is_refused_in_one_line(data: bytes, tmp_path: P
     assert not looks_like_text_log(data)
 
 
-def test_without_debug_records_lookups_keep_order_none_is_made_up(
+def test_without_debug_records_the_lookups_are_told_in_order_and_nothing_is_made_up(
     recording: Recording, tmp_path: Path
 ) -> None:
     for log in (recording("2.13.0", "config_flip") / "text").iterdir():
@@ -127,7 +127,9 @@ def test_without_debug_records_lookups_keep_order_none_is_made_up(
 
 
 @pytest.mark.parametrize("lead", [b"", pytest.param(b"[rank0]:", marks=pytest.mark.slow)])
-def test_a_line_that_two_wrote_is_not_of_the_first(recording: Recording, tmp_path: Path, lead: bytes) -> None:
+def test_a_line_that_another_process_wrote_into_is_not_of_the_process_that_began_it(
+    recording: Recording, tmp_path: Path, lead: bytes
+) -> None:
     """Two processes with buffers of their own write one file: each breaks off anywhere."""
 
     def keys(data: bytes) -> dict[int | None, set[str | None]]:
@@ -238,7 +240,9 @@ def test_it_is_told(version: str, name: str, way: str, recording: Recording) -> 
     ("compiled module cuda_utils.so could not be loaded", "Triton cache error: compiled module cuda_utils.so could not be loaded"),
     ("a store is full", "not understood: Triton cache error: a store is full"),
 ])  # fmt: skip
-def test_tritons_lines_are_quoted_between_torchs(said: str, shown: str, cold: bytes, tmp_path: Path) -> None:
+def test_what_triton_says_of_its_cache_is_quoted_between_the_lines_of_torch(
+    said: str, shown: str, cold: bytes, tmp_path: Path
+) -> None:
     """Its loggers have no head: triton/runtime/build.py."""
     line = b"[rank0]: Triton cache error: " + said.encode() + b"\n"
     reading = read(line + cold + line, tmp_path)

@@ -237,7 +237,9 @@ def waited(name: str, seconds: int, state: str = "hit", other: str | None = "1/0
     (waited("f1", 9, other=None), 1, []),
     (waited("f1", 9, other="0/0"), 3, ["f1"]),
 ])  # fmt: skip
-def test_an_outcome_long_after_is_of_another(log: Log, count: int, lost: list[str], tmp_path: Path) -> None:
+def test_an_outcome_long_after_is_that_of_a_later_lookup(
+    log: Log, count: int, lost: list[str], tmp_path: Path
+) -> None:
     """Of the lookup before its outcome is lost."""
     reading = read_lines(log.lines, tmp_path)
     assert sum(len(process.lookups) for process in reading.processes) == count

@@ -85,7 +85,9 @@ def test_a_file_that_is_gone_is_an_error(tmp_path: Path) -> None:
 
 
 @given(st.binary(max_size=300), st.integers(0, 1 << 20), st.integers(0, 300))
-def test_bytes_give_events_or_problems(trace: Path, folder: Path, noise: bytes, at: int, lost: int) -> None:
+def test_any_bytes_give_events_or_problems(
+    trace: Path, folder: Path, noise: bytes, at: int, lost: int
+) -> None:
     data = trace.read_bytes()[:60_000]
     at %= len(data)
     log = folder / "noise.log"
@@ -153,7 +155,9 @@ def without(name: str) -> dict[str, Any]:
     # Half a character is an escape.
     ({**PLAIN, "name": "\ud800"}, READ._replace(name="\\ud800"), None),
 ])  # fmt: skip
-def test_event_by_value(values: object, wanted: TraceEvent | None, said: str | None, tmp_path: Path) -> None:
+def test_an_event_by_its_values(
+    values: object, wanted: TraceEvent | None, said: str | None, tmp_path: Path
+) -> None:
     before = looked_up()
     events, reading = read((before + event(values)).encode(), tmp_path)
     assert events == ([] if wanted is None else [wanted])

@@ -91,7 +91,9 @@ def parts_from(path: Path, place: int) -> Places:
         return places_of(_record_behind(stream, place) or 0)
 
 
-def test_a_too_long_record_is_told_once(tour: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_record_that_is_too_long_is_told_once_wherever_the_parts_begin(
+    tour: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(trace_records, "BLOCK_BYTES", 4096)
     monkeypatch.setattr(trace_records, "_MOST_BYTES_OF_A_RECORD", 30_000)
     whole = assert_parts_tell_the_same(tour, tmp_path / "t.log", 200_000)

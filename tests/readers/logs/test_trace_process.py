@@ -336,7 +336,9 @@ def bypassing(compile_id: str = "0/0", **args: Any) -> str:
     ([bypass(NOON_NS + 1), bypassing(), bypassing()], [3]),
     ([bypass(NOON_NS + 1), bypassing(cache_event_time=None)], [None]),
 ])  # fmt: skip
-def test_a_bypass_says_what_it_took(records: list[str], expected: list[int | None], tmp_path: Path) -> None:
+def test_the_event_of_a_bypass_says_how_long_it_took(
+    records: list[str], expected: list[int | None], tmp_path: Path
+) -> None:
     lookups = one(*records, folder=tmp_path)[0].lookups
     assert [x.outcome for x in lookups] == ["bypass"] * len(expected)
     assert [None if x.time_taken_ns is None else x.time_taken_ns // 10**9 for x in lookups] == expected
@@ -375,13 +377,17 @@ def test_other_records_are_no_lookups(other: str, tmp_path: Path) -> None:
     ([metrics(python_version="3.12"), metrics(pytorch_version="2.12.0", python_version="3.13")], ("2.12.0", "3.12")),
     ([metrics()], (None, None)),
 ])  # fmt: skip
-def test_versions_of_a_process(records: list[str], wanted: tuple[str | None, ...], tmp_path: Path) -> None:
+def test_the_versions_of_a_process(
+    records: list[str], wanted: tuple[str | None, ...], tmp_path: Path
+) -> None:
     process, problems = one(*records, folder=tmp_path)
     assert (process.torch_version, process.python_version, problems) == (*wanted, [])
 
 
 @pytest.mark.torch
-def test_a_graphs_script_names_gpus_as_torch_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_script_of_a_graph_names_the_gpus_as_torch_writes_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import torch
     from torch._dynamo.debug_utils import _cuda_system_info_comment
 
@@ -399,7 +405,9 @@ def test_a_graphs_script_names_gpus_as_torch_does(tmp_path: Path, monkeypatch: p
 
 
 @pytest.mark.torch
-def test_tuning_found_stored_is_told_as_torch_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_autotuning_found_stored_is_told_as_torch_records_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """torch/_inductor/runtime/triton_heuristics.py, `check_autotune_cache`; torch/_inductor/async_compile.py, `_compile_end`."""
     import torch
     from torch._inductor import async_compile

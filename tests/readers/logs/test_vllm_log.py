@@ -90,7 +90,9 @@ PARTS = [LEAD, COMPILED, ENDS, "\n", "[", "takes ", "9" * 40, " s", "\x1b[0m", "
 
 
 @given(st.lists(st.sampled_from(PARTS).map(str.encode) | st.binary(max_size=30), max_size=30))
-def test_any_bytes_give_rows_no_error(tmp_path_factory: pytest.TempPathFactory, parts: list[bytes]) -> None:
+def test_any_bytes_give_rows_and_never_an_exception(
+    tmp_path_factory: pytest.TempPathFactory, parts: list[bytes]
+) -> None:
     read(LEAD.encode() + b"".join(parts), tmp_path_factory.getbasetemp())
 
 

@@ -86,7 +86,9 @@ def test_a_compressed_dump_is_read_alike(recorded: dict[str, Path], tmp_path: Pa
     assert of_packed.equals(of_plain)
 
 
-def test_a_badly_packed_dump_is_read_up_to_the_damage(recorded: dict[str, Path], tmp_path: Path) -> None:
+def test_a_dump_whose_compression_is_damaged_is_read_up_to_the_damage(
+    recorded: dict[str, Path], tmp_path: Path
+) -> None:
     plain = (recorded["2.13.0"] / "remote.jsonl").read_bytes()
     packed = bytearray(zstd.compress(plain, options={zstd.CompressionParameter.checksum_flag: 1}))
     packed[-1] ^= 0xFF
