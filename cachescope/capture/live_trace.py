@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
+from cachescope.capture.contexts import write_snapshot
 from cachescope.capture.torch_modules import torch_module
 from cachescope.errors import CachescopeError
 
@@ -42,6 +43,8 @@ class Block:
 
     path: str
     failure: str | None = None  # the error of the first write that failed
+    has_lookups: bool = False
+    context: str | None = None  # the snapshot that `keep_context` took, beside the trace
 
 
 @contextlib.contextmanager
@@ -66,6 +69,15 @@ def traced() -> Iterator[Block]:
             yield block
     finally:
         _one_at_a_time.release()
+
+
+def keep_context(block: Block) -> None:
+    """Keep the context of this process as it is where a block ends, if it looked anything up; a block never fails of that."""
+    path = f"{block.path}-context-{os.getpid()}.json"
+    with contextlib.suppress(Exception):
+        if block.has_lookups:
+            write_snapshot(path)
+            block.context = path
 
 
 @cache
@@ -93,8 +105,10 @@ class _TraceHandler(logging.FileHandler):
         self.handle(_version_record(logs.__file__))
 
     def emit(self, record: logging.LogRecord) -> None:
-        if os.getpid() == self._pid and isinstance(getattr(record, "metadata", None), dict):
+        metadata = getattr(record, "metadata", None)
+        if os.getpid() == self._pid and isinstance(metadata, dict):
             super().emit(record)
+            self._block.has_lookups |= "_cache_" in str(metadata.get("artifact"))
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 (logging's own name)
         # A full disk is no reason to print into the user's output, or to stop the block.

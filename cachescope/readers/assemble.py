@@ -18,7 +18,7 @@ from cachescope.grouping import by_key
 from cachescope.keys.key_fields import FUNCTORCH_CONFIG
 from cachescope.readers.file_fingerprints import Stamps, file_stamps
 from cachescope.readers.json_record import MOST_NS, well_formed
-from cachescope.readers.logs.notes import labels_of
+from cachescope.readers.logs.notes import LookupNote, labels_of
 from cachescope.readers.logs.processes import end_time_ns, join_processes
 from cachescope.readers.logs.trace_compiles import failed_compiles, unrecorded_compiles
 from cachescope.readers.reading import ListedEntry, Process, Reading
@@ -66,6 +66,12 @@ class Tables:
             hashed = None if hashes is None else json.loads(hashes).get(FUNCTORCH_CONFIG)
             if hashed is not None and options is not None:
                 self.hash_details.options[hashed] = json.loads(options)
+        for lookup in self.lookups.rows if any(run.is_preflight for run in self.runs.rows) else ():
+            if lookup.preflight_note is not None and lookup.detail_set is not None:
+                config = self.hash_details.detail(lookup.detail_set, FUNCTORCH_CONFIG)
+                known = LookupNote.of_json(lookup.preflight_note).functorch_config
+                if config is not None and known is not None:
+                    self.hash_details.options[config.detail_hash] = known
 
 
 def assemble(reading: Reading) -> Tables:
@@ -236,10 +242,11 @@ def _context_rows(contexts: Sequence[ContextRow], runs: list[Process]) -> list[C
     last: dict[int, ContextRow] = {}
     for row in sorted((row for row in rows if row.pid is not None), key=lambda row: row.time or 0):
         mine = [number for number in of_pid.get(row.pid, ()) if _took(runs[number], row)]
-        # In containers processes have the same few numbers.
+        # In containers processes have the same few numbers; blocks of one process have the same one, and lie in one folder.
         here = os.path.dirname(row.source)
         beside = [number for number in mine if os.path.dirname(runs[number].source) == here]
-        if len(mine := beside or mine) == 1:
+        of_block = [number for number in mine if row.source.startswith(f"{runs[number].source}-")]
+        if len(mine := of_block or beside or mine) == 1:
             last[mine[0]] = row
     for number, row in last.items():
         rows[row.context] = replace(row, run=number)

@@ -11,7 +11,7 @@ import json
 import math
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeGuard, TypeVar
 
 from cachescope.checked_json import called
 from cachescope.json_types import JsonObject
@@ -178,3 +178,8 @@ def moment_ns(text: str | None) -> int | None:
 def well_formed(text: str) -> str:
     """A text that can be encoded: half a surrogate pair, which JSON may contain, becomes an escape."""
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
+
+
+def are_texts(value: object) -> TypeGuard[dict[str, str]]:
+    """Whether a value is an object of texts."""
+    return isinstance(value, dict) and all(isinstance(one, str) for one in value.values())

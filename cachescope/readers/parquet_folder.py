@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from array import array
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -26,7 +26,7 @@ from cachescope.details import HashDetails
 from cachescope.errors import SourceError
 from cachescope.frames.described import FRAMES
 from cachescope.readers.assemble import Tables
-from cachescope.readers.json_record import MOST_NS, MOST_NS_OF_A_DURATION, MOST_OF_A_COLUMN
+from cachescope.readers.json_record import MOST_NS, MOST_NS_OF_A_DURATION, MOST_OF_A_COLUMN, are_texts
 from cachescope.readers.kinds import MANIFEST
 from cachescope.rows import REAL, TEXT, TIME, TUPLE, WHOLE, Column, columns_of
 from cachescope.table import Table
@@ -212,13 +212,9 @@ def _check_json(contexts: pd.DataFrame) -> None:
             if column not in RUNTIME_FORMS:
                 _need("contexts", column, "holds no JSON objects", isinstance(value, dict))
             if column in _JSON_TEXTS:
-                _need("contexts", column, "holds no JSON objects of texts", _are_texts(value))
+                _need("contexts", column, "holds no JSON objects of texts", are_texts(value))
             if column == "torch_manifest":
-                _need("contexts", column, "holds no files", _are_texts(value.get("files")))
-
-
-def _are_texts(value: object) -> bool:
-    return isinstance(value, Mapping) and all(isinstance(one, str) for one in value.values())
+                _need("contexts", column, "holds no files", are_texts(value.get("files")))
 
 
 def _need(frame: str, column: str, otherwise: str, is_so: bool) -> None:

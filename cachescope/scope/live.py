@@ -10,13 +10,14 @@ from pathlib import Path
 from types import TracebackType
 
 from cachescope.capture.fresh_caches import fresh_caches
-from cachescope.capture.live_trace import Block, traced
+from cachescope.capture.live_trace import Block, keep_context, traced
 from cachescope.errors import CachescopeError
 from cachescope.readers.assemble import assemble
 from cachescope.readers.directory.cache_dir import read_cache_dir
 from cachescope.readers.directory.place_of import looks_like_cache_dir
 from cachescope.readers.logs.trace_log import TRACE
 from cachescope.readers.reading import Reading
+from cachescope.readers.snapshot import read_context
 from cachescope.readers.sources import read_sources
 from cachescope.report.blocks import Block as Shown
 from cachescope.report.html import Reprs
@@ -28,6 +29,8 @@ from cachescope.scope.scope import Scope
 def read_block(block: Block, reading: Reading) -> None:
     """Add a recorded block to `reading`, as one process."""
     TRACE.read(block.path, reading)
+    if block.context is not None:
+        read_context(block.context, reading)
     if block.failure is not None:
         reading.problem(block.path, "", "not_written", f"the trace is not whole: {block.failure}")
 
@@ -63,6 +66,7 @@ class Recording(Reprs):
         with ExitStack() as begun:
             self._block = begun.enter_context(traced())
             self._caches = begun.enter_context(fresh_caches()) if self.fresh else None
+            begun.callback(keep_context, self._block)
             self._restore = begun.pop_all()
         self._state = "under way"
         return self

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import torch._functorch.config as functorch_config
 import torch._inductor.config as inductor_config
 from torch._dynamo.utils import counters
 
@@ -143,6 +144,18 @@ def a_changed_config_is_named() -> None:
     assert set(misses["changed"]) == {("inductor_config[epilogue_fusion]",)}
     assert r.run == 1 and "epilogue_fusion: True -> False" in repr(r)
     assert "epilogue_fusion" in r._repr_html_()
+    # torch hashes its options as one field, and prints it as cut bytes.
+    torch._dynamo.reset()
+    own = Path(before.block.path)
+    with functorch_config.patch(recompute_views=True):
+        with cachescope.recording(against=before) as flipped:
+            f(X)
+        with cachescope.preflight(against=own.parent.glob(f"{own.name}*")) as foreseen:
+            f(X)
+    for one in (flipped, foreseen):
+        assert "recompute_views False -> True" in repr(one), repr(one)
+        assert "torch._functorch.config.recompute_views = False" in repr(one), repr(one)
+    assert {*flipped.scope.contexts["run"]} == {0, 1}
 
 
 def the_cache_directory_is_something_to_compare_with() -> None:

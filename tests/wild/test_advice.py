@@ -37,7 +37,7 @@ SAID = {
     "deterministic": "torch.use_deterministic_algorithms(…)",
     "precision": "torch.set_float32_matmul_precision(…)",
     "tag": "Use one tag for processes that should share",
-    "functorch": "Of processes that cachescope record recorded, the options that differ are shown",
+    "functorch": "The options that differ are shown where cachescope itself recorded or predicted both sides",
     "grad_mode": "Set by torch.no_grad(), torch.inference_mode() or torch.set_grad_enabled(…)",
     "autocast": "Set by torch.autocast(…)",
     "default_dtype": "Set by torch.set_default_dtype(…)",

@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, Final
 
+from cachescope.capture.key_fields import functorch_config
 from cachescope.capture.preflight.cache_folder import OWN_FOLDER, meant_cache_dir, ours, show
 from cachescope.capture.preflight.without_weights import keys_without_values
 from cachescope.terms import LOGGERS
@@ -163,6 +164,8 @@ def _lookup_note(cache: Any, key: str, local: bool, remote_cache: Any, hints: An
         "key": key,
         "sizes": [hint if isinstance(hint, (bool, int, float)) else None for hint in hints],
     }
+    if told["cache"] == "aotautograd":
+        told["functorch_config"] = functorch_config()
     if (meant := meant_cache_dir()) is not None:
         told["cache_dir"] = meant
     if _earlier:

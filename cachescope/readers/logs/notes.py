@@ -21,7 +21,7 @@ from typing import Final, NamedTuple, Self
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.grouping import by_key
 from cachescope.json_types import JsonObject
-from cachescope.readers.json_record import Record, load_json, moment_ns
+from cachescope.readers.json_record import Record, are_texts, load_json, moment_ns
 from cachescope.readers.logs.remote import is_address
 from cachescope.readers.reading import Process, Reading
 from cachescope.terms import RUN_NOTE
@@ -165,6 +165,7 @@ class LookupNote(NamedTuple):
     stored_guards: str | None = None  # the guards of what it would store
     # The processes of the command that had ended when this one began.
     ended_before: frozenset[int] = frozenset()
+    functorch_config: dict[str, str] | None = None  # the options that its key has as ``autograd_config``
 
     @classmethod
     def of_json(cls, text: str) -> Self:
@@ -187,6 +188,7 @@ class LookupNote(NamedTuple):
             bool(stored.values) and stored.text("why_not") is None,
             stored.text("guards"),
             frozenset(pid for pid in after if type(pid) is int) if isinstance(after, list) else frozenset(),
+            options if are_texts(options := asked.values.get("functorch_config")) else None,
         )
 
 
