@@ -39,6 +39,8 @@ CONCURRENT: Final = "concurrent"
 """The kind of a first lookup while another run was compiling the same graph under another key."""
 ELSEWHERE: Final = "perhaps in another directory"
 """The kind of a first lookup whose key lies in a directory in which its run did not look."""
+OTHER_KEY: Final = "perhaps stored under another key"
+"""The kind of a first lookup of whose graph a directory or a bundle holds another key, and nothing shows whether it was there."""
 UPGRADE: Final = "upgrade: "
 """The prefix of the kind of a key that another torch made."""
 RECOMPILE: Final = "compiled again: "
@@ -147,6 +149,7 @@ _FIRST: Final = Kind(
     explains_backward=_NEW,
     why_still="not known: they may be first lookups, or changed graphs",
 )
+_DOUBTFUL: Final = replace(_FIRST, cost="unknown", is_first=False, is_unexplained=True)
 _CHANGED: Final = Kind(
     colour="vermillion",
     summary="{fields}",
@@ -222,20 +225,16 @@ KINDS: Final[dict[tuple[str, str], Kind]] = {
     ),
     ("first_lookup", VLLM): replace(_FIRST, summary="first starts of vLLM (cold start)"),
     ("first_lookup", NOT_KNOWN): replace(
-        _FIRST,
+        _DOUBTFUL,
         summary="first lookups, or changed graphs",
         vllm_summary="first starts of vLLM, or changed factors",
-        cost="unknown",
-        is_first=False,
-        is_unexplained=True,
     ),
+    ("first_lookup", OTHER_KEY): replace(_DOUBTFUL, summary="first lookups, or changed keys"),
     ("first_lookup", ELSEWHERE): replace(
-        _FIRST,
-        summary="first lookups, or what another directory held",
-        advice=f"If it was to use what lies there: {ONE_DIRECTORY[0].lower()}{ONE_DIRECTORY[1:]}",
-        cost="unknown",
-        is_first=False,
-        is_unexplained=True,
+        _DOUBTFUL,
+        summary="first lookups, or what lay elsewhere",
+        advice="If it was to use what lies there: load a mega-cache before the first compile (torch.compiler.load_cache_artifacts); "
+        f"of directories, {ONE_DIRECTORY[0].lower()}{ONE_DIRECTORY[1:]}",
     ),
     ("first_lookup", RECOMPILE): replace(
         _FIRST,

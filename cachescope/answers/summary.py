@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Final
 
@@ -19,7 +20,7 @@ from cachescope.frames.compile_rows import CompileRow, PhaseRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.grouping import by_key
 from cachescope.readers.sources import counters_said, head_of
-from cachescope.terms import HOW_TO_RECORD, MEGA_CACHE, VLLM
+from cachescope.terms import FXGRAPH, HOW_TO_RECORD, MEGA_CACHE, MISSED, VLLM
 from cachescope.verdict_kinds import kind_of
 from cachescope.version import __version__
 from cachescope.wording import duration, file_size, file_time, listed, numbered, percent, plural
@@ -202,10 +203,8 @@ def footer(chosen: Chosen) -> str:
             is_of_some = cause.ranks and ranks.difference(cause.ranks)
             where = f" on {numbered('rank', cause.ranks)}" if is_of_some else ""
             parts.append(f"{cause.summary}: {plural(cause.misses, 'miss')}{where}{time}")
-    files = [row.path for row in facts.entries.values() if row.cache == MEGA_CACHE]
-    if files and any(kind_of(cause).may_be_first for cause in counted):
-        more = "" if len(files) == 1 else f" and {len(files) - 1:,} more"
-        parts.append(f"not compared with what {files[0]}{more} holds: cachescope diff FILE RUN does that")
+    if any(kind_of(cause).may_be_first for cause in counted):
+        parts += _held_in_bundle(chosen)
     if len(chosen):
         unexplained = (cause.misses for cause in counted if kind_of(cause).is_unexplained)
         parts.append(f"not explained: {sum(unexplained):,}")
@@ -217,6 +216,24 @@ def footer(chosen: Chosen) -> str:
     if operators := hits_call(read, chosen.rows):
         parts.append(f"hits call {operators}")
     return "    ".join(parts)
+
+
+def _held_in_bundle(chosen: Chosen) -> Iterator[str]:
+    """What the first mega-cache that was read holds of the keys that missed, and the command that compares the rest."""
+    files = [row for row in chosen.read.facts.entries.values() if row.cache == MEGA_CACHE]
+    if not files:
+        return
+    first, *others = files
+    missed = {row.cache_key for row in chosen.rows if row.cache == FXGRAPH and row.outcome in MISSED}
+    held = f"holds {len(missed.intersection(first.fx_keys)):,} of the {plural(len(missed), 'FX key')} that missed"
+    logs = [one for one in chosen.read.sources if one != first.path]
+    command = (
+        shlex.join(("cachescope", "diff", first.path, *logs))
+        if len(logs) == 1
+        else "cachescope diff FILE RUN"
+    )
+    more = f" (there are {len(others):,} more)" if others else ""
+    yield f"{first.path} {held if missed else 'was not compared'}: {command} compares them{more}"
 
 
 def _tuned(read: Recording) -> str:

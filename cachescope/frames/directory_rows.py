@@ -48,6 +48,10 @@ class EntryRow:
         "guards that the FX entries of those keys must have, empty text for no guards; an empty tuple if not recorded (before "
         "2.8)",
         torch_name="fx_graph_guard_expr", default=())
+    fx_detail_sets: tuple[int, ...] = col(
+        "codes of the sets of hash details of the FX graphs that a mega-cache contains, in the order of their keys; an empty tuple if "
+        "not all are stored (before 2.8)",
+        torch_name="_fx_graph_cache_debug_lines", default=())
     kernel_keys: tuple[str, ...] = col(
         "kernels, by the hash of their source: for a wrapper, those whose source it contains; for a C++ file, its own",
         default=())

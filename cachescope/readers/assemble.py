@@ -207,7 +207,11 @@ def entry_rows(entries: Iterable[EntryRow]) -> list[EntryRow]:
 
 
 _TIMES: Final = tuple(column.name for column in columns_of(EntryRow) if column.dtype == TIME)
-_TEXTS: Final = tuple(column.name for column in columns_of(EntryRow) if column.dtype in (TEXT, TUPLE))
+_TEXTS: Final = tuple(
+    column.name
+    for column in columns_of(EntryRow)
+    if column.dtype in (TEXT, TUPLE) and not column.is_of_numbers
+)
 
 
 def _well_formed(value: Any) -> Any:

@@ -32,7 +32,7 @@ from cachescope.rows import REAL, TEXT, TIME, TUPLE, WHOLE, Column, columns_of
 from cachescope.table import Table
 from cachescope.terms import RUNTIME_FORMS
 
-FORMAT: Final = 8
+FORMAT: Final = 9
 SAVED_FRAMES: Final = (
     "runs", "lookups", "entries", "contexts", "problems", "kernels", "autotune", "vllm_factors", "vllm_starts", "phases", "compiles", "symbols",
 )  # fmt: skip

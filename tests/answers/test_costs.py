@@ -312,7 +312,10 @@ def test_the_ranks_of_first_lookups_are_told_where_other_ranks_had_none() -> Non
     each = [run(one, rank=rank) for rank, one in enumerate(missed)]
     assert "2 misses, 4.0 s in 2 ranks    " in footer(Chosen(scope_of(*each)))
     told = footer(Chosen(scope_of(*each, entries=[entry("mega_cache", "blob", root="/shipped")])))
-    assert "not compared with what /shipped/mega_cache/lo/blob/entry holds: cachescope diff" in told
+    assert (
+        "/shipped/mega_cache/lo/blob/entry holds 0 of the 2 FX keys that missed: cachescope diff FILE RUN"
+        in told
+    )
 
 
 def test_of_runs_of_several_days_each_says_its_own() -> None:

@@ -1,6 +1,7 @@
-"""Pre-flights held against a lock and against a mega-cache, and what torch then really did."""
+"""Pre-flights held against a lock and against a mega-cache, and what torch then really did; and runs, against what was shipped to them."""
 
 import json
+import shutil
 import sys
 from collections import Counter
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 import cachescope
 from cachescope.locking.lock import looks_like_lock
 from cachescope.scope.preflight import read_preflight
+from cachescope.verdict_kinds import ELSEWHERE, OTHER_KEY
 from tests.capture.preflights import (
     assert_came_true,
     copied,
@@ -86,8 +88,8 @@ def test_the_command_takes_a_lock(trained: Path) -> None:
     assert f"checked against {trained / 'cache.lock'}" in done.stdout
 
 
-def ran_mega(how: str, file: Path, cache: Path) -> dict[str, int]:
-    done = ran([sys.executable, MEGA, how, file], environment(cache))
+def ran_mega(how: str, file: Path, cache: Path, **more: str) -> dict[str, int]:
+    done = ran([sys.executable, MEGA, how, file], environment(cache, **more))
     found: dict[str, int] = json.loads(done.stdout.splitlines()[-1])
     return found
 
@@ -104,6 +106,30 @@ def test_what_a_mega_cache_holds_would_hit_once_it_is_loaded(tmp_path: Path) -> 
     assert told_of_mega(traces, file) == ran_mega("load", file, tmp_path / "loaded")
     assert told_of_mega(traces, file) == {"fxgraph hit": 2, "aotautograd hit": 1}
     assert all(str(file) in why for why in read_preflight(str(traces), [str(file)]).lookups["prediction"])
+
+
+def test_what_was_shipped_and_not_found_is_told_as_what_it_is(tmp_path: Path) -> None:
+    """A mega-cache that was not loaded, one that was loaded beside another option, and a copy of the directory beside that."""
+    file, all_missed = tmp_path / "mega.bin", {"fxgraph miss": 2, "aotautograd miss": 1}
+    assert ran_mega("save", file, tmp_path / "made") == all_missed
+
+    traces = tmp_path / "not loaded"
+    assert ran_mega("plain", file, tmp_path / "plain", TORCH_TRACE=str(traces)) == all_missed
+    misses = cachescope.read(file, traces).misses
+    assert [*misses["kind"]] == [ELSEWHERE] * 3
+    assert all(f"{file} holds it" in reason for reason in misses["reason"])
+    assert set(cachescope.read(traces).misses["kind"]) == {""}
+
+    traces, otherwise = tmp_path / "loaded", {"TORCHINDUCTOR_LAYOUT_OPTIMIZATION": "0"}
+    assert ran_mega("load", file, tmp_path / "loads", TORCH_TRACE=str(traces), **otherwise) == all_missed
+    shutil.copytree(tmp_path / "made", tmp_path / "copy", copy_function=shutil.copyfile)
+    for place in (file, tmp_path / "copy"):
+        misses = cachescope.read(place, traces).misses
+        assert [*misses["kind"]] == [OTHER_KEY] * 3
+        assert {*misses["evidence"]} == {"not_known"}
+        said = f"{place} holds a key of the same graph that differs in inductor_config[layout_optimization]"
+        assert {*misses["reason"]} == {said}
+    assert "holds 0 of the 2 FX keys that missed" in str(cachescope.read(file, traces))
 
 
 def verified(folder: Path, cache: Path, *more: str, status: int) -> str:

@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 
 from cachescope.analysis.history.history import History
 from cachescope.frames.directory_rows import EntryRow
+from cachescope.frames.recorded_rows import LookupRow
 from cachescope.grouping import by_key
 from cachescope.keys.paths import is_in_remote_cache
 from cachescope.readers.logs.notes import LookupNote
@@ -29,6 +30,9 @@ LATE_NS: Final = 5 * _SECOND_NS
 _SPREAD_NS: Final = 3 * _SECOND_NS
 # Archives that keep two seconds are the coarsest.
 _RESOLUTIONS_NS: Final = (2 * _SECOND_NS, _SECOND_NS)
+_SINCE_WHEN: Final = "nothing shows since when it is stored"
+_OF_A_COPY: Final = "its time is later, but it may be a copy, which has the time of the copy"
+_WHETHER_LOADED: Final = "no log shows whether the run had loaded it"
 
 
 _Clock = tuple[int, int | None]
@@ -41,6 +45,7 @@ class EntryTimes:
     def __init__(self, history: History) -> None:
         of_root = by_key((entry.root, entry) for entry in history.entries)
         self._clocks = {root: _clock(found, history) for root, found in of_root.items()}
+        self._history = history
         self._are_predicted = all(row.prediction is not None for row in history.lookups)
         self._in_remote_caches = _in_remote_caches(history) if self._are_predicted else frozenset[str]()
 
@@ -57,7 +62,8 @@ class EntryTimes:
         if shift is None or entry.modified_time is None:
             return LONG_AGO, NEVER
         begin = entry.modified_time + shift
-        return begin, begin + resolution
+        # A directory that no run searched may be a copy, which has the time of the copy: it was filled before that.
+        return begin if self._history.is_searched(entry.root) else LONG_AGO, begin + resolution
 
 
 class _Stored(NamedTuple):
@@ -65,6 +71,14 @@ class _Stored(NamedTuple):
     begin: int  # the earliest time at which it can have been stored
     end: int  # the latest
     until: int  # the first recorded lookup of its key represents it from then on; if that missed, it wrote it
+
+
+class Doubt(NamedTuple):
+    """A key of the graph of a lookup that may have been there."""
+
+    place: str  # a directory or a bundle
+    fields: tuple[str, ...]  # in which the key differs
+    why: str  # why it is not known whether it was there
 
 
 class StoredCandidates:
@@ -78,6 +92,8 @@ class StoredCandidates:
         self.times = EntryTimes(history)
         # By cache and direction, and by these and the graph.
         self._stored: dict[tuple[str | int | None, ...], list[_Stored]] = defaultdict(list)
+        # What bundles hold that no run looked up, by graph.
+        self._in_bundles: dict[int | None, list[tuple[str, int]]] = defaultdict(list)
         # By their inputs. Then the keys that each run looked up.
         self._of_inputs: dict[tuple[int, ...], list[_Stored]] = defaultdict(list)
         self._looked_up = {(row.run, row.cache, row.cache_key) for row in history.lookups}
@@ -89,6 +105,11 @@ class StoredCandidates:
                 self._stored[kind].append(stored)
                 self._stored[*kind, history.keys.graph(entry.detail_set)].append(stored)
                 self._of_inputs[tuple(history.details.inputs(entry.detail_set))].append(stored)
+
+        for bundle in history.bundles:
+            for key, detail_set in zip(bundle.fx_keys, bundle.fx_detail_sets, strict=False):
+                if (FXGRAPH, key) not in history.key_numbers:
+                    self._in_bundles[history.keys.graph(detail_set)].append((bundle.path, detail_set))
 
     def with_kind(self, at: int) -> list[EntryRow]:
         """All entries of the cache and direction of a lookup."""
@@ -104,15 +125,24 @@ class StoredCandidates:
         """The candidates of the graph of a lookup."""
         return self._there(at, self._with_graph(at))
 
-    def may_be_of_graph(self, at: int) -> bool:
-        """Whether an entry of a lookup's graph may have existed, and nothing shows whether it did."""
-        time, key = self._history.lookups[at].time, self._history.lookups[at].cache_key
-        return any(
-            stored.until >= at
-            and stored.entry.cache_key != key
-            and (time is None or stored.begin <= time < stored.end)
-            for stored in self._with_graph(at)
-        )
+    def doubt(self, at: int) -> Doubt | None:
+        """The nearest key of a lookup's graph that may have been there, if nothing shows whether it was."""
+        row, keys = self._history.lookups[at], self._history.keys
+        found = [
+            (one.entry.root, _set_of(one.entry), _SINCE_WHEN if one.end == NEVER else _OF_A_COPY)
+            for one in self._with_graph(at)
+            if one.until >= at
+            and one.entry.cache_key != row.cache_key
+            and (row.time is None or one.begin <= row.time < one.end)
+        ]
+        if row.cache == FXGRAPH:
+            bundled = self._in_bundles.get(self._history.graph[at], ())
+            found += [(path, detail_set, _WHETHER_LOADED) for path, detail_set in bundled]
+        if not found:
+            return None
+        own = _set_of(row)
+        place, nearest, why = min(found, key=lambda one: keys.fields(one[1], own))
+        return Doubt(place, keys.change(nearest, own).names, why)
 
     def may_take_inputs_of(self, at: int) -> bool:
         """Whether there may have been an entry whose graph takes the inputs of this lookup's graph, and which its run has not looked up."""
@@ -133,6 +163,11 @@ class StoredCandidates:
         time, key = self._history.lookups[at].time, self._history.lookups[at].cache_key
         there = (one for one in found if time is not None and one.end <= time and one.until >= at)
         return [one.entry for one in there if one.entry.cache_key != key]
+
+
+def _set_of(row: LookupRow | EntryRow) -> int:
+    assert row.detail_set is not None
+    return row.detail_set
 
 
 def _in_remote_caches(history: History) -> frozenset[str]:

@@ -21,7 +21,7 @@ from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.grouping import by_key
 from cachescope.kept import kept
 from cachescope.keys.paths import is_in_remote_cache
-from cachescope.terms import AOTAUTOGRAD, BLOCK, CACHES, FXGRAPH, MISSED, VLLM
+from cachescope.terms import AOTAUTOGRAD, BLOCK, BUNDLES, CACHES, FXGRAPH, MISSED, VLLM
 
 
 class History:
@@ -40,8 +40,10 @@ class History:
         details: HashDetails,
     ) -> None:
         self.lookups = _in_time_order(lookups)
-        # Those that have a key.
-        self.entries = [one for one in entries if one.cache in CACHES and one.cache_key is not None]
+        files = list(entries)
+        # Those that have a key; and the mega-caches and standalone artifacts.
+        self.entries = [one for one in files if one.cache in CACHES and one.cache_key is not None]
+        self.bundles = [one for one in files if one.cache in BUNDLES]
         self.runs = list(runs)
         self.details = details
         self.keys = KeyDistances(details)
@@ -135,6 +137,10 @@ class History:
     @cached_property
     def _places(self) -> frozenset[str]:
         return frozenset(self._named.values())
+
+    def is_searched(self, root: str) -> bool:
+        """Whether a run is known to have searched a directory, or no log names any."""
+        return not self._places or self.place_of(root) in self._places
 
     @cached_property
     def _named(self) -> dict[str, str]:

@@ -71,8 +71,8 @@ class EntriesElsewhere:
                 hits.append(at)
         return hits
 
-    def possible(self, at: int) -> tuple[Why, EntryRow] | None:
-        """A doubt about a first lookup: an entry of the key that may have been in another directory."""
+    def possible(self, at: int) -> tuple[Why, EntryRow | None] | None:
+        """A doubt about a first lookup: an entry of the key that may have been in another directory, or a bundle that holds the key."""
         row, here = self._history.lookups[at], self._history.folders[at]
         for entry in self._history.local_entries_of(row):
             of_another = self._history.is_of_another_compile(entry)
@@ -85,6 +85,15 @@ class EntriesElsewhere:
                 )
                 why = f"the same key lies in {entry.root}, and {looked}; whether it would have been found there is not known"
                 return Why("first_lookup", why, "not_known", why, kind=ELSEWHERE), entry
+        keys = {self._history.lookups[one].cache_key for one in (at, *self._history.timeline.graphs_of(at))}
+        for bundle in self._history.bundles:
+            written = bundle.modified_time
+            if written is None or row.time is None or written >= row.time:
+                continue
+            if not keys.isdisjoint(bundle.fx_keys):
+                reason = f"{bundle.path} holds it, and was written before: the run had not loaded it, or not all of it"
+                why = "no log shows whether the run was to load it"
+                return Why("first_lookup", reason, "not_known", why, kind=ELSEWHERE), None
         return None
 
     def _is_elsewhere(self, entry: EntryRow, here: str | None) -> bool:

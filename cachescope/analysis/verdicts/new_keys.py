@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Final
 
+from cachescope.analysis.history.entry_times import Doubt
 from cachescope.analysis.history.history import History
 from cachescope.analysis.verdicts.aot_entries_without_details import MADE_OTHERWISE, judge_by_graphs
 from cachescope.analysis.verdicts.baselines import Baseline, Baselines, Choice
@@ -20,8 +21,8 @@ from cachescope.analysis.verdicts.replaced_graphs import is_named
 from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.kept import kept
 from cachescope.terms import AOTAUTOGRAD, HOW_TO_RECORD, MISSED, VLLM
-from cachescope.verdict_kinds import CONCURRENT, NEW_GRAPH, NOT_KNOWN
-from cachescope.wording import place_text
+from cachescope.verdict_kinds import CONCURRENT, NEW_GRAPH, NOT_KNOWN, OTHER_KEY
+from cachescope.wording import listed, place_text
 
 _COLD_START: Final = Why(
     "first_lookup",
@@ -47,6 +48,8 @@ _EARLIER_NOT_DESCRIBED: Final = (
     "its compile id counts earlier compiles of the function, and no hash details of those are recorded"
 )
 _GRAPHS_NOT_DESCRIBED: Final = "its AOTAutograd key is another form of an earlier one, and not all hash details of the graphs under that are recorded"
+
+_FIELDS_NAMED: Final = 3
 
 
 class NewKeys:
@@ -166,6 +169,9 @@ class NewKeys:
                 return MADE_OTHERWISE, None
             return _IS_NEW_IN_A_FILLED_CACHE if self._is_filled(at) else _IS_NEW, None
         reason = "nothing that was read is known to be an earlier form of this graph"
+        if isinstance(like, Doubt):
+            reason = f"{like.place} holds a key of the same graph that differs in {listed(like.fields, _FIELDS_NAMED)}"
+            return Why("first_lookup", reason, "not_known", why, kind=OTHER_KEY), None
         return Why("first_lookup", reason, "not_known", why, kind=NOT_KNOWN), like
 
     def _compiled_again(self, at: int) -> Why | None:
@@ -175,7 +181,7 @@ class NewKeys:
             return None
         return Why("first_lookup", found.reason, *GUARD_FAILED, kind=found.kind)
 
-    def _why_not_known_to_be_new(self, at: int) -> tuple[str | None, Baseline | None]:
+    def _why_not_known_to_be_new(self, at: int) -> tuple[str | None, Baseline | Doubt | None]:
         """Why a graph without a baseline may still be an earlier one, None if nothing suggests it; and the most alike one."""
         row = self._lookups[at]
         if (unrecorded := self._compiled_unrecorded(row)) is not None:
@@ -185,8 +191,8 @@ class NewKeys:
             return _EARLIER_NOT_DESCRIBED, None
         if self._are_graphs_before_lost(at):
             return _GRAPHS_NOT_DESCRIBED, None
-        if self._baselines.stored.may_be_of_graph(at):
-            return "entries of the same graph are stored, and nothing shows since when", None
+        if (doubt := self._baselines.stored.doubt(at)) is not None:
+            return doubt.why, doubt
         first = self._first_without_details.get(row.cache)
         unknown = None if first is None or first >= at else self._lookups[first]
         # An earlier lookup of its process has the same compile id: ids had begun again.

@@ -95,7 +95,7 @@ def fill_mega_cache(entry: EntryRow, name: str, data: bytes, reading: Reading) -
         raise DamagedContent("no mega-cache")
     counts: Counter[str] = Counter()
     wrong: list[str] = []
-    fx_keys: dict[str, None] = {}
+    fx_sets: dict[str, int | None] = {}
     lost = 0
     try:
         for kind, key, content, is_loaded in loaded_artifacts(data):
@@ -106,7 +106,7 @@ def fill_mega_cache(entry: EntryRow, name: str, data: bytes, reading: Reading) -
                 if inner.status == UNREADABLE:
                     raise NotRead(inner.damage or "")
                 if kind == "inductor":
-                    fx_keys[key] = None
+                    fx_sets[key] = inner.detail_set
                     if inner.detail_set is not None:
                         reading.details_of_key[key] = inner.detail_set
                 entry.device_types = tuple(dict.fromkeys((*entry.device_types, *inner.device_types)))
@@ -120,7 +120,9 @@ def fill_mega_cache(entry: EntryRow, name: str, data: bytes, reading: Reading) -
             )
         if is_of_2_7(data[:HEAD_BYTES]):
             entry.detail += "; torch 2.7 alone loads this form"
-        entry.fx_keys = tuple(fx_keys)
+        entry.fx_keys = tuple(fx_sets)
+        sets = [one for one in fx_sets.values() if one is not None]
+        entry.fx_detail_sets = tuple(sets) if len(sets) == len(fx_sets) else ()
     if not _is_as_saved(data):
         wrong.insert(0, _ALTERED)
     if wrong:

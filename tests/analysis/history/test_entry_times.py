@@ -216,7 +216,7 @@ def test_entries_are_those_of_the_cache_the_direction_and_the_graph() -> None:
 def test_without_entries_there_are_none() -> None:
     found = candidates([lookup("f1", AT)])
     assert (found.of_kind(0), found.of_graph(0), found.with_kind(0)) == ([], [], [])
-    assert not found.may_be_of_graph(0)
+    assert found.doubt(0) is None
 
 
 @pytest.mark.parametrize(("modified", "time", "may_be"), [
@@ -228,16 +228,16 @@ def test_without_entries_there_are_none() -> None:
 def test_an_entry_may_have_been_there(modified: int | None, time: int | None, may_be: bool) -> None:
     stored = entry(0, "f1", modified)
     found = candidates([lookup("f2", time)], stored, replace(OTHER, detail_set=OF_B.detail_set))
-    assert found.may_be_of_graph(0) is may_be
+    assert (found.doubt(0) is not None) is may_be
 
 
 def test_an_entry_that_a_lookup_stands_for_may_not_have_been_there_by_itself() -> None:
     lookups = [lookup("f2", None), lookup("f1", None, outcome="hit"), lookup("f3", None)]
     found = candidates(lookups, entry(0, "f1", None))
-    assert [found.may_be_of_graph(at) for at in range(3)] == [True, False, False]
+    assert [found.doubt(at) is not None for at in range(3)] == [True, False, False]
     lookups[1] = replace(lookups[1], outcome="full_miss")
     found = candidates(lookups, entry(0, "f1", None))
-    assert [found.may_be_of_graph(at) for at in range(3)] == [False, False, False]
+    assert [found.doubt(at) for at in range(3)] == [None, None, None]
 
 
 def test_the_first_of_several_lookups_of_a_key_stands_for_its_entry() -> None:
@@ -245,7 +245,7 @@ def test_the_first_of_several_lookups_of_a_key_stands_for_its_entry() -> None:
     found = candidates([lookup("f2", 2 * AT), *hits, lookup("f3", 5 * AT)], entry(0, "f1", AT), OTHER)
     assert [ids(found.of_kind(at)) for at in range(4)] == [[0, 1], [1], [1], [1]]
     lookups = [lookup("f2", None), lookup("f1", None), lookup("f1", None, outcome="hit"), lookup("f3", None)]
-    assert not any(candidates(lookups, entry(0, "f1", None)).may_be_of_graph(at) for at in range(4))
+    assert not any(candidates(lookups, entry(0, "f1", None)).doubt(at) for at in range(4))
 
 
 def written(key: str, modified: int | None, root: str = "/cache") -> EntryRow:

@@ -21,6 +21,7 @@ from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.readers.logs.notes import LookupNote
 from cachescope.table import Table
+from cachescope.verdict_kinds import OTHER_KEY
 from tests.analysis.plain_rows import context_row, lookup_row, run_row
 from tests.made import Details, Made, aot, entry, fx, run, scope_of
 
@@ -296,7 +297,7 @@ def test_what_is_not_asked_is_no_reason() -> None:
     assert verdicts(changed(remote=False)) == [("first_lookup", ())]
     made = fx("f22", "full_miss", at=0, details={**WAS, OPTION: "False"})
     (miss,) = scope_of(run(made), entries=[stored_remotely("f11", details=WAS)]).misses.to_dict("records")
-    assert (miss["verdict"], miss["kind"]) == ("first_lookup", "not known")
+    assert (miss["verdict"], miss["kind"]) == ("first_lookup", OTHER_KEY)
 
 
 KEY = ("fxgraph", "f11")

@@ -12,6 +12,7 @@ from cachescope.analysis.verdicts.judging import judged
 from cachescope.details import HashDetails
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.keys.detail_hash import detail_hash
+from cachescope.verdict_kinds import OTHER_KEY
 from tests.analysis.plain_rows import TEMPLATE, history_of, run_row
 from tests.made import CODE, Details, Made, Run, aot, component, entry, fx, miss_rows, run, scope_of
 
@@ -172,7 +173,6 @@ def test_what_was_not_recorded(runs: tuple[Run, ...], verdict: str, evidence: st
 
 @pytest.mark.parametrize(("details", "stored_at", "verdict", "evidence", "text"), [
     (X2, 5, "key_changed", "inferred", "by its time of modification the entry had been stored before"),
-    (X2, None, "first_lookup", "not_known", "nothing shows since when"),
     # It may be an earlier form.
     (EDITED, 5, "first_lookup", "not_known", "the cache directory has a graph like it: "),
     (EDITED, 5, "first_lookup", "not_known", "an entry names no function"),
@@ -184,6 +184,23 @@ def test_of_an_entry_it_is_inferred_that_it_was_there(
     assert (row["verdict"], row["evidence"]) == (verdict, evidence)
     assert (row["kind"] == "not known") is (evidence == "not_known")
     assert text in row["evidence_text"]
+
+
+@pytest.mark.parametrize(("stored", "reason", "text"), [
+    (entry("fxgraph", "f1", G), "/cache holds a key of the same graph that differs in x", "nothing shows since when it is stored"),
+    # A copy has the time of the copy; in the directory of the run that is when it was stored.
+    (entry("fxgraph", "f1", G, at=99, root="/copy"), "/copy holds a key of the same graph that differs in x", "which has the time of the copy"),
+    (entry("fxgraph", "f1", G, at=99), None, None),
+])  # fmt: skip
+def test_a_key_of_the_graph_that_may_have_been_there_is_a_doubt(
+    stored: Any, reason: str | None, text: str | None
+) -> None:
+    row = last(run(key("2", 10, X2), **HERE), entries=[stored])
+    if reason is None or text is None:
+        assert row["kind"] == ""
+        return
+    assert (row["verdict"], row["kind"], row["evidence"]) == ("first_lookup", OTHER_KEY, "not_known")
+    assert (row["reason"], text in row["evidence_text"]) == (reason, True)
 
 
 @pytest.mark.parametrize(("made", "wanted"), [
