@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Self
 
+from cachescope.analysis.compiles.ranges import bounds_of
 from cachescope.analysis.guards import (
     FailedGuards,
     failed_guards,
@@ -78,6 +79,10 @@ class GuardMiss:
         if failed is None or decided.isdisjoint(
             where for where, _ in _lines_of(_symbols(read, other), failed)
         ):
+            return None
+        # Where both compiles fixed the size, each to its own number, there is no other side of the condition.
+        ranges = [*failed.bounds, *(bounds_of(symbol.range_after) for symbol, _ in failed.sizes)]
+        if failed.bounds and all(one is not None and one.in_words.isdigit() for one in ranges):
             return None
         text = _text(failed, "the graph that it is compared with needs", _lines(read, failed, [other]))
         return cls(text, f"{_advice(failed, _inputs_of_graph(read, row))}.")

@@ -27,6 +27,9 @@ class RunRow:
     command: str | None = col("the program that was run", missing="not recorded with cachescope record", default=None)
     exit_status: int | None = col(
         "exit status of the command; 128 + n if signal n ended it", missing="not recorded with cachescope record", default=None)
+    own_exit_status: int | None = col(
+        "exit status of the process, or 128 + n for the signal n that it was sent, where torchrun or torch.multiprocessing logged that it had "
+        "failed or was to end", missing="not in the log", default=None)
     command_start_time: Time | None = col(
         "when the command began; its imports come before the first record", unit="UTC",
         missing="not recorded with cachescope record", default=None)

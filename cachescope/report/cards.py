@@ -13,7 +13,7 @@ from cachescope.answers.names import lookups_of_cause, short_fields
 from cachescope.report.blocks import Block, CardText, Diff, Group, WorkItems, diff_lines
 from cachescope.report.explanation import setting_lines
 from cachescope.report.layout import Line
-from cachescope.verdict_kinds import kind_of
+from cachescope.verdict_kinds import A_MESH_MAY_DIFFER, kind_of
 from cachescope.wording import duration, plural, short
 
 _CHANGES: Final = 4
@@ -126,5 +126,5 @@ def _sameness(card: Card) -> str:
     if card.is_of_vllm:
         return ", the same part of a model; nothing else differs"
     is_other = any(change.field == "gm" for change in card.changes)
-    more = "" if kind_of(card.row).may_differ_more else "; nothing else differs"
+    more = "" if A_MESH_MAY_DIFFER in card.first.evidence_text else "; nothing else differs"
     return more if is_other else f", the same graph{more}"

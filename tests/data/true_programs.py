@@ -323,13 +323,14 @@ def growing() -> None:
 def compiled_autograd() -> None:
     """The backward pass is compiled from autograd's own graph, so that AOTAutograd's is not."""
     torch._dynamo.config.compiled_autograd = True
-    layer = torch.nn.Linear(8, 8)
+    size = int(CHOICE or 8)
+    layer = torch.nn.Linear(size, size)
 
     @torch.compile
     def train(x: torch.Tensor) -> None:
         layer(x).relu().sum().backward()
 
-    train(torch.ones(8))
+    train(torch.ones(4, size))
 
 
 def twice_before_backward() -> None:

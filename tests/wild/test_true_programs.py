@@ -379,6 +379,10 @@ def test_with_compiled_autograd_no_entry_of_a_training_graph_is_stored(tmp_path:
     assert ("entry_unavailable", "never stored") not in kinds
     told = told_by(["explain", tmp_path / "runs"], environment())
     assert told.stdout.startswith("No compile is known to have been avoidable")
+    # Its guards fix the sizes of the model, which are no branch that could be called on both sides.
+    agrees(ran("compiled_autograd", tmp_path, choice="16"))
+    told = told_by(["explain", tmp_path / "runs"], environment())
+    assert "the model is another one" in told.stdout and "each side" not in told.stdout
 
 
 def test_a_branch_on_a_size_that_went_the_other_way(tmp_path: Path) -> None:

@@ -292,10 +292,11 @@ def _attempt_of(compile_id: str) -> tuple[str, int]:
 
 def _abnormal_end(run: RunRow) -> str | None:
     """How a process ended abnormally; None if it ended normally, or nothing shows that."""
-    if run.exit_status is not None and run.exit_status > 128:
+    status = run.exit_status if run.own_exit_status is None else run.own_exit_status
+    if status is not None and status > 128:
         with suppress(ValueError):
-            return f"signal {signal.Signals(run.exit_status - 128).name}"
-    return f"exit status {run.exit_status}" if run.exit_status else None
+            return f"signal {signal.Signals(status - 128).name}"
+    return f"exit status {status}" if status else None
 
 
 def error_line(text: str) -> str:

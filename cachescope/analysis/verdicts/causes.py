@@ -381,17 +381,19 @@ def _key_advice(facts: AdviceFacts) -> str | None:
     found = list(dict.fromkeys(sentences))
     if (rest := len(found) - _MOST_SENTENCES) > 0:
         more = f"Of the other fields there {'is' if rest == 1 else 'are'} {rest} more to say."
-        found = [*found[:_MOST_SENTENCES], more]
+        found[_MOST_SENTENCES:] = [more]
     text = " ".join(found)
     if size := _OF_A_SIZE.search(facts.kind):
-        marked = text.replace("(tensor, dim)", f"({size['name'] or size['tensor']}, {size['dim']})")
+        if (name := size["name"] or size["tensor"]).startswith("___stack"):
+            # The program has no name for what stands between two graphs.
+            text = text.replace(" or torch._dynamo.mark_dynamic(tensor, dim)", "")
+        marked = text.replace("(tensor, dim)", f"({name}, {size['dim']})")
         # torch names the first guard that fails.
         is_one = len(changed_sizes(one for one in facts.changes if not one.is_static)) < 2
         text = marked if is_one or marked == text else f"{marked} {_MARK_EACH}"
-    is_otherwise = (
-        kind.is_same_code and kind.cost == "unknown" and not any(is_input(change.field) for change in ways[0])
-    )
-    return text or (_OTHERWISE if is_otherwise else None)
+    if not text and kind.is_same_code and kind.cost == "unknown":
+        return None if any(is_input(change.field) for change in ways[0]) else _OTHERWISE
+    return text or None
 
 
 def _never_stored_advice(facts: AdviceFacts) -> str | None:

@@ -36,6 +36,7 @@ from cachescope.keys.paths import is_in_remote_cache
 from cachescope.keys.printed_values import sizes_became, type_became
 from cachescope.terms import AOTAUTOGRAD, Evidence
 from cachescope.verdict_kinds import (
+    A_MESH_MAY_DIFFER,
     ANOTHER_TYPE,
     BESIDE_A_MESH,
     IMPORTS,
@@ -75,6 +76,7 @@ class ChangedKeys:
         if not change.names:
             return _ALL_PRINT_ALIKE if has_mesh else _NO_DETAIL_DIFFERS
         is_one_run = isinstance(found, LookupRow) and found.run == row.run
+        may_mesh_differ = has_mesh and not is_one_run and not self._is_found_again(found)
         # The evidence that this key is a changed form of the baseline's.
         if isinstance(found, LookupRow) and self._baselines.recompiles.is_recompiled(found, row):
             if (again := recompile_of(row, change.names, found)) is not None:
@@ -83,8 +85,12 @@ class ChangedKeys:
                 return Why("key_changed", reason, *evidence, change.names, again.kind)
             known = _ONE_PROCESS
         elif change.is_of_graph:
-            known = "inferred", f"the graphs are taken for one: {self._baselines.are_alike_by(found, row)}"
-        elif has_mesh and not is_one_run and not self._is_found_again(found):
+            mesh = f"; {A_MESH_MAY_DIFFER}" if may_mesh_differ else ""
+            known = (
+                "inferred",
+                f"the graphs are taken for one: {self._baselines.are_alike_by(found, row)}{mesh}",
+            )
+        elif may_mesh_differ:
             known = _PRINTED
         elif isinstance(baseline, int):
             known = _CONCURRENT if self._history.was_running(baseline, at) else _RECORDED
@@ -306,7 +312,7 @@ _BY_TIME: Final[tuple[Evidence, str]] = (
 )
 _PRINTED: Final[tuple[Evidence, str]] = (
     "inferred",
-    "only printed values could be compared: whether a DeviceMesh in the keys differs as well is not known",
+    f"only printed values could be compared: {A_MESH_MAY_DIFFER}",
 )
 _ALL_PRINT_ALIKE: Final = Why(
     "no_detail_differs",

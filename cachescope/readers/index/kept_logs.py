@@ -35,7 +35,7 @@ _CHECKED: Final[dict[int, int]] = {zstd.CompressionParameter.checksum_flag: 1}
 _SUFFIX: Final = ".log_index"
 _LOCK_SECONDS: Final = 10
 _STALE_SECONDS: Final = 3600
-FORMAT: Final = 7
+FORMAT: Final = 8
 # Reading a smaller log takes no longer than finding it in the index.
 _LEAST_BYTES: Final = 4 << 20
 # A log that was written to just now may change again within one tick of the file system's clock.

@@ -31,6 +31,7 @@ from cachescope.readers.logs.text_messages import (
     UNABLE,
     WRITING,
     cache_dir_of,
+    ended_in,
 )
 from cachescope.readers.reading import Process, Reading
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH, MISSED
@@ -63,6 +64,8 @@ class TextProcesses(Fold):
     def __init__(self, source: str, reading: Reading) -> None:
         super().__init__(source, reading)
         self._streams: list[_TextProcess] = []
+        # The exit status of processes, by their pid, as what had started them tells it.
+        self._ended: dict[int, int] = {}
 
     def finish(self) -> None:
         """Turn clocks into times, and add the processes to the reading, in the order of their first lines."""
@@ -74,6 +77,11 @@ class TextProcesses(Fold):
         for alike in by_key(((one.name, one.process.pid), one) for one in streams).values():
             found = [one for stream in alike for one in stream.finish(modified)]
             self._reading.processes += _whole([one for one in found if one.lookups or one.compiled])
+        of_pid = by_key((one.pid, one) for one in self._reading.processes[before:])
+        for pid, status in self._ended.items():
+            # Containers share pids.
+            if len(found := of_pid[pid]) == 1:
+                found[0].own_exit_status = status
         if len(self._reading.processes) == before:
             self._reading.silent.append((self._source, frozenset(one.process.pid for one in streams)))
 
@@ -90,7 +98,11 @@ class TextProcesses(Fold):
         process.clock_last_us = process.clock_last_us if last_us is None else last_us
 
     def _on_message(self, number: int, *values: Any) -> None:
-        self._streams[number].read(_Message(*values))
+        message = _Message(*values)
+        if (ended := ended_in(message.text)) is None:
+            self._streams[number].read(message)
+        else:
+            self._ended.setdefault(*ended)
 
     def _on_lookup(self, lookup: LookupRow, number: int, clock_us: int | None, is_2_4: bool) -> None:
         """A key with its hash details, whose outcome is still to come."""

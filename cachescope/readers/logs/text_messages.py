@@ -68,13 +68,19 @@ FAILED_GUARD_2_4: Final = re.compile(r"\n {4}- (?!User stack trace:)(\S.*)")
 STATUS: Final = re.compile(
     r"FX cache status: use_cache=(?P<is_used>True|False), .*\baot_mode=(?P<aot_mode>True|False)\b"
 )
+# At WARNING and ERROR, of another process: torch/distributed/elastic/multiprocessing/api.py, of torchrun, and torch/multiprocessing/spawn.py.
+_SIGNALS: Final = {"SIGHUP": 1, "SIGINT": 2, "SIGQUIT": 3, "SIGKILL": 9, "SIGTERM": 15}
+_ENDED: Final = re.compile(
+    rf"(?:Sending|Terminating) process (?P<stopped>\d{{1,9}}) (?:closing|via) signal (?P<signal>{'|'.join(_SIGNALS)})"
+    r"|failed \(exitcode: (?P<status>-?\d{1,9})\) local_rank: \d+ \(pid: (?P<failed>\d{1,9})\)"
+)
 _ENTRY_WITHOUT_GRAPH: Final = re.compile(r"FXGraphCache cache miss for key ")
 # At DEBUG, just before the bypass of a graph that is compiled without torch.compile.
 _NO_SHAPE_ENV: Final = re.compile(r"fx graph cache no shape env\Z")
 OF_COMPILES: Final = STARTS_TRACING, RECOMPILES, LIMIT, GRAPH_BREAK
 _MESSAGES: Final = (
     DETAILS, OUTCOME, BYPASS, GUARDS, POST_LOAD_GUARDS, UNABLE, NOT_PICKLED, NOT_SAVED, WRITING, *OF_COMPILES, STATUS,
-    _ENTRY_WITHOUT_GRAPH, _NO_SHAPE_ENV,
+    _ENDED, _ENTRY_WITHOUT_GRAPH, _NO_SHAPE_ENV,
 )  # fmt: skip
 
 
@@ -83,6 +89,7 @@ _BEGINNINGS: Final = (
     b"FX graph cache ", b"Autograd graph cache ", b"fx graph cache ", b"fx graph unable to ", b"AOTAutograd cache ", b"Bypassing ",
     b"Failed to pickle cache key", b"Can't pickle", b"Writing AOTAutograd cache ", b"FXGraphCache cache ", b"FX cache status: ",
     b"Step 1: torchdynamo start tracing ", b"Recompiling function ", b"torch._dynamo hit config.", b"Graph break", b"Failed to load artifact: ",
+    b"Sending process ", b"Terminating process ", b"failed (exitcode: ",
 )  # fmt: skip
 _ANYWHERE: Final = b" unable to l"
 
@@ -121,6 +128,17 @@ def in_another_form(line: bytes) -> str | None:
     if at is None:
         return None
     return line[at:].partition(b" for key ")[0].decode("utf-8", "backslashreplace").strip()
+
+
+def ended_in(text: str) -> tuple[int, int] | None:
+    """The pid and the exit status of the process that a message says was ended, or had failed."""
+    match = _ENDED.match(text)
+    if match is None:
+        return None
+    if name := match["signal"]:
+        return int(match["stopped"]), 128 + _SIGNALS[name]
+    status = int(match["status"])
+    return int(match["failed"]), status if status >= 0 else 128 - status
 
 
 _MOST_BYTES_OF_A_MESSAGE: Final = 32 << 20

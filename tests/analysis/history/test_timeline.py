@@ -133,6 +133,13 @@ def test_why_nothing_was_stored(case: str) -> None:
         assert wanted[1] in why.why
 
 
+def test_the_status_of_a_process_comes_before_that_of_its_command() -> None:
+    for own, how in ((143, "signal SIGTERM"), (0, None)):
+        run = run_row(0, None, exit_status=1, own_exit_status=own)
+        (why,) = history_of([aot()], runs=[run]).timeline.not_stored.values()
+        assert (how in why.why) if how else why.kind == "not known"
+
+
 # The graph of an AOTAutograd lookup, the second of the rows.
 OF_GRAPHS: dict[str, tuple[list[LookupRow], int | None, str | None]] = {
     "the log goes on": ([aot(), fx(), LATER], None, None),

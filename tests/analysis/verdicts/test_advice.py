@@ -145,6 +145,8 @@ def never_stored(reason: str) -> AdviceFacts:
     (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): n == …", f"{_FAILED} n == 3 # y == 0.5", changes=(_PASSED,)), "one value in every call"),
     (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): n == …", changes=(_SYMBOLIC,)), "is symbolic now"),
     (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): tensor 'x' size mismatch at index 1", changes=(_SYMBOLIC,)), "mark_dynamic(x, 1)"),
+    # What stands between two graphs has no name to mark.
+    (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): tensor '___stack0' size mismatch at index 0", changes=(_SYMBOLIC,)), "With dynamic=True it is"),
     (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): tensor 'kwargs['ids']' size mismatch at index 1", changes=(_SYMBOLIC,)), "mark_dynamic(ids, 1)"),
     (AdviceFacts("key_changed", f"{RECOMPILE}f (a.py:1): tensor 'batch['ids']' size mismatch at index 1", changes=(_SYMBOLIC,)), "mark_dynamic(batch['ids'], 1)"),
     # With torch 2.13 contiguous() made two compiles one, and clone(memory_format=torch.contiguous_format) those of a batch of one; dynamic=True and mark_dynamic did not.
