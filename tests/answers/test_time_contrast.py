@@ -115,7 +115,9 @@ def test_processes_that_are_no_ranks_of_one_job_wait_for_nobody() -> None:
 ])  # fmt: skip
 def test_what_passed_besides_compiling(times: tuple[int | None, ...], wanted: tuple[int | None, ...]) -> None:
     begun, start, end, ended = times
-    row = RunRow(0, "x", ("x",), 1, None, None, None, start, end, None, None, None, begun, ended, False, True)
+    row = RunRow(
+        0, "x", ("x",), 1, None, None, None, start, end, None, None, None, None, begun, ended, False, True
+    )
     found = Besides.of_run(row, 10)
     assert (found.before_ns, found.between_ns, found.after_ns) == wanted
 
