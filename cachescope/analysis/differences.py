@@ -13,7 +13,7 @@ from cachescope.analysis.aot_config import (
     argument_name,
     argument_sources,
 )
-from cachescope.analysis.graphs import graph_diff, inner_graphs, replacement
+from cachescope.analysis.graphs import calls_of_the_same, graph_diff, inner_graphs, replacement
 from cachescope.analysis.process_values import DiffersBy, Sides, differs_by
 from cachescope.components import Detail
 from cachescope.details import ChangedField, HashDetails
@@ -375,10 +375,12 @@ def graph_change(field: str, before: str, after: str) -> FieldChange:
     lines = diff.split("\n")[2:]
     gone, new = ([line[1:] for line in lines if line.startswith(sign)] for sign in "-+")
     replaced = replacement("\n".join(gone), "\n".join(new))
-    if replaced is None:
-        summary = f"{plural(len(gone), 'line')} of code gone, {len(new)} new"
-    else:
+    if replaced is not None:
         summary = f"{short(replaced)} in {plural(len(gone), 'line')}"
+    elif (calls := calls_of_the_same(before, after)) is not None:
+        summary = f"{plural(calls[0], 'call')} of operators -> {calls[1]} of the same ones"
+    else:
+        summary = f"{plural(len(gone), 'line')} of code gone, {len(new)} new"
     return FieldChange(field, "graph", before, after, summary, diff=diff)
 
 

@@ -26,6 +26,15 @@ _TOKEN: Final = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|[A-Za-z_]\w*|\d+(?:\.\d+)?(?
 _GROUP_SIZE: Final = re.compile(
     r"\b_?c10d_functional\.(?:all_gather_into_tensor|reduce_scatter_tensor)\w*(?:\.default)?\([^()]*, (\d+), '[^'\n]*'\)"
 )
+# A function or method, as in `torch.nn.functional.linear(`, or a sign between two values.
+_CALL: Final = re.compile(r"(?:torch(?:\.\w+)+|\.\w+)\(| (?:[@+*/%-]|//|\*\*) ")
+_FLOATS: Final = frozenset({"float16", "bfloat16", "float32", "float64"})
+# The largest number, the smallest normal one and the precision of each.
+_LIMITS: Final = frozenset(
+    "65504.0 6.103515625e-05 0.0009765625 3.3895313892515355e+38 1.1754943508222875e-38 0.0078125 "  # noqa: SIM905
+    "3.4028234663852886e+38 1.1920928955078125e-07 1.7976931348623157e+308 2.2250738585072014e-308 "
+    "2.220446049250313e-16".split()
+)
 _LAST_HINT: Final = "# To see more debug info"
 
 
@@ -72,6 +81,27 @@ def replacement(gone: str, new: str) -> str | None:
     arguments = {old[at - 2] if old[at - 1] == "=" and old[at - 3] in ("(", ",") else "" for at in places}
     argument = arguments.pop() if len(arguments) == 1 else ""
     return f"{argument and f'{argument} = '}{old[places[0]]} -> {now[places[0]]}"
+
+
+def calls_of_the_same(before: str, after: str) -> tuple[int, int] | None:
+    """How often two graphs call operators, if one calls the same ones as the other, none of them less often; None otherwise.
+
+    Examples
+    --------
+    >>> calls_of_the_same("a = torch.relu(x);  b = a + x", "a = torch.relu(x);  b = a + x;  c = torch.relu(b)")
+    (2, 3)
+    """
+    old, new = (Counter(_CALL.findall(_body(code))) for code in (before, after))
+    is_more_of_same = old.keys() == new.keys() and old != new and (old <= new or new <= old)
+    return (old.total(), new.total()) if is_more_of_same else None
+
+
+def differ_in_dtypes(before: str, after: str) -> bool:
+    """Whether two graphs differ in floating dtypes alone, and in their limits, such as ``torch.finfo(x.dtype).min``."""
+    old, new = tokens(_body(before)), tokens(_body(after))
+    differing = {(a, b) for a, b in zip(old, new, strict=False) if a != b}
+    are_floats = all({*pair} <= _FLOATS or {*pair} <= _LIMITS for pair in differing)
+    return bool(differing) and are_floats and len(old) == len(new)
 
 
 def inner_graphs(code: str) -> list[str]:

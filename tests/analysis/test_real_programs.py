@@ -1,6 +1,7 @@
 """What is said of inputs, of keys that lack a field, and of graphs within graphs, where torch compiles in this test."""
 
 import json
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -123,6 +124,43 @@ def test_in_a_fresh_cache_no_variable_leads_to_the_stored_entry(recorded: Record
     assert elsewhere
     for advice in elsewhere:
         assert "fresh_cache()" in advice and "in every process" not in advice
+
+
+@pytest.fixture(scope="module")
+def forms(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two processes with one cache, the second with another form of each function; the cache is kept as the first left it."""
+    folder = tmp_path_factory.mktemp("forms")
+    traced(PROGRAMS / "forms_program.py", folder)
+    shutil.copytree(folder / "cache", folder / "before")
+    traced(PROGRAMS / "forms_program.py", folder, "changed")
+    return folder
+
+
+def test_another_form_of_a_function_is_one_cause(forms: Path) -> None:
+    scope = cachescope.read(forms / "trace")
+    lookups = scope.lookups[scope.lookups["run"].eq(1)]
+    assert set(lookups["outcome"]) == {"full_miss"}
+    misses = scope.misses.merge(lookups[["lookup", "function"]], on="lookup")
+    causes = scope.causes.set_index("cause").loc[misses["cause"].unique()]
+    # Checkpointing leaves one call in the graph above; what is wider is so with gradients and without.
+    for _, of_function in misses.groupby("function"):
+        assert of_function["cause"].nunique() == 1, of_function.to_string()
+    of = {
+        function: causes.loc[cause]
+        for function, cause in misses[["function", "cause"]].itertuples(index=False)
+    }
+    assert of["cast"]["fields"] == ("autocast_state[cpu]",)
+    assert "the same operators more often" in of["layered"]["advice"]
+    assert "environment" not in f"{of['layered']['advice']} {of['cast']['advice']}"
+    assert not causes["kind"].str.startswith("compiled again").any()
+
+
+def test_what_an_entry_was_made_for_is_not_told_as_a_guard(forms: Path) -> None:
+    second = max((forms / "trace").iterdir(), key=lambda file: file.stat().st_mtime)
+    scope = cachescope.read(forms / "before", second)
+    of_function = scope.lookups.loc[scope.lookups["function"].eq("product"), "lookup"]
+    misses = scope.misses[scope.misses["lookup"].isin(of_function)]
+    assert set(misses["kind"]) == {"", "not known"} and len(misses) == 5
 
 
 def details_of(factor: float) -> list[str]:

@@ -16,7 +16,7 @@ from cachescope.analysis.history.entry_times import NEVER, EntryTimes
 from cachescope.analysis.history.history import History
 from cachescope.analysis.verdicts.misses import VerdictsSoFar, Why
 from cachescope.frames.directory_rows import EntryRow
-from cachescope.keys.key_fields import is_of_the_program
+from cachescope.keys.key_fields import is_input, is_of_the_program
 from cachescope.terms import AOTAUTOGRAD
 from cachescope.verdict_kinds import EXPLAINED_BY_GRAPHS, NOT_KNOWN, OTHER_KEY
 from cachescope.wording import listed
@@ -41,7 +41,8 @@ def judge_by_graphs(
             # An earlier compile of another form in the same process is not the reason where an entry of this form exists, nor
             # where the graphs of this form had been compiled before.
             by_graphs = above.why(at)
-            if by_graphs is not None and (is_first or by_graphs.changed or by_graphs is _FOUND_BELOW):
+            is_reason = by_graphs in (_FOUND_BELOW, _OF_OTHER_INPUTS) or is_first
+            if by_graphs is not None and (is_reason or by_graphs.changed):
                 found.record(at, by_graphs)
 
 
@@ -81,6 +82,14 @@ class _EntriesAbove:
             fields = {field for why, _ in changed for field in why.changed}
             if own := tuple(sorted(field for field in fields if self._belongs_to(at, field))):
                 return _changed(own)
+            # What another compile in the process takes as well did not change with a guard of it.
+            others = self._found.why[at]
+            if (
+                others is not None
+                and not {"gm", *others.changed} & fields
+                and not any(map(is_input, others.changed))
+            ):
+                return _OF_OTHER_INPUTS
         are_new = bool(whys) and all(why.what.is_first or why.what.is_of_function for why in whys)
         # An entry is of another graph if its graphs are known and differ.
         first = self._first_undescribed if are_new else self._first
@@ -115,6 +124,10 @@ _NOT_DETERMINED: Final = Why(
 _FOUND_BELOW: Final = replace(
     _NOT_DETERMINED,
     evidence_text="a graph below it was found, so that it had been compiled before: under this key, whose entry is gone, or under another one",
+)
+_OF_OTHER_INPUTS: Final = replace(
+    _NOT_DETERMINED,
+    evidence_text="the graphs below it are those of a stored entry, which was made for other inputs: it may be its earlier form",
 )
 MADE_OTHERWISE: Final = replace(
     _NOT_DETERMINED,

@@ -23,7 +23,7 @@ from cachescope.analysis.history.history import History
 from cachescope.analysis.key_distance import Change, EarlierKeys
 from cachescope.analysis.verdicts.misses import Candidate
 from cachescope.analysis.verdicts.ranks import all_hold_a_rank
-from cachescope.analysis.verdicts.recompiles import Recompiles
+from cachescope.analysis.verdicts.recompiles import Recompiles, failed_guard
 from cachescope.analysis.verdicts.replaced_graphs import ReplacedGraphs
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow
@@ -97,9 +97,12 @@ class Baselines:
             found = self._nearest_of_same_graph(at, is_finished=True)
         # Or else an earlier form of its graph; and if that is farther away, or either has the same key, an earlier compile of the
         # function in its process.
-        form = self.replaced.by(at) if found is None else None
-        earlier = form if found is None else found
         before = self.recompiles.before(at) if self._choice.mode == "auto" else None
+        form = self.replaced.by(at) if found is None or found == before else None
+        if form is not None and before is not None and self._is_compiled_again_alike(form, before, at):
+            return form
+        form = form if found is None else None
+        earlier = form if found is None else found
         if earlier is None or before is None:
             return before if earlier is None else earlier
         row, like = self._lookups[at], self._history.row_of(earlier)
@@ -112,6 +115,15 @@ class Baselines:
         if is_of_earlier_block or like.cache_key == self._lookups[before].cache_key:
             return before
         return earlier if form is None else min(form, before, key=lambda one: self._history.distance(one, at))
+
+    def _is_compiled_again_alike(self, form: int, before: int, at: int) -> bool:
+        """Whether an earlier form in another process was compiled again for the same guards, which then do not say what changed since."""
+        row, like = self._lookups[at], self._lookups[form]
+        if like.compile_id != row.compile_id or row.recompile_reasons is None:
+            return False
+        own, others = (map(failed_guard, (one.recompile_reasons or "").split("\n")) for one in (row, like))
+        names = self._history.change(form, at).names
+        return [*own] == [*others] and {*names}.isdisjoint(self._history.change(before, at).names)
 
     def nearer(self, at: int, found: Baseline) -> int | None:
         """A key of the same graph that differs in fewer fields than the baseline.
@@ -206,8 +218,9 @@ class Baselines:
         """A clause on why two graphs are taken for forms of one."""
         share = self.replaced.aligner.code_likeness(found, row)
         text = f"{percent(share)} of their code is alike"
-        if isinstance(found, LookupRow) and (found.lookup, row.lookup) in self.replaced.aligner.in_one_place:
-            text += ", and each stands alone between the same two graphs"
+        paired = self.replaced.aligner.why_paired
+        if isinstance(found, LookupRow) and (why := paired.get((found.lookup, row.lookup))) is not None:
+            text += f", and {why}"
         if isinstance(found, LookupRow) and found.function is not None:
             file = code_file(row.file)
             is_one = (found.function, code_file(found.file)) == (row.function, file) and not is_no_file(file)

@@ -8,7 +8,7 @@ from typing import Final
 
 from cachescope.analysis.aot_config import is_named_at_random
 from cachescope.analysis.differences import FOUND_ELSEWHERE, FieldChange, is_reordered
-from cachescope.analysis.graphs import group_sizes, inner_graphs, tokens
+from cachescope.analysis.graphs import calls_of_the_same, differ_in_dtypes, group_sizes, inner_graphs, tokens
 from cachescope.analysis.process_values import Kind
 from cachescope.catalogue.facts import document, field_facts
 from cachescope.keys.key_fields import FREEZING, is_input
@@ -162,6 +162,12 @@ _OTHER_CODE: Final = (
     "The code of the graph changed. One that changes with every run often holds a value of its environment."
 )
 
+_DTYPES_ONLY: Final = "In the code of the graph dtypes alone changed, which may follow from autocast, or from the dtype of the model or an input."
+_OTHER_NUMBER_OF_CALLS: Final = (
+    "The graph calls the same operators more often, or less often, as a model with another number of layers does, which needs code "
+    "of its own; otherwise the code itself was edited."
+)
+
 
 def graph_advice(change: FieldChange) -> str:
     """A sentence on the field ``gm``."""
@@ -171,6 +177,10 @@ def graph_advice(change: FieldChange) -> str:
         return INNER_NOT_PRINTED if inner_graphs(change.after) else _NOT_PRINTED
     if _ANNOTATION.sub("", change.before) == _ANNOTATION.sub("", change.after):
         return TYPES_ONLY
+    if calls_of_the_same(change.before, change.after) is not None:
+        return _OTHER_NUMBER_OF_CALLS
+    if differ_in_dtypes(change.before, change.after):
+        return _DTYPES_ONLY
     old, new = tokens(change.before), tokens(change.after)
     if len(old) != len(new):
         return _OTHER_CODE

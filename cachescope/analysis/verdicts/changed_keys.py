@@ -14,7 +14,7 @@ from typing import Final
 
 from cachescope.analysis.aot_config import is_named_at_random
 from cachescope.analysis.differences import FOUND_ELSEWHERE, component_change, upgrade_of
-from cachescope.analysis.graphs import graph_diff, inner_graphs
+from cachescope.analysis.graphs import differ_in_dtypes, graph_diff, inner_graphs
 from cachescope.analysis.history.history import History
 from cachescope.analysis.key_distance import Change
 from cachescope.analysis.verdicts.baselines import Baseline, Baselines
@@ -137,6 +137,9 @@ class ChangedKeys:
                 kind = f"{SIZES}{became}: {place_of(row)}"
             elif became := next(filter(None, starmap(type_became, inputs)), ""):
                 kind = f"{ANOTHER_TYPE}{became}: {place_of(row)}"
+            elif self._is_by_autocast(change):
+                changed, kind = tuple(field for field in changed if field != "gm"), ""
+                known = "inferred", f"{known[1]}; the code of the graph differs in dtypes alone"
             elif (are_other := self._is_by_inputs(at, baseline, changed)) is not None:
                 # The batch may differ in one run, and the dtype in the next.
                 pairs = [sides for field, *sides in change.components if is_input(field) and are_other]
@@ -182,6 +185,12 @@ class ChangedKeys:
         are_options = all(one.startswith("inductor_config[") and "custom" not in one for one in others)
         found = (self._summary_of(*sides).startswith(FOUND_ELSEWHERE) for sides in inputs)
         return bool(inputs) and are_options and all(found)
+
+    def _is_by_autocast(self, change: Change) -> bool:
+        """Whether autocast was switched, and the graph has other dtypes alone, which it asks of its values."""
+        are_of_autocast = [name.startswith("autocast_state[") for name in change.names if name != "gm"]
+        graph = ((before, after) for field, before, after in self._texts(change) if field == "gm")
+        return bool(are_of_autocast) and all(are_of_autocast) and any(starmap(differ_in_dtypes, graph))
 
     def _is_by_inputs(self, at: int, baseline: Baseline, changed: tuple[str, ...]) -> bool | None:
         """Whether other inputs of the program made another graph of the same code; None if nothing shows that Dynamo traced the same code."""

@@ -74,7 +74,7 @@ class NewKeys:
             if self._lookups[at].detail_set is None:
                 self._found.record(at, self._without_details(at))
         for at in autograd:
-            above = self._upgraded_above(at)
+            above = self._above_the_same(at)
             if above is not None:
                 self._compare(at, above)
         judge_by_graphs(self._history, self._found, self._baselines.stored.times, autograd)
@@ -114,20 +114,35 @@ class NewKeys:
         why = self._changed_keys.why(at, baseline, change, 0 if nearer is None else apart)
         self._found.record(at, why, baseline)
 
-    def _upgraded_above(self, at: int) -> int | None:
-        """The AOTAutograd lookup of another torch above the same graphs, if functions are not named. Its own graph prints differently there."""
+    def _above_the_same(self, at: int) -> int | None:
+        """The AOTAutograd lookup above what the graphs below one are compared with, where its own graph alone shows no earlier form.
+
+        Under another torch it prints differently, and with checkpoints it has little but their calls.
+        """
         why, graph, lookups = self._found.why[at], self._history.graph, self._lookups
-        if why is None or not (why.what.may_be_first and why.what.is_unexplained):
+        if why is None or not why.what.may_be_first or why.what.is_of_function or why.what.is_beside:
             return None
-        below = [(one, self._found.baseline[one]) for one in self._history.timeline.graphs_of(at)]
-        same = [before for one, before in below if isinstance(before, int) and graph[before] == graph[one]]
-        if len(same) < len(below):
+        graphs = self._history.timeline.graphs_of(at)
+        before = [one for one in map(self._found.baseline.__getitem__, graphs) if isinstance(one, int)]
+        above, *others = {self._history.aot[one] for one in before} or {None}
+        if above is None or others or len(before) < len(graphs) or lookups[above].detail_set is None:
             return None
-        above, *others = {self._history.aot[before] for before in same} or {None}
-        if above is None or others or lookups[above].detail_set is None:
+        row, found = lookups[at], lookups[above]
+        if found.run == row.run:
             return None
-        is_of_another_run = lookups[above].run != lookups[at].run
-        return above if is_of_another_run and self._history.change(above, at).is_of_torch else None
+        if why.what.is_unexplained:
+            are_same = all(graph[one] == graph[other] for one, other in zip(graphs, before, strict=True))
+            return above if are_same and self._history.change(above, at).is_of_torch else None
+        is_one = is_named(row) and (found.function, found.file) == (row.function, row.file)
+        are_forms = all(
+            (below := self._found.why[one]) is not None and "gm" in below.changed for one in graphs
+        )
+        if not is_one or not are_forms or found.compile_id != row.compile_id:
+            return None
+        self._baselines.replaced.aligner.why_paired[found.lookup, row.lookup] = (
+            "the graphs below them are forms of one"
+        )
+        return above
 
     def _under_the_same(self, at: int) -> int | None:
         """The graph below the earlier form of the AOTAutograd key above a lookup."""

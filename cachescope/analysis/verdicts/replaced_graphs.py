@@ -78,8 +78,8 @@ class GraphAligner(Generic[SomeGraph]):
         self._keys = keys
         self._graph_above: Callable[[SomeGraph], int | None] = graph_above or (lambda _: None)
         self._likeness: dict[tuple[int | None, int | None], float] = {}
-        # The pairs that were made because both stand alone between the same two graphs, by their lookups.
-        self.in_one_place: set[tuple[int | None, int | None]] = set()
+        # Of pairs that were made for another reason than their code, that reason, by their lookups.
+        self.why_paired: dict[tuple[int | None, int | None], str] = {}
 
     def partners(
         self,
@@ -102,7 +102,8 @@ class GraphAligner(Generic[SomeGraph]):
             is_between = some.start > 0 and some.stop < len(old) and len(a) == len(b) == 1
             if goes_by_place and not pairs and is_between and self.may_be_alike(a[0], b[0]):
                 pairs = [(a[0], b[0])]
-                self.in_one_place.add((a[0].lookup, b[0].lookup))
+                reason = "each stands alone between the same two graphs"
+                self.why_paired[a[0].lookup, b[0].lookup] = reason
             found += pairs
         return found
 
