@@ -1,4 +1,4 @@
-"""What `cachescope record` cannot have seen: which logs did not reach it, and entries that no recorded lookup made."""
+"""What a recording does not show: which logs did not reach it, entries that no recorded lookup made, and those that it was not compared with."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import os
 from collections.abc import Collection, Iterator, Set
 from typing import Final
 
+from cachescope.answers.chosen import Chosen
 from cachescope.answers.recording import Recording
 from cachescope.capture.preflight.notes import LOG_NAME
-from cachescope.capture.recording import Recorded
+from cachescope.capture.recording import HeldKeys, Recorded
 from cachescope.readers.directory.default_root import default_root
+from cachescope.verdict_kinds import kind_of
 from cachescope.wording import plural
 
 _NO_TORCH: Final = (
@@ -53,6 +55,15 @@ def what_is_missing(read: Recording, runs: Set[int], recorded: Recorded) -> list
             if os.path.isdir(root)
         ]
     return notes + came
+
+
+def keys_beside(read: Recording, runs: Set[int], held: HeldKeys) -> int:
+    """How many keys the directory of this process holds that nothing that was read has, if misses of some runs may be first lookups."""
+    if not any(kind_of(cause).may_be_first for cause in Chosen.of_runs(read, runs).causes):
+        return 0
+    known = {row.cache_key for row in read.facts.lookups.values()}
+    known |= {row.cache_key for row in read.facts.entries.values()}
+    return len(held.get(default_root(), frozenset()) - known)
 
 
 def _missing_logs(read: Recording, runs: Collection[int]) -> Iterator[str]:

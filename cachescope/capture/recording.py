@@ -48,6 +48,9 @@ class CommandNotFoundError(CachescopeError):
 NewEntries = dict[str, tuple[str, ...] | None]
 """By cache directory the keys of the entries that appeared in it, of both caches, one for each entry; None of one that cannot be listed."""
 
+HeldKeys = dict[str, frozenset[str]]
+"""By cache directory the keys of the entries in it, of both caches; without those that cannot be listed."""
+
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
@@ -58,6 +61,8 @@ class Recorded:
     exit_status: int
     # What appeared in the cache directories meanwhile, whoever stored it.
     new_entries: NewEntries = field(default_factory=dict)
+    # By cache directory the keys of the entries that were in it before.
+    held_before: HeldKeys = field(default_factory=dict)
     # The first signal, such as that of Ctrl-C, that asked us to stop while the command ran. The command may have ended with any
     # status: a program that catches KeyboardInterrupt, as torch does while it compiles, often ends with 1.
     stopped_by: signal.Signals | None = None
@@ -112,7 +117,7 @@ def record(
     environment = environment_of(place) if environment_of else child_environment(os.environ, place)
     status, stopped_by = _run(command, environment, output)
     _write_manifest(run_folder, about | {"end_time": datetime.now(UTC).isoformat(), "exit_status": status})
-    return Recorded(run_folder, status, new_entries(before), stopped_by)
+    return Recorded(run_folder, status, new_entries(before), held_keys(before), stopped_by)
 
 
 def child_environment(base: Mapping[str, str], run_folder: Path) -> dict[str, str]:
@@ -231,6 +236,11 @@ def new_entries(before: Mapping[str, set[_Name] | None]) -> NewEntries:
         now = _names(root)
         found[root] = None if names is None or now is None else tuple(sorted(key for key, _ in now - names))
     return found
+
+
+def held_keys(listed: Mapping[str, set[_Name] | None]) -> HeldKeys:
+    """The keys of what `entries_here` lists."""
+    return {root: frozenset(key for key, _ in names) for root, names in listed.items() if names}
 
 
 def _names(root: str) -> set[_Name] | None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,10 @@ from cachescope.errors import CachescopeError, SourceError
 from cachescope.terms import LOGGERS
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from cachescope.capture.recording import Recorded
+    from cachescope.scope import Scope
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -66,11 +70,19 @@ def run(args: argparse.Namespace) -> int:
     return recorded.exit_status
 
 
+def _runs_in(scope: Scope, folder: Path) -> set[int]:
+    """The runs whose logs lie in a folder."""
+    place = os.path.join(os.path.realpath(folder), "")
+    rows = scope.facts.runs.values()
+    return {row.run for row in rows if any(os.path.realpath(one).startswith(place) for one in row.sources)}
+
+
 def _explain(args: argparse.Namespace, recorded: Recorded) -> Sequence[str]:
     """Explain its lookups; or, where it recorded nothing, return the reasons."""
-    from cachescope.answers.unrecorded import what_is_missing
+    from cachescope.answers.unrecorded import keys_beside, what_is_missing
     from cachescope.cli.sources import read_scope
     from cachescope.readers.assemble import assemble
+    from cachescope.readers.directory.default_root import default_root
     from cachescope.readers.reading import Reading
     from cachescope.report.as_json import explain_object
     from cachescope.report.layout import Line
@@ -81,19 +93,23 @@ def _explain(args: argparse.Namespace, recorded: Recorded) -> Sequence[str]:
         scope = read_scope([args.output])
     except SourceError:
         scope = Scope(assemble(Reading()))
-    place = os.path.join(os.path.realpath(recorded.folder), "")
-    runs = {
-        row.run
-        for row in scope.facts.runs.values()
-        if any(os.path.realpath(source).startswith(place) for source in row.sources)
-    }
-    redaction_of(args, scope, [args.output])
+    runs = _runs_in(scope, recorded.folder)
+    given = [args.output]
+    # What others had stored says more about a first lookup than that nothing was recorded before.
+    is_filled = keys_beside(scope, runs, recorded.held_before) > 0
+    if is_filled:
+        given.append(default_root())
+        scope = read_scope(given)
+        runs = _runs_in(scope, recorded.folder)
+    redaction_of(args, scope, given)
     missing = what_is_missing(scope, runs, recorded)
     if not runs and not args.json:
         return missing
+    before = ["what was recorded before"] if len(scope.runs) > len(runs) else []
+    before += [f"what lay in {default_root()}"] if is_filled else []
     further = (
-        f"compared with what was recorded before: cachescope explain {args.output} shows all of it"
-        if len(scope.runs) > len(runs)
+        f"compared with {' and '.join(before)}: {shlex.join(('cachescope', 'explain', *given))} shows all of it"
+        if before
         else "nothing was recorded before: run it again to have something to compare"
     )
     told = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
@@ -20,6 +21,7 @@ from cachescope.frames.checks import FalseHit
 from cachescope.frames.linked_rows import PastMiss
 from cachescope.grouping import by_key
 from cachescope.keys.key_fields import is_input
+from cachescope.readers.directory.default_root import default_root
 from cachescope.report.blocks import Block
 from cachescope.report.cards import first_cards
 from cachescope.report.explanation import explanation_blocks
@@ -253,18 +255,24 @@ def false_hit_lines(found: Sequence[FalseHit]) -> Iterator[Line]:
         yield Line(f"{key}{row.evidence}", 2, "dim", rows=_ADVICE_ROWS)
 
 
-def recorded_blocks(read: Recording, run: int) -> list[Block]:
-    """The answer for a recorded block of code, and the number of earlier blocks that it is compared with."""
+def recorded_blocks(read: Recording, run: int, keys_beside: int) -> list[Block]:
+    """The answer for a recorded block of code, the number of earlier blocks that it is compared with, and that of further keys in the cache directory."""
     if all(row.run != run for row in read.facts.lookups.values()):
         failed, said = failed_lines(read, {run}), Line(_why_no_lookup(read, {run}), style="bold")
         told: list[Block] = [*failed, Line(), said] if failed else [said, Line(_NOTHING, style="dim")]
         return [*told, *problem_lines(read.tables.problems.rows)]
     blocks, earlier = answer_blocks(read, {run}), len(read.facts.runs) - 1
-    compared = Line(f"compared with {plural(earlier, 'earlier run')}", style="dim")
-    return [*blocks, compared] if earlier else blocks
+    compared = [f"compared with {plural(earlier, 'earlier run')}"] if earlier else []
+    if keys_beside:
+        root = default_root()
+        compared.append(
+            f"not compared with {plural(keys_beside, 'key')} that {root} holds besides: "
+            f"%%cachescope --against {shlex.quote(root)}, or cachescope.recording(against=[{root!r}]), does that"
+        )
+    return [*blocks, *(Line(text, style="dim") for text in compared)]
 
 
-def block_html(read: Recording, run: int) -> str:
+def block_html(read: Recording, run: int, keys_beside: int) -> str:
     """The HTML repr: the same lines, and the costliest explained miss with everything that changed."""
     below, facts = "", read.facts
     causes = (cause for cause in read.explained.rows if not kind_of(cause).is_first)
@@ -274,7 +282,7 @@ def block_html(read: Recording, run: int) -> str:
         cause, lookup = costliest
         whole = lines_html(terminal_lines(explanation_blocks(Explanation.of(read, lookup))))
         below = f"<details><summary>{safe(cause.summary)}, in full</summary>{whole}</details>"
-    return answer_html(recorded_blocks(read, run), below)
+    return answer_html(recorded_blocks(read, run, keys_beside), below)
 
 
 def summary_text(read: Recording) -> str:

@@ -6,11 +6,14 @@ import os
 import shutil
 from collections.abc import Iterable
 from contextlib import ExitStack
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 
+from cachescope.answers.unrecorded import keys_beside
 from cachescope.capture.fresh_caches import fresh_caches
 from cachescope.capture.live_trace import Block, keep_context, traced
+from cachescope.capture.recording import entries_here, held_keys
 from cachescope.errors import CachescopeError
 from cachescope.readers.assemble import assemble
 from cachescope.readers.directory.cache_dir import read_cache_dir
@@ -135,15 +138,20 @@ class Recording(Reprs):
             read_cache_dir(str(self._caches), reading)
         return Scope(assemble(reading))
 
+    @cached_property
+    def _keys_beside(self) -> int:
+        """How many keys the cache directory holds that the block was not compared with."""
+        return 0 if self.fresh else keys_beside(self.scope, {self.run}, held_keys(entries_here()))
+
     def _blocks(self) -> list[Shown]:
         if self._scope is None:
             return [Line(f"cachescope.Recording: {self._state}")]
-        return recorded_blocks(self._scope, self.run)
+        return recorded_blocks(self._scope, self.run, self._keys_beside)
 
     def _repr_html_(self) -> str:
         if self._scope is None:
             return super()._repr_html_()
-        return block_html(self._scope, self.run)
+        return block_html(self._scope, self.run, self._keys_beside)
 
 
 def recording(*, fresh: bool = False, against: Iterable[Against | Recording] = ()) -> Recording:

@@ -168,6 +168,14 @@ def the_cache_directory_is_something_to_compare_with() -> None:
         f(X)
     (fx,) = r.scope.misses.loc[r.scope.misses["verdict"] == "key_changed", "changed"].unique()
     assert fx == ("inductor_config[epilogue_fusion]",)
+    assert "not compared with" not in repr(r)
+    torch._dynamo.reset()
+    # An option that no other scenario sets: the directory is said to hold other keys.
+    with inductor_config.patch(size_asserts=False), cachescope.recording() as alone:
+        f(X)
+    assert "not compared with " in repr(alone), repr(alone)
+    assert f"%%cachescope --against {CACHE}" in " ".join(repr(alone).split()), repr(alone)
+    assert "not compared with " in alone._repr_html_()
 
 
 def recording_changes_no_key() -> None:

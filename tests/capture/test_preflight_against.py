@@ -132,6 +132,22 @@ def test_what_was_shipped_and_not_found_is_told_as_what_it_is(tmp_path: Path) ->
     assert "holds 0 of the 2 FX keys that missed" in str(cachescope.read(file, traces))
 
 
+def test_a_recorded_run_is_compared_with_what_lay_in_its_directory(tmp_path: Path) -> None:
+    file, cache = tmp_path / "mega.bin", tmp_path / "cache"
+    ran_mega("save", file, cache)
+    words = ["record", "-o", tmp_path / "runs", "--", sys.executable, MEGA, "plain", file]
+    told = told_by(words, environment(cache, TORCHINDUCTOR_LAYOUT_OPTIMIZATION="0")).stdout
+    assert json.loads(told.splitlines()[0]) == {"fxgraph miss": 2, "aotautograd miss": 1}
+    assert "avoidable, by layout_optimization" in told.splitlines()[1]
+    joined = " ".join(told.split())
+    assert (
+        f"compared with what lay in {cache}: cachescope explain {tmp_path / 'runs'} {cache} shows" in joined
+    )
+    # What lies there by now is not what the run found.
+    told = told_by(["record", "-o", tmp_path / "others", *words[3:]], environment(tmp_path / "empty")).stdout
+    assert "nothing was recorded before: run it again to have something to compare" in told
+
+
 def verified(folder: Path, cache: Path, *more: str, status: int) -> str:
     words = ["verify", folder / "cache.lock", cache, *more, "--preflight", "--", *program("training")]
     return told_by(words, environment(folder / "other"), status).stdout
