@@ -203,8 +203,9 @@ def footer(chosen: Chosen) -> str:
             is_of_some = cause.ranks and ranks.difference(cause.ranks)
             where = f" on {numbered('rank', cause.ranks)}" if is_of_some else ""
             parts.append(f"{cause.summary}: {plural(cause.misses, 'miss')}{where}{time}")
-    if any(kind_of(cause).may_be_first for cause in counted):
+    if may_be_first := [cause for cause in counted if kind_of(cause).may_be_first]:
         parts += _held_in_bundle(chosen)
+        parts += _not_compared(read, {run for cause in may_be_first for run in cause.runs})
     if len(chosen):
         unexplained = (cause.misses for cause in counted if kind_of(cause).is_unexplained)
         parts.append(f"not explained: {sum(unexplained):,}")
@@ -234,6 +235,17 @@ def _held_in_bundle(chosen: Chosen) -> Iterator[str]:
     )
     more = f" (there are {len(others):,} more)" if others else ""
     yield f"{first.path} {held if missed else 'was not compared'}: {command} compares them{more}"
+
+
+def _not_compared(read: Recording, runs: Iterable[int]) -> Iterator[str]:
+    """The directory that others had filled before some runs began, if it was not read, and the command that compares."""
+    filled = dict.fromkeys(read.facts.runs[run].filled_dir for run in sorted(runs))
+    others = [
+        one for one in filled if one is not None and one not in map(os.path.abspath, read.tables.cache_roots)
+    ]
+    if others:
+        command = shlex.join(("cachescope", "explain", *read.sources, others[0]))
+        yield f"not compared with what lay in {others[0]} before: {command} does that"
 
 
 def _tuned(read: Recording) -> str:

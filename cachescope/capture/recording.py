@@ -111,8 +111,10 @@ def record(
         "start_time": datetime.now(UTC).isoformat(),
         **(more_about or {}),
     }
-    _write_manifest(run_folder, about)
     before = entries_here()
+    if before[default_root()]:
+        about["filled_dir"] = default_root()
+    _write_manifest(run_folder, about)
     place = run_folder.absolute()
     environment = environment_of(place) if environment_of else child_environment(os.environ, place)
     status, stopped_by = _run(command, environment, output)

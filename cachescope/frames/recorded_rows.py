@@ -64,6 +64,9 @@ class RunRow:
         "the label that cachescope record was given; else what tells it from other runs: words of its command, each after its option, "
         "variables, the commit",
         missing="not recorded with cachescope record, or nothing tells the runs apart", default=None)
+    filled_dir: str | None = col(
+        "the cache directory that its command was given, if entries lay in it before",
+        missing="none did, or not recorded with cachescope record", default=None)
     has_lost_lines: bool = col(
         "whether lines of hash details are missing from its text log: other lines may be as well, so what it does not say may have been so", default=False)
 

@@ -143,9 +143,14 @@ def test_a_recorded_run_is_compared_with_what_lay_in_its_directory(tmp_path: Pat
     assert (
         f"compared with what lay in {cache}: cachescope explain {tmp_path / 'runs'} {cache} shows" in joined
     )
+    # Without the directory it is said that there was one; with it there is nothing to add.
+    for places, is_said in (([tmp_path / "runs"], True), ([tmp_path / "runs", cache], False)):
+        joined = " ".join(told_by(["explain", *places], environment(cache)).stdout.split())
+        assert (f"not compared with what lay in {cache} before: cachescope explain" in joined) is is_said
     # What lies there by now is not what the run found.
     told = told_by(["record", "-o", tmp_path / "others", *words[3:]], environment(tmp_path / "empty")).stdout
     assert "nothing was recorded before: run it again to have something to compare" in told
+    assert "not compared with" not in told
 
 
 def verified(folder: Path, cache: Path, *more: str, status: int) -> str:

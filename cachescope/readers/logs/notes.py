@@ -118,6 +118,7 @@ def _note(reading: Reading, path: str) -> JsonObject:
         "environment": tuple(f"{name}={value}" for name, value in set_to if value is not None),
         "commit": note.text("commit"),
         "label": note.text("label"),
+        "filled_dir": note.text("filled_dir"),
         "exit_status": status,
         "is_preflight": is_preflight,
         "command_start_time": start,

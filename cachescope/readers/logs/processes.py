@@ -32,8 +32,8 @@ _FILLED: Final = [
 ]
 # What a run has from whichever of its logs tells it first.
 _OF_EITHER: Final = (
-    "rank", "pid", "cache_dir", "gpus", "kernel_lookups", "command", "environment", "commit", "label", "exit_status",
-    "own_exit_status", "compiled",
+    "rank", "pid", "cache_dir", "gpus", "kernel_lookups", "command", "environment", "commit", "label", "filled_dir",
+    "exit_status", "own_exit_status", "compiled",
 )  # fmt: skip
 
 

@@ -32,7 +32,9 @@ from cachescope.rows import columns_of, grain
 
 # Column, or key of a JSON form -> the kind of its stand-ins. Their values are no sentences: blanks separate no words in them.
 WHOLE: Final = {
-    **dict.fromkeys(("source", "sources", "path", "paths", "root", "cache_dir", "folder"), "path"),
+    **dict.fromkeys(
+        ("source", "sources", "path", "paths", "root", "cache_dir", "filled_dir", "folder"), "path"
+    ),
     **dict.fromkeys(("file", "entry_path", "link", "report"), "path"),
     **dict.fromkeys(("host", "hostname", "node"), "host"),
     **dict.fromkeys(("user", "owner", "mail", "email"), "user"),
