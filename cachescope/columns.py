@@ -39,9 +39,7 @@ STORED: Final = {
 def frame_of(rows: Iterable[object], kind: type) -> pd.DataFrame:
     """The frame of rows of a class: its columns and types, even without rows; times in nanoseconds, missing values None."""
     listed = list(rows)
-    if not listed:
-        return _without_rows(kind).copy(deep=DEEP)
-    return _made(listed, kind)
+    return _made(listed, kind) if listed else _without_rows(kind).copy(deep=DEEP)
 
 
 @cache

@@ -53,6 +53,8 @@ OTHER_INPUTS: Final = "other inputs of the same code: "
 """The prefix of the kind of a key whose inputs differ, and not what Dynamo traced but for what may follow from them."""
 OTHERWISE: Final = "the same code, compiled otherwise: "
 """The prefix of the kind of a key whose graph alone differs, and not what Dynamo traced."""
+ANOTHER_DEVICE: Final = "another default device: "
+"""The prefix of the kind of a key whose graph was traced under another default device."""
 SPLIT: Final = "split otherwise by DDPOptimizer: "
 """The prefix of the kind of a key whose graph is a part of what Dynamo traced, and what it traced is the same."""
 SPLIT_OR_EDITED: Final = f"edited, or {SPLIT}"
@@ -164,7 +166,8 @@ _CHANGED: Final = Kind(
 _OF_FUNCTION: Final = replace(_CHANGED, summary="{kind}", is_of_function=True)
 _OF_RECOMPILES: Final = "torch compiles a function again for each value of what its guards compare: one value in every call, or a tensor in its place, may spare it."
 _OF_SPLITS: Final = "Its parts follow from DDP's buckets of gradients: keep optimize_ddp, bucket_cap_mb, and which parameters need gradients, as they were."
-_PREFIXES: Final = (UPGRADE, RECOMPILE, SIZES, ANOTHER_TYPE, OTHER_INPUTS, OTHERWISE, SPLIT, SPLIT_OR_EDITED)
+_OF_DEVICES: Final = replace(_CHANGED, summary="{kind}", advice="Set by torch.set_default_device(…), and by `with torch.device(…)` around the call: torch writes another graph of the same code under it.", advice_from=None, cost="inputs")  # fmt: skip
+_PREFIXES: Final = (UPGRADE, RECOMPILE, SIZES, ANOTHER_TYPE, OTHER_INPUTS, OTHERWISE, ANOTHER_DEVICE, SPLIT, SPLIT_OR_EDITED)  # fmt: skip
 _UNAVAILABLE: Final = Kind(
     colour="blue",
     summary="entry unavailable: {kind}",
@@ -212,9 +215,7 @@ _DISABLED: Final = Kind(
     why_still="no cache was asked, whatever the key",
 )
 
-ONE_DIRECTORY: Final = (
-    "Use one directory: point TORCHINDUCTOR_CACHE_DIR to it in every process, or copy the cache there."
-)
+ONE_DIRECTORY: Final = "Use one directory: point TORCHINDUCTOR_CACHE_DIR to it in every process, or copy the cache there."  # fmt: skip
 # By verdict and kind; what holds for the kinds of a verdict that have no line of their own stands at the empty kind.
 KINDS: Final[dict[tuple[str, str], Kind]] = {
     ("first_lookup", ""): _FIRST,
@@ -252,6 +253,7 @@ KINDS: Final[dict[tuple[str, str], Kind]] = {
     ("key_changed", ANOTHER_TYPE): replace(_OF_FUNCTION, cost="guards"),
     ("key_changed", OTHER_INPUTS): replace(_OF_FUNCTION, cost="inputs", is_same_code=True),
     ("key_changed", OTHERWISE): replace(_OF_FUNCTION, cost="unknown", is_same_code=True),
+    ("key_changed", ANOTHER_DEVICE): _OF_DEVICES,
     ("key_changed", SPLIT): replace(
         _OF_FUNCTION, cost="avoidable", by="another split of DDPOptimizer", advice=_OF_SPLITS
     ),

@@ -197,9 +197,7 @@ def place_text(function: str | None, file: str | None, line: int | None) -> str 
     >>> place_text("forward", "model.py", 88), place_text(None, "model.py", None), place_text("forward", None, 1)
     ('forward (model.py:88)', '? (model.py)', 'forward')
     """
-    if file is None:
-        return function
-    return f"{function or '?'} ({file}{'' if line is None else f':{line}'})"
+    return function if file is None else f"{function or '?'} ({file}{'' if line is None else f':{line}'})"
 
 
 def plural(count: int, one: str, many: str = "") -> str:

@@ -239,9 +239,7 @@ def _found_in(base: Recording, read: Recording) -> set[int]:
 def _avoidable_ns(read: Recording, costs: Costs) -> int | None:
     """The mean avoidable time of a start; None if not all of it is recorded."""
     starts = sum(not start.members[0].row.is_preflight for start in starts_of(read))
-    if not starts or costs.avoidable_untimed:
-        return None
-    return sum(costs.avoidable_in.values()) // starts
+    return None if not starts or costs.avoidable_untimed else sum(costs.avoidable_in.values()) // starts
 
 
 def _ids(causes: Iterable[CauseRow]) -> tuple[int, ...]:

@@ -144,6 +144,9 @@ class LookupRow:
     class_name: str | None = col(
         "the class of the function's `self`", missing="no method, or no guards name it: text logs, torch before 2.9, a compile that did not end, one through a wrapper",
         torch_name="dynamo_cpp_guards_str", default=None)
+    default_device: str | None = col(
+        "the default device, as torch prints it: of torch.set_default_device, or of torch.device around the call if the guards name it; else ``None``",
+        missing="no guards name it: text logs, a compile that did not end", torch_name="dynamo_cpp_guards_str", default=None)
     traced_graph: str | None = col(
         "a hash of the graph that Dynamo traced and of its lines of the program, without the types and sizes of values", missing="only traces have it",
         torch_name="dynamo_output_graph", default=None)

@@ -189,9 +189,7 @@ def _normal(section: str, selection: object) -> Selection:
         if not isinstance(chosen, bool):
             raise SchemaError(f"{section}[{form}] is true or false, not {kind_name(chosen)}")
     full: dict[str, bool] = {form: selection.get(form, False) for form in CONTEXT_FORMS[section]}
-    if len(set(full.values())) == 1:
-        return next(iter(full.values()))
-    return MappingProxyType(full)
+    return next(iter(full.values())) if len(set(full.values())) == 1 else MappingProxyType(full)
 
 
 def loaded(text: str | bytes, what: str) -> Any:

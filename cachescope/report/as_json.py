@@ -181,9 +181,7 @@ def _plain(value: Any) -> Any:
         return value if abs(value) < float("inf") else None
     if isinstance(value, tuple | list):
         return [_plain(item) for item in value]
-    if isinstance(value, dict):
-        return {name: _plain(item) for name, item in value.items()}
-    return value
+    return {name: _plain(item) for name, item in value.items()} if isinstance(value, dict) else value
 
 
 def _lookups(read: Recording) -> list[JsonObject]:

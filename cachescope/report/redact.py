@@ -83,9 +83,7 @@ class Redaction:
             return text
         if column in WHOLE:
             return self._texts.hidden_whole(WHOLE[column], text)
-        if column in KEYS:
-            return self._texts.hidden_whole("key", text)
-        return self._texts.hidden(text)
+        return self._texts.hidden_whole("key", text) if column in KEYS else self._texts.hidden(text)
 
 
 def identities(scope: Recording, paths: Iterable[str] = ()) -> Identities:

@@ -156,6 +156,12 @@ def a_changed_config_is_named() -> None:
         assert "recompute_views False -> True" in repr(one), repr(one)
         assert "torch._functorch.config.recompute_views = False" in repr(one), repr(one)
     assert {*flipped.scope.contexts["run"]} == {0, 1}
+    torch._dynamo.reset()
+    torch.set_default_device("cpu")
+    with cachescope.recording(against=before) as r:
+        f(X)
+    torch.set_default_device(None)
+    assert "another default device: None -> device(type='cpu')" in repr(r), repr(r)
 
 
 def the_cache_directory_is_something_to_compare_with() -> None:

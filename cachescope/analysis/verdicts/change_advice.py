@@ -20,7 +20,7 @@ _MOST_OPTIONS: Final = 3
 GRAPHS_FOUND: Final = "The FX graphs below were found, so little was compiled again."
 _FROZEN: Final = "Freezing makes constants of the model's parameters, so the graph is another one too, whether or not its code was edited."
 _OTHER_GROUP: Final = "A graph with collectives has code of its own for each number of processes: {}."
-_OF_AUTOGRAD_ALONE: Final = "What changed in the graph is what AOTAutograd alone hashes, such as names of arguments, attributes and locals."
+_OF_AUTOGRAD_ALONE: Final = "What changed in the graph is what AOTAutograd alone hashes, such as names of arguments, attributes and locals, or how operators are written: `with torch.device(…)` around the call changes it."
 _SET_ORDER: Final = (
     "The same set in a different order: Python orders strings differently in each process. Set PYTHONHASHSEED to one value in "
     "every process, or hold a sorted list instead."
@@ -439,6 +439,4 @@ def _option_advice(field: str) -> str | None:
 
 
 def _listed(ways: list[str]) -> str:
-    if len(ways) <= 2:
-        return " or ".join(ways)
-    return f"{', '.join(ways[:-1])}, or {ways[-1]}"
+    return " or ".join(ways) if len(ways) <= 2 else f"{', '.join(ways[:-1])}, or {ways[-1]}"

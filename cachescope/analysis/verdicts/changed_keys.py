@@ -37,6 +37,7 @@ from cachescope.keys.printed_values import sizes_became, type_became
 from cachescope.terms import AOTAUTOGRAD, Evidence
 from cachescope.verdict_kinds import (
     A_MESH_MAY_DIFFER,
+    ANOTHER_DEVICE,
     ANOTHER_TYPE,
     BESIDE_A_MESH,
     IMPORTS,
@@ -154,6 +155,9 @@ class ChangedKeys:
                     kind = ", ".join([f"{OTHER_INPUTS if are_other else OTHERWISE}{place_of(row)}", *told])
                     how = "Dynamo traced the same operators, of the same lines of code"
                 known = "inferred", f"{known[1]}; {how}"
+            elif "gm" in changed and (devices := _default_devices(found, row)):
+                kind = f"{ANOTHER_DEVICE}{devices}"
+                known = "inferred", f"{known[1]}; the guards of the two name the default device"
             elif IS_INFERENCE in changed and None in (row.traced_graph, getattr(found, "traced_graph", None)):
                 # torch makes another graph of the same code where no backward graph can follow: nothing tells whether the code was edited.
                 kind = ""
@@ -295,6 +299,12 @@ class ChangedKeys:
             return f"{graph}, and {len(changed)} fields of the key differ: {listed(changed, 4 if len(changed) <= 4 else 3)}"
         ((_, *sides),) = change.components
         return f"{graph}, and one field of the key differs: {changed[0]}, {self._summary_of(*sides)}"
+
+
+def _default_devices(found: Candidate, row: LookupRow) -> str:
+    """The default devices under which two graphs were traced; empty if they are equal, or one is not recorded."""
+    before, after = found.default_device if isinstance(found, LookupRow) else None, row.default_device
+    return "" if before == after or None in (before, after) else f"{before} -> {after}"
 
 
 GUARD_FAILED: Final[tuple[Evidence, str]] = ("recorded", "torch recorded which guard failed")

@@ -141,9 +141,7 @@ def triton_hash(key: str) -> str:
     """The hash in the name of a Triton folder, as 64 hexadecimal digits, whatever its spelling."""
     if len(key) == _BASE32_LENGTH:
         return base64.b32decode(key + "====").hex()
-    if len(key) == _BASE64_LENGTH:
-        return base64.urlsafe_b64decode(key + "=").hex()
-    return key
+    return base64.urlsafe_b64decode(key + "=").hex() if len(key) == _BASE64_LENGTH else key
 
 
 def _all_of(kind: str) -> Place:

@@ -107,6 +107,8 @@ class TraceCompiles:
         self.segments: Counter[str] = Counter()
         self.classes: dict[tuple[str, int], str] = {}
         """The class of the `self` of each compile, by its id and segment."""
+        self.devices: dict[tuple[str, int], str] = {}
+        """The default device of each compile, likewise."""
         self._callers: dict[str, str | None] = {}
         """The file that calls what is compiled under an id; None if that is a wrapper, not the user's own code."""
         self._place_of_frame: dict[str, Place] = {}
@@ -149,15 +151,17 @@ class TraceCompiles:
         if place is not None and WRAP_INLINE.search(one.file or ""):
             one.function, one.file, one.line = place
 
-    def note_class(self, compile_id: str | None, name: str, is_self: bool) -> None:
-        """Note the class of the `self` of the code that is compiled, from its guards: they are written after its lookups.
+    def note_guards(self, compile_id: str | None, class_name: str, device: str, is_self: bool) -> None:
+        """Note what guards say of the code that is compiled: the default device, and the class of its `self`. They are written after its lookups.
 
         A decorated method has it as the first of its `*args`, if a module calls it.
         """
         found = first_attempt(compile_id or "")
-        caller = self._callers.get(found)
-        if caller is not None and (is_self or _MODULE.search(caller)):
-            self.classes[found, self.segments[found]] = name
+        compiled, caller = (found, self.segments[found]), self._callers.get(found)
+        if device:
+            self.devices[compiled] = device
+        if class_name and caller is not None and (is_self or _MODULE.search(caller)):
+            self.classes[compiled] = class_name
 
     def note(self, lookup: LookupRow, *, is_over: bool, direction: str | None = None) -> None:
         """Note a lookup; `is_over` if torch writes its record only after it has compiled and stored what was missed."""

@@ -70,6 +70,11 @@ _SELF: Final = b"source=L['self'], "
 _FIRST: Final = b"source=L['args'][0], "
 _MODULES_OF_FIRST: Final = b"source=L['args'][0]._modules, "
 _CLASS: Final = re.compile(rb"[^\n]*, type=<class '(?:[^'\n]*\.)?([^'.\n]+)'>")
+# `GuardBuilder.DEFAULT_DEVICE`; `with torch.device(…)` is a mode of its own (torch/_dynamo/variables/torch_function.py).
+_CURRENT_DEVICE: Final = b": utils_device.CURRENT_DEVICE == "
+_DEVICE: Final = re.compile(
+    rb"(?:\.CURRENT_DEVICE|_mode_stack_at\(\d+\)\.device) == (None|device\([^\n)]*\))"
+)
 # Only the event that ends a compile records a disabled cache, and the time a bypass took.
 _CACHE_STATE: Final = re.compile(rb'\n\t"cache_state": "(\w*)"')
 _UNCACHED: Final = (b"disabled", b"bypass")
@@ -218,15 +223,19 @@ class TraceReader:
         if folder and (envelope := self._envelope(span)) is not None:
             self._emit("folder", compile_id_of(envelope), folder)
 
-    def _note_class(self, span: Span) -> None:
+    def _note_guards(self, span: Span) -> None:
+        at = self._block.find(_CURRENT_DEVICE, span.line_end, span.end)
+        # Modes of the stack follow, the innermost last.
+        devices = _DEVICE.findall(self._block, at, span.end) if at >= 0 else ()
         at = self._block.find(_SELF, span.line_end, span.end)
         is_self = at >= 0
         if not is_self and self._block.find(_MODULES_OF_FIRST, span.line_end, span.end) >= 0:
             at = self._block.find(_FIRST, span.line_end, span.end)
         match = _CLASS.match(self._block, at, span.end) if at >= 0 else None
-        if match and (envelope := self._envelope(span)) is not None:
-            name = match[1].decode("utf-8", "replace")
-            self._emit("class", compile_id_of(envelope), name, is_self, *span.same)
+        if (match or devices) and (envelope := self._envelope(span)) is not None:
+            found = match[1] if match else b"", devices[-1] if devices else b""
+            name, device = (one.decode("utf-8", "replace") for one in found)
+            self._emit("guards", compile_id_of(envelope), name, device, is_self, *span.same)
 
     def _problem(self, at: int, kind: str, message: str, count: int = 1) -> None:
         """Tell of the first of like problems at once, and of the others when all are counted."""
@@ -383,7 +392,7 @@ _READ: Final[dict[str, Callable[[TraceReader, Span], None]]] = {
     "str": TraceReader._read_string,
     "inductor_output_code": TraceReader._note_cache_dir,
     "graph_dump": TraceReader._note_aot_code,
-    "dynamo_cpp_guards_str": TraceReader._note_class,
+    "dynamo_cpp_guards_str": TraceReader._note_guards,
     **dict.fromkeys(LOOKUP_ARTIFACTS, TraceReader._read_lookup),
     VERSION_ARTIFACT: TraceReader._read_version,
     RECOMPILE_ARTIFACT: TraceReader._read_recompiles,

@@ -30,7 +30,7 @@ _RECENT: Final = 64
 _MOST_WRONG: Final = 5
 # The events with the checksum and the clock of their record.
 _OF_RECORDS: Final = frozenset(
-    {"compile_began", "compile_ended", "graph", "class", "lookup", "uncached", "kernels", "preflight"}
+    {"compile_began", "compile_ended", "graph", "guards", "lookup", "uncached", "kernels", "preflight"}
 )
 _NO_LOOKUPS: Final = "no_lookups"
 _NOT_RECORDED: Final = (
@@ -58,7 +58,7 @@ class TraceProcess(Fold):
         self._on_string = self._compiles.note_string
         self._on_recompiles = self._compiles.note_reasons
         self._on_graph = self._compiles.note_graph
-        self._on_class = self._compiles.note_class
+        self._on_guards = self._compiles.note_guards
         self._lookups: list[tuple[LookupRow, int | None]] = []
         self._compiled = False
         self._aot_code_us: int | None = None
@@ -110,6 +110,7 @@ class TraceProcess(Fold):
                 lookup.time = lookup.end_time - (taken or 0)
             compiled = first_attempt(lookup.compile_id or ""), lookup.segment
             folder, lookup.class_name = self._folders.get(compiled), self._compiles.classes.get(compiled)
+            lookup.default_device = self._compiles.devices.get(compiled)
             lookup.cache_dir = None if folder == process.cache_dir else folder
         self._report_unrecorded_lookups()
         process.lookups = put_in_order([lookup for lookup, _ in self._lookups])

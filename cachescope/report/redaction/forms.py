@@ -75,9 +75,7 @@ def is_harmless(word: str, known: Vocabulary) -> bool:
         return False
     if word in known.words or _HARMLESS.fullmatch(word):
         return True
-    if "." in word:
-        return _is_dotted(word.split("."), known)
-    return _is_generated(word, known)
+    return _is_dotted(word.split("."), known) if "." in word else _is_generated(word, known)
 
 
 def _is_dotted(parts: list[str], known: Vocabulary) -> bool:

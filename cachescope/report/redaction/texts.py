@@ -213,9 +213,7 @@ class Texts:
             return text  # a page with a datasheet
         if _STAND_IN.fullmatch(text):
             return self._stand_ins.keep(text)
-        if kind == "path":
-            return self._place(text)
-        return self._stand_ins.of(kind, text)
+        return self._place(text) if kind == "path" else self._stand_ins.of(kind, text)
 
     def is_key(self, word: str) -> bool:
         """Whether a word is a key that stays, or a long enough beginning of one."""
@@ -261,9 +259,7 @@ class Texts:
             quote, text = match["quote"], match["quoted"]
             hidden = self._address(text) if "://" in text else self._place(text)
             return f"{match['lead']}{quote}{hidden}{quote}"
-        if match["address"]:
-            return self._address(match["address"])
-        return self._run(match["run"])
+        return self._address(match["address"]) if match["address"] else self._run(match["run"])
 
     def _address(self, text: str) -> str:
         address = text.rstrip(".,:;!?)]}")

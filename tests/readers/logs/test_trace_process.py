@@ -265,9 +265,10 @@ def test_the_class_of_a_decorated_method(caller: str, more: str, wanted: str | N
     files = [caller, "/lib/torch/_dynamo/eval_frame.py", "/lib/transformers/utils/deprecation.py"]
     stack = [{"name": "wrapped_func", "line": 121, "filename": file} for file in files]
     rest = f"| | | | +- GuardManager: source=L['args'][0]{more}, accessed_by=DictGetItemGuardAccessor(0)\n"
+    rest += "| +- DEFAULT_DEVICE: utils_device.CURRENT_DEVICE == None      # _dynamo/output_graph.py:1222\n"
     tree = guards(", type=<class 'llama.Llama'>", source="L['args'][0]", more=rest)
     process, _ = one(begins(stack=stack), looked_up(), tree, folder=tmp_path)
-    assert [lookup.class_name for lookup in process.lookups] == [wanted]
+    assert [(lookup.class_name, lookup.default_device) for lookup in process.lookups] == [(wanted, "None")]
 
 
 def disabled(second: float = 0, epoch_s: float = 0, **args: Any) -> str:
