@@ -148,9 +148,7 @@ def changed_besides(
 
 def _has_default(details: HashDetails, field: str, component: int | None, version: str) -> bool | None:
     defaults = default_hashes(field, version)
-    if component is None or not defaults:
-        return None
-    return details.components[component][1:52] in defaults
+    return None if component is None or not defaults else details.components[component][1:52] in defaults
 
 
 def component_change(details: HashDetails, before: int | None, after: int | None) -> FieldChange:

@@ -160,9 +160,7 @@ def _determinism(stored: object, now: object) -> Sequence[Way]:
 
 
 def _flags(value: object) -> tuple[bool, ...]:
-    if isinstance(value, tuple) and all(isinstance(one, bool) for one in value):
-        return value
-    return ()
+    return value if isinstance(value, tuple) and all(isinstance(one, bool) for one in value) else ()
 
 
 def _matmul(stored: object, now: object) -> Sequence[Way]:

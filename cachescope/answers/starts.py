@@ -195,6 +195,4 @@ def sides_below(read: Recording, before: Iterable[str], after: Iterable[str]) ->
 
 
 def _has_ended(one: Start, later: Start) -> bool:
-    if one.end_time is None or later.start_time is None:
-        return False
-    return one.end_time <= later.start_time
+    return False if one.end_time is None or later.start_time is None else one.end_time <= later.start_time

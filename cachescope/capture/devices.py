@@ -75,13 +75,11 @@ def _benchmark_gpu() -> Callable[..., float]:
 def _copy(torch: Any, place: Any, benchmark: Callable[..., float]) -> Measured:
     source = torch.empty(_COPY_BYTES, dtype=torch.uint8, device=place)
     target = torch.empty_like(source)
-    milliseconds = benchmark(lambda: target.copy_(source))
-    return "copy", None, 2 * _COPY_BYTES / milliseconds / 1e6
+    return "copy", None, 2 * _COPY_BYTES / benchmark(lambda: target.copy_(source)) / 1e6
 
 
 def _matmul(torch: Any, place: Any, benchmark: Callable[..., float], name: str, dtype: str) -> Measured:
     left, right = (
         torch.randn(_MATMUL_SIZE, _MATMUL_SIZE, dtype=getattr(torch, name), device=place) for _ in range(2)
     )
-    milliseconds = benchmark(lambda: torch.mm(left, right))
-    return "matmul", dtype, 2 * _MATMUL_SIZE**3 / milliseconds / 1e9
+    return "matmul", dtype, 2 * _MATMUL_SIZE**3 / benchmark(lambda: torch.mm(left, right)) / 1e9

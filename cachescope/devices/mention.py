@@ -136,9 +136,7 @@ def pci_text(domain: int, bus: int, device: int) -> str:
 
 def _pci(parts: Mapping[str, str]) -> str | None:
     domain, bus, device = (_whole(parts.get(key)) for key in _PCI)
-    if domain is None or bus is None or device is None:
-        return None
-    return pci_text(domain, bus, device)
+    return None if domain is None or bus is None or device is None else pci_text(domain, bus, device)
 
 
 def _others(parts: Mapping[str, str], *also: str) -> tuple[tuple[str, str], ...]:

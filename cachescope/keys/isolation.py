@@ -293,8 +293,7 @@ def isolation_key(
     >>> isolation_key({"runtime_context": None, "compile_context": None}, IsolationSchema.none())
     '1e841360f41ae9b518d5fa4e216302a8'
     """
-    text = sorted_json(select_context(context, schema))
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
+    return hashlib.sha256(sorted_json(select_context(context, schema)).encode()).hexdigest()[:32]
 
 
 def _sections(context: Mapping[str, object]) -> dict[str, Mapping[str, object]]:

@@ -298,9 +298,7 @@ def hidden(page: T, redaction: Hiding) -> T:
         return type(page)(
             **{name: value if name in _OURS else hidden(value, redaction) for name, value in values}
         )
-    if isinstance(page, tuple | list):
-        return type(page)(hidden(item, redaction) for item in page)
-    return page
+    return type(page)(hidden(item, redaction) for item in page) if isinstance(page, tuple | list) else page
 
 
 class _HiddenRow:

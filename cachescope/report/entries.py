@@ -97,8 +97,7 @@ def section_lines(
 
 def _shipped(row: EntryRow) -> list[Line]:
     parts = (row.cache, ", ".join(row.device_types), row.name, row.cache_key, row.detail)
-    about = "; ".join(text for text in parts if text)
-    return [Line(row.path, 3, whole=True), Line(about, 5)]
+    return [Line(row.path, 3, whole=True), Line("; ".join(text for text in parts if text), 5)]
 
 
 def _unsound(row: EntryRow) -> list[Line]:

@@ -32,8 +32,7 @@ def other_cache_lines(found: Sequence[FoundCache]) -> list[Line]:
 
 
 def _place(one: FoundCache) -> Line:
-    text = f"{one.known.name}: {one.path} {_STATES.get(one.status, '')}"
-    return Line(text.rstrip(), 3, whole=True)
+    return Line(f"{one.known.name}: {one.path} {_STATES.get(one.status, '')}".rstrip(), 3, whole=True)
 
 
 def _cache_lines(one: FoundCache) -> Iterator[Line]:

@@ -159,9 +159,7 @@ class Shapes:
 
     def _has_too_few_inputs(self, code: int) -> bool:
         gm = self._store.component_of(code, "gm")
-        if gm is None:
-            return True
-        return len(self._layout(code).inputs) < self._parameters(gm)
+        return True if gm is None else len(self._layout(code).inputs) < self._parameters(gm)
 
     @kept
     def _parameters(self, gm: int) -> int:

@@ -180,8 +180,7 @@ class Cost:
 
     def number(self, size: int) -> int:
         """Read an unsigned number of `size` bytes."""
-        start = self.skip(size)
-        return int.from_bytes(self.data[start : self.at], "little")
+        return int.from_bytes(self.data[self.skip(size) : self.at], "little")
 
     def text_line(self) -> bytes:
         """The line that a text opcode has as its argument."""
