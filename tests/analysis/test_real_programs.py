@@ -155,6 +155,14 @@ def test_another_form_of_a_function_is_one_cause(forms: Path) -> None:
     assert not causes["kind"].str.startswith("compiled again").any()
 
 
+def test_after_a_reset_a_backward_graph_is_of_the_function_of_its_forward_graph(forms: Path) -> None:
+    compiles = cachescope.read(forms / "trace").compiles
+    own = compiles[compiles["run"].eq(0) & compiles["function"].isin(["late", "after"])]
+    assert own[["function", "kind", "compile_id"]].to_numpy().tolist() == [
+        ["late", "first", "0/0"], ["after", "first", "0/0"], ["late", "backward", "0/0"],
+    ]  # fmt: skip
+
+
 def test_what_an_entry_was_made_for_is_not_told_as_a_guard(forms: Path) -> None:
     second = max((forms / "trace").iterdir(), key=lambda file: file.stat().st_mtime)
     scope = cachescope.read(forms / "before", second)

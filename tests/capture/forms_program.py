@@ -30,6 +30,14 @@ def cast(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
     return torch.mm(x, w.to(x.dtype))
 
 
+def late(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+    return torch.mm(w, x.T)
+
+
+def after(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+    return torch.mm(x, torch.mm(w, w))
+
+
 def flat(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
     return torch.mm(x, w).view(x.shape[0] * w.shape[0])
 
@@ -51,3 +59,10 @@ for wide in map(torch.compile, (flat, product)):
     wide(*tensors(24 if CHANGED else 16)).sum().backward()
     with torch.no_grad():
         wide(*tensors(24 if CHANGED else 16))
+if not CHANGED:
+    torch._dynamo.reset()
+    found = torch.compile(late)(*tensors(8)).sum()
+    torch._dynamo.reset()
+    with torch.no_grad():
+        torch.compile(after)(*tensors(8))
+    found.backward()

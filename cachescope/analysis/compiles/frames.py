@@ -75,7 +75,10 @@ def _was_in(row: LookupRow, compile_: CompileRow) -> bool:
 def _counted(one: CompileRow, rows: Sequence[LookupRow]) -> CompileRow:
     if not rows:
         return one
-    outcomes = [row.outcome for row in rows]
+    outcomes, row = [row.outcome for row in rows], rows[0]
+    if one.kind == "backward" and row.file is not None:
+        # After a reset, another function has the id: the lookup is of its forward graph.
+        one = replace(one, function=row.function, file=row.file, line=row.line)
     return replace(
         one,
         lookups=tuple(row.lookup for row in rows),

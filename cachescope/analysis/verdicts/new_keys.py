@@ -128,16 +128,13 @@ class NewKeys:
         if above is None or others or len(before) < len(graphs) or lookups[above].detail_set is None:
             return None
         row, found = lookups[at], lookups[above]
-        if found.run == row.run:
-            return None
         if why.what.is_unexplained:
             are_same = all(graph[one] == graph[other] for one, other in zip(graphs, before, strict=True))
             return above if are_same and self._history.change(above, at).is_of_torch else None
-        is_one = is_named(row) and (found.function, found.file) == (row.function, row.file)
-        are_forms = all(
-            (below := self._found.why[one]) is not None and "gm" in below.changed for one in graphs
-        )
-        if not is_one or not are_forms or found.compile_id != row.compile_id:
+        is_one = (found.function, found.file, found.compile_id) == (row.function, row.file, row.compile_id)
+        below = [self._found.why[one] for one in graphs]
+        are_forms = all(why is not None and "gm" in why.changed for why in below)
+        if not (is_one and are_forms and is_named(row)) or found.run == row.run:
             return None
         self._baselines.replaced.aligner.why_paired[found.lookup, row.lookup] = (
             "the graphs below them are forms of one"

@@ -52,20 +52,20 @@ class Recompiles:
     def before(self, at: int) -> int | None:
         """The nearest lookup of an earlier compile of the same function, the latest among equals; None for the first compile."""
         row = self._history.lookups[at]
-        number = compile_number(row)
+        latest = compile_number(row), row.run, row.segment
         of_frame = self._of_frame.get(self._frame_of(row), ())
         end = bisect_left(of_frame, at)
         before = []
         for one in reversed(of_frame[max(end - _MOST_TRIED, 0) : end]):
             other = self._history.lookups[one]
             # Compile ids begin again after torch._dynamo.reset(), and then stand for other functions.
-            if compile_number(other) > number:
+            this = compile_number(other), other.run, other.segment
+            if this != latest and this[0] >= latest[0]:
                 break
-            number = compile_number(other)
+            latest = this
             # A forward and a backward graph are never forms of each other.
-            if self.is_recompiled(other, row) and (other.direction == "backward") == (
-                row.direction == "backward"
-            ):
+            may_be_form = (other.direction == "backward") == (row.direction == "backward")
+            if may_be_form and other.detail_set is not None and self.is_recompiled(other, row):
                 before.append(one)
         return min(before, key=lambda one: self._history.distance(one, at), default=None)
 
@@ -80,7 +80,8 @@ class Recompiles:
         """Whether hash details of an earlier compile of the same function are recorded."""
         row = self._history.lookups[at]
         of_frame = self._of_frame.get(self._frame_of(row), ())
-        return any(self.is_recompiled(self._history.lookups[one], row) for one in of_frame)
+        others = (self._history.lookups[one] for one in of_frame)
+        return any(self.is_recompiled(one, row) for one in others if one.detail_set is not None)
 
     def _frame_of(self, row: LookupRow) -> _Frame | None:
         frame, _ = _parts(row.compile_id)
@@ -93,9 +94,9 @@ class Recompiles:
 
     @cached_property
     def _of_frame(self) -> dict[_Frame | None, list[int]]:
-        """The lookups with hash details of each frame."""
-        described = self._history.described
-        return by_key((frame, at) for at, row in described if (frame := self._frame_of(row)) is not None)
+        """The lookups of each frame."""
+        lookups = enumerate(self._history.lookups)
+        return by_key((frame, at) for at, row in lookups if (frame := self._frame_of(row)) is not None)
 
 
 class Recompile(NamedTuple):

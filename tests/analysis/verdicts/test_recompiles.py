@@ -64,6 +64,8 @@ def at(compile_id: str | None, values: str = "222", **told: Any) -> Told:
     ([at("0/0", "111"), at("0/2"), at("0/1")], at("0/3", "111"), 2),
     ([at("0/0", "111"), at("0/1"), at("0/1"), at("0/2")], at("0/3", "111"), 0),
     ([at("0/0", "111"), at("0/2"), at("1/0")], at("0/1", "111"), None),
+    ([at("0/0", segment=1), at("0/0", segment=2, detail_set=None)], at("0/1", segment=1), None),
+    ([at("0/0", "111", segment=1), at("0/0", segment=2)], at("0/1", "111", segment=1), 1),
     # Of the last 32 lookups of the function.
     ([at("0/0", "111"), *[at("0/1")] * 31], at("0/2", "111"), 0),
     ([at("0/0", "111"), *[at("0/1")] * 32], at("0/2", "111"), 32),
