@@ -9,7 +9,7 @@ from typing import Final
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.recording import Recording
 from cachescope.capture.preflight.notes import LOG_NAME
-from cachescope.capture.recording import HeldKeys, Recorded
+from cachescope.capture.recording import Listing, Recorded
 from cachescope.readers.directory.default_root import default_root
 from cachescope.verdict_kinds import kind_of
 from cachescope.wording import plural
@@ -43,27 +43,30 @@ def what_is_missing(read: Recording, runs: Set[int], recorded: Recorded) -> list
     else:
         # Where the caches are off, the loggers have nothing to say.
         notes = list(_missing_logs(read, {row.run for row in mine if row.outcome != "disabled"}))
-    came = [text for root, new in recorded.new_entries.items() if (text := _came(root, new or (), keys))]
-    if not came and not mine:
-        # Of the directory that the program was given: torch's own default is not used beside another one.
-        given = [(root, new) for root, new in recorded.new_entries.items() if root == default_root()]
+    arrived = {
+        root: None
+        if names is None or (now := recorded.after[root]) is None
+        else [key for key, _ in now - names]
+        for root, names in recorded.before.items()
+    }
+    came = [text for root, new in arrived.items() if (text := _came(root, new or (), keys))]
+    # Of the directory that the program was given: torch's own default is not used beside another one.
+    if not came and not mine and (given := default_root()) in arrived and os.path.isdir(given):
         came = [
-            f"{root} cannot be listed: whether entries came into it is not known."
-            if new is None
-            else f"No entry of a graph came into {root} meanwhile. Hits leave none."
-            for root, new in given
-            if os.path.isdir(root)
+            f"{given} cannot be listed: whether entries came into it is not known."
+            if arrived[given] is None
+            else f"No entry of a graph came into {given} meanwhile. Hits leave none."
         ]
     return notes + came
 
 
-def keys_beside(read: Recording, runs: Set[int], held: HeldKeys) -> int:
+def keys_beside(read: Recording, runs: Set[int], listed: Listing) -> int:
     """How many keys the directory of this process holds that nothing that was read has, if misses of some runs may be first lookups."""
     if not any(kind_of(cause).may_be_first for cause in Chosen.of_runs(read, runs).causes):
         return 0
     known = {row.cache_key for row in read.facts.lookups.values()}
     known |= {row.cache_key for row in read.facts.entries.values()}
-    return len(held.get(default_root(), frozenset()) - known)
+    return len({key for key, _ in listed.get(default_root()) or ()} - known)
 
 
 def _missing_logs(read: Recording, runs: Collection[int]) -> Iterator[str]:

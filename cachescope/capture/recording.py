@@ -45,11 +45,8 @@ class CommandNotFoundError(CachescopeError):
         self.status = status
 
 
-NewEntries = dict[str, tuple[str, ...] | None]
-"""By cache directory the keys of the entries that appeared in it, of both caches, one for each entry; None of one that cannot be listed."""
-
-HeldKeys = dict[str, frozenset[str]]
-"""By cache directory the keys of the entries in it, of both caches; without those that cannot be listed."""
+Listing = Mapping[str, set[tuple[str, str]] | None]
+"""By cache directory the key and the file of every entry in it, of both caches; None of one that cannot be listed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +56,9 @@ class Recorded:
     folder: Path
     # That of the command; 128 + n if signal n ended it.
     exit_status: int
-    # What appeared in the cache directories meanwhile, whoever stored it.
-    new_entries: NewEntries = field(default_factory=dict)
-    # By cache directory the keys of the entries that were in it before.
-    held_before: HeldKeys = field(default_factory=dict)
+    # What lay in the cache directories before and after, whoever stored it.
+    before: Listing = field(default_factory=dict)
+    after: Listing = field(default_factory=dict)
     # The first signal, such as that of Ctrl-C, that asked us to stop while the command ran. The command may have ended with any
     # status: a program that catches KeyboardInterrupt, as torch does while it compiles, often ends with 1.
     stopped_by: signal.Signals | None = None
@@ -119,7 +115,7 @@ def record(
     environment = environment_of(place) if environment_of else child_environment(os.environ, place)
     status, stopped_by = _run(command, environment, output)
     _write_manifest(run_folder, about | {"end_time": datetime.now(UTC).isoformat(), "exit_status": status})
-    return Recorded(run_folder, status, new_entries(before), held_keys(before), stopped_by)
+    return Recorded(run_folder, status, before, entries_here(), stopped_by)
 
 
 def child_environment(base: Mapping[str, str], run_folder: Path) -> dict[str, str]:
@@ -222,32 +218,17 @@ def _is_in_foreground() -> bool:
 
 # Entries that appear in the cache directories while a command runs: evidence where no log reaches us. Names are compared, never times, and
 # entries of other users of the directories are included.
-_Name = tuple[str, str]
 
 
-def entries_here() -> dict[str, set[_Name] | None]:
-    """The entries that exist now, by directory; None of one that cannot be listed."""
-    # The one that the environment names, and torch's own, where a child stores that lost the environment.
-    return {root: _names(root) for root in {default_root(), unnamed_root()}}
+def entries_here() -> Listing:
+    """The entries that exist now."""
+    # In the directory that the environment names, and in torch's own, where a child stores that lost the environment.
+    return {root: _names(root) for root in sorted({default_root(), unnamed_root()})}
 
 
-def new_entries(before: Mapping[str, set[_Name] | None]) -> NewEntries:
-    """The entries that were not among `entries_here` before, directory by directory."""
-    found: NewEntries = {}
-    for root, names in sorted(before.items()):
-        now = _names(root)
-        found[root] = None if names is None or now is None else tuple(sorted(key for key, _ in now - names))
-    return found
-
-
-def held_keys(listed: Mapping[str, set[_Name] | None]) -> HeldKeys:
-    """The keys of what `entries_here` lists."""
-    return {root: frozenset(key for key, _ in names) for root, names in listed.items() if names}
-
-
-def _names(root: str) -> set[_Name] | None:
+def _names(root: str) -> set[tuple[str, str]] | None:
     """Key and file of every entry, ``aotautograd/<key>/<file>`` and ``fxgraph/<two letters>/<key>/<file>``; None if a folder cannot be listed."""
-    names: set[_Name] = set()
+    names: set[tuple[str, str]] = set()
     try:
         for cache in CACHES:
             for folder, _, files in os.walk(os.path.join(root, cache), onerror=_unless_gone):

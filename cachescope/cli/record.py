@@ -96,7 +96,7 @@ def _explain(args: argparse.Namespace, recorded: Recorded) -> Sequence[str]:
     runs = _runs_in(scope, recorded.folder)
     given = [args.output]
     # What others had stored says more about a first lookup than that nothing was recorded before.
-    is_filled = keys_beside(scope, runs, recorded.held_before) > 0
+    is_filled = keys_beside(scope, runs, recorded.before) > 0
     if is_filled:
         given.append(default_root())
         scope = read_scope(given)

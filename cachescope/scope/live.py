@@ -13,7 +13,7 @@ from types import TracebackType
 from cachescope.answers.unrecorded import keys_beside
 from cachescope.capture.fresh_caches import fresh_caches
 from cachescope.capture.live_trace import Block, keep_context, traced
-from cachescope.capture.recording import entries_here, held_keys
+from cachescope.capture.recording import entries_here
 from cachescope.errors import CachescopeError
 from cachescope.readers.assemble import assemble
 from cachescope.readers.directory.cache_dir import read_cache_dir
@@ -141,7 +141,7 @@ class Recording(Reprs):
     @cached_property
     def _keys_beside(self) -> int:
         """How many keys the cache directory holds that the block was not compared with."""
-        return 0 if self.fresh else keys_beside(self.scope, {self.run}, held_keys(entries_here()))
+        return 0 if self.fresh else keys_beside(self.scope, {self.run}, entries_here())
 
     def _blocks(self) -> list[Shown]:
         if self._scope is None:

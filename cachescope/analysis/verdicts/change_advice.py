@@ -162,10 +162,10 @@ _OTHER_CODE: Final = (
     "The code of the graph changed. One that changes with every run often holds a value of its environment."
 )
 
-_DTYPES_ONLY: Final = "In the code of the graph dtypes alone changed, which may follow from autocast, or from the dtype of the model or an input."
+_DTYPES_ONLY: Final = "Only dtypes in the code of the graph changed. Autocast does that, and so does another dtype of the model or of an input."
 _OTHER_NUMBER_OF_CALLS: Final = (
-    "The graph calls the same operators more often, or less often, as a model with another number of layers does, which needs code "
-    "of its own; otherwise the code itself was edited."
+    "The graph calls the same operators more or less often than before. A model with another number of layers does: it has a graph of "
+    "its own, and is compiled once. Otherwise the code was edited."
 )
 
 
