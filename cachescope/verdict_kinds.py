@@ -65,7 +65,6 @@ NAMED_AND_MORE: Final = f"{NAMED_AT_RANDOM}, and more"
 """The same where fields of its graphs' keys changed, too: the graphs may be found without that."""
 BESIDE_A_MESH: Final = "beside a DeviceMesh"
 """The kind of a changed key that holds a DeviceMesh, of which torch records no hash that could be compared."""
-A_MESH_MAY_DIFFER: Final = "whether a DeviceMesh in the keys differs as well is not known"
 IMPORTS: Final = "imports in another order"
 """The kind of a key whose inputs differ in nothing but where pickle found their memory format."""
 EXPLAINED_BY_GRAPHS: Final = "as the graphs below it"
@@ -107,17 +106,16 @@ class Kind:
     may_be_first: bool = False
     is_first: bool = False
     is_beside: bool = False  # whether another run was compiling the same graph under another key
+    is_other_key: bool = False  # whether another key of the graph was read, which may have been there
     is_unexplained: bool = False  # whether nothing that was read says why it missed
     is_by_guards: bool = False  # whether guards decided: one cause in whichever cache they failed
     is_upgrade: bool = False  # whether another torch did: one cause, however many fields follow
     # Whether a failed guard, or inputs of another kind, are one cause a function; and whether Dynamo traced the same code.
     is_of_function: bool = False
     is_same_code: bool = False
-    # Whether an AOTAutograd entry was found, but not the FX entry that it points to.
-    is_graph_gone: bool = False
+    is_graph_gone: bool = False  # whether an AOTAutograd entry was found, and not the FX entry it points to
     is_unavailable: bool = False  # whether the key was known, and no entry of it there
-    # Whether it follows from the miss of its key that its process has not compiled to the end.
-    is_pending: bool = False
+    is_pending: bool = False  # whether it follows from a miss of its key that is not yet compiled to the end
     is_below: bool = False  # whether it always follows from the AOTAutograd miss of the same compile
     is_shown_by_graphs: bool = False  # whether only the misses of the graphs below show what changed
     # Of an AOTAutograd miss: the verdicts of the FX misses of the same compile that it explains; whether it explains those of the same
@@ -231,7 +229,9 @@ KINDS: Final[dict[tuple[str, str], Kind]] = {
         summary="first lookups, or changed graphs",
         vllm_summary="first starts of vLLM, or changed factors",
     ),
-    ("first_lookup", OTHER_KEY): replace(_DOUBTFUL, summary="first lookups, or changed keys"),
+    ("first_lookup", OTHER_KEY): replace(
+        _DOUBTFUL, summary="first lookups, or changed keys", is_other_key=True
+    ),
     ("first_lookup", ELSEWHERE): replace(
         _DOUBTFUL,
         summary="first lookups, or what lay elsewhere",

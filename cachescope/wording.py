@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from cachescope.notebook_cells import cell_names
 
+A_MESH_MAY_DIFFER: Final = "whether a DeviceMesh in the keys differs as well is not known"
 SHORT_KEY: Final = 8
 _WHOLE_KEY: Final = 12
 LONGEST_LINE: Final = 20_000

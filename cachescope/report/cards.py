@@ -13,8 +13,8 @@ from cachescope.answers.names import lookups_of_cause, short_fields
 from cachescope.report.blocks import Block, CardText, Diff, Group, WorkItems, diff_lines
 from cachescope.report.explanation import setting_lines
 from cachescope.report.layout import Line
-from cachescope.verdict_kinds import A_MESH_MAY_DIFFER, kind_of
-from cachescope.wording import duration, plural, short
+from cachescope.verdict_kinds import kind_of
+from cachescope.wording import A_MESH_MAY_DIFFER, duration, plural, short
 
 _CHANGES: Final = 4
 _DIFF_LINES: Final = 10

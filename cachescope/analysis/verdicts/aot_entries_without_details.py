@@ -18,7 +18,7 @@ from cachescope.analysis.verdicts.misses import VerdictsSoFar, Why
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.keys.key_fields import is_input, is_of_the_program
 from cachescope.terms import AOTAUTOGRAD
-from cachescope.verdict_kinds import EXPLAINED_BY_GRAPHS, NOT_KNOWN, OTHER_KEY
+from cachescope.verdict_kinds import EXPLAINED_BY_GRAPHS, NOT_KNOWN
 from cachescope.wording import listed
 
 _Graph = tuple[str, str | None]
@@ -94,7 +94,7 @@ class _EntriesAbove:
         # An entry is of another graph if its graphs are known and differ.
         first = self._first_undescribed if are_new else self._first
         may_be_there = first != NEVER and (time is None or first <= time)
-        doubt = next((why for why in whys if why.kind == OTHER_KEY), None)
+        doubt = next((why for why in whys if why.what.is_other_key), None)
         if changed or may_be_there or doubt is not None:
             return doubt or _NOT_DETERMINED
         if self._history.found_below(at):

@@ -36,7 +36,6 @@ from cachescope.keys.paths import is_in_remote_cache
 from cachescope.keys.printed_values import sizes_became, type_became
 from cachescope.terms import AOTAUTOGRAD, Evidence
 from cachescope.verdict_kinds import (
-    A_MESH_MAY_DIFFER,
     ANOTHER_DEVICE,
     ANOTHER_TYPE,
     BESIDE_A_MESH,
@@ -50,7 +49,7 @@ from cachescope.verdict_kinds import (
     SPLIT_OR_EDITED,
     UPGRADE,
 )
-from cachescope.wording import listed, plural
+from cachescope.wording import A_MESH_MAY_DIFFER, listed, plural
 
 _PARTS: Final = ("dtype", "shape")
 _FIELDS_TOLD: Final = 3

@@ -285,11 +285,9 @@ class NewKeys:
         row = self._lookups[at]
         if row.details == "incomplete":
             return _lines_are_missing(row.cache)
-        whys = (self._found.why[graph] for graph in self._history.timeline.graphs_of(at))
-        if (
-            doubt := next((why for why in whys if why is not None and why.kind == OTHER_KEY), None)
-        ) is not None:
-            return doubt
+        for graph in self._history.timeline.graphs_of(at):
+            if (doubt := self._found.why[graph]) is not None and doubt.what.is_other_key:
+                return doubt
         is_alone = not self._history.other_run_before(at)
         again, below = self._compiled_again(at), self._why_graphs_are_new(at)
         if below is not None and below.what.is_first and at <= self._lost_graphs:
