@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 from collections.abc import Iterable, Iterator
@@ -9,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 
 from cachescope.capture.fresh_caches import clear_memory, fresh_caches
-from cachescope.capture.live_trace import Block, traced
+from cachescope.capture.live_trace import TRACE_LOGGER, Block, traced
 from cachescope.capture.preflight.cache_folder import (
     INDUCTOR_DIR,
     OWN_FOLDER,
@@ -28,9 +29,12 @@ def live_preflight(against: Iterable[str | os.PathLike[str]]) -> Iterator[Block]
     """Pre-fly meanwhile; raises `CachescopeError` if torch is not installed, or this process is being recorded already."""
     before = {name: os.environ[name] for name in (INDUCTOR_DIR,) if name in os.environ}
     roots = [os.fspath(one) for one in against] or [default_root()]
-    patches = Patches()
+    patches, users = Patches(), [*logging.getLogger(TRACE_LOGGER).handlers]
     with ExitStack() as restore:
         block = restore.enter_context(traced())
+        for handler in users:
+            handler.addFilter(_is_of_the_process)
+            restore.callback(handler.removeFilter, _is_of_the_process)
         for name in filter(find_spec, PATCHES):
             torch_module(name)
         folder = restore.enter_context(fresh_caches())
@@ -43,6 +47,11 @@ def live_preflight(against: Iterable[str | os.PathLike[str]]) -> Iterator[Block]
         restore.callback(_forget)
         restore.callback(patches.stop)
         yield block
+
+
+def _is_of_the_process(record: logging.LogRecord) -> bool:
+    """Whether a record belongs into the user's own trace of a process that is also pre-flown: a text that torch writes once and later records refer to."""
+    return "str" in getattr(record, "metadata", {})
 
 
 def _forget() -> None:
