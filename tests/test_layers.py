@@ -5,6 +5,7 @@ Every import counts: in a function, under ``TYPE_CHECKING``, in a string.
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -176,6 +177,12 @@ def test_modules_are_few_and_none_is_long() -> None:
     assert len(MODULES) <= MOST_MODULES
     for path in MODULES:
         assert len(path.read_text().splitlines()) <= MOST_LINES_OF_A_MODULE, path
+
+
+def test_the_package_keeps_its_limits() -> None:
+    size = sum(map(structure.size_of, MODULES), Counter[str]())
+    assert size["lines"] <= structure.MOST_LINES
+    assert size["code"] <= structure.MOST_LINES_OF_CODE
 
 
 def test_functions_import_only_what_is_heavy() -> None:

@@ -30,6 +30,7 @@ LATE_NS: Final = 5 * _SECOND_NS
 _SPREAD_NS: Final = 3 * _SECOND_NS
 # Archives that keep two seconds are the coarsest.
 _RESOLUTIONS_NS: Final = (2 * _SECOND_NS, _SECOND_NS)
+_MOST_TRIED: Final = 64
 _SINCE_WHEN: Final = "nothing shows since when it is stored"
 _OF_A_COPY: Final = "its time is later, but it may be a copy, which has the time of the copy"
 _WHETHER_LOADED: Final = "no log shows whether the run had loaded it"
@@ -108,8 +109,9 @@ class StoredCandidates:
 
         for bundle in history.bundles:
             for key, detail_set in zip(bundle.fx_keys, bundle.fx_detail_sets, strict=False):
-                if (FXGRAPH, key) not in history.key_numbers:
-                    self._in_bundles[history.keys.graph(detail_set)].append((bundle.path, detail_set))
+                graph = history.keys.graph(detail_set)
+                if graph is not None and (FXGRAPH, key) not in history.key_numbers:
+                    self._in_bundles[graph].append((bundle.path, detail_set))
 
     def with_kind(self, at: int) -> list[EntryRow]:
         """All entries of the cache and direction of a lookup."""
@@ -141,7 +143,7 @@ class StoredCandidates:
         if not found:
             return None
         own = _set_of(row)
-        place, nearest, why = min(found, key=lambda one: keys.fields(one[1], own))
+        place, nearest, why = min(found[-_MOST_TRIED:], key=lambda one: keys.fields(one[1], own))
         return Doubt(place, keys.change(nearest, own).names, why)
 
     def may_take_inputs_of(self, at: int) -> bool:
