@@ -30,7 +30,7 @@ SAID = {
     "fixed_size": "With dynamic=True or torch._dynamo.mark_dynamic(tensor, dim) it is symbolic from the first call on",
     "renamed": "A renamed argument or attribute is enough",
     "renamed_local": "Only names in the code of the graph changed",
-    "other_graph": "The graph calls the same operators more often",
+    "other_graph": "The graph calls the same operators more or less often than before",
     "option": 'Set by options={"epilogue_fusion": …} of torch.compile',
     "config": "by torch._inductor.config.epilogue_fusion; keep it equal in every process",
     "mode": 'mode="max-autotune-no-cudagraphs"',
