@@ -241,7 +241,7 @@ def _not_compared(read: Recording, runs: Iterable[int]) -> Iterator[str]:
     """The directory that others had filled before some runs began, if it was not read, and the command that compares."""
     filled = dict.fromkeys(read.facts.runs[run].filled_dir for run in sorted(runs))
     others = [
-        one for one in filled if one is not None and one not in map(os.path.abspath, read.tables.cache_roots)
+        one for one in filled if one is not None and one not in map(os.path.realpath, read.tables.cache_roots)
     ]
     if others:
         command = shlex.join(("cachescope", "explain", *read.sources, others[0]))

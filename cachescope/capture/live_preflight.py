@@ -50,7 +50,7 @@ def live_preflight(against: Iterable[str | os.PathLike[str]]) -> Iterator[Block]
 
 
 def _is_of_the_process(record: logging.LogRecord) -> bool:
-    """Whether a record belongs into the user's own trace of a process that is also pre-flown: a text that torch writes once and later records refer to."""
+    """Whether the user's own trace needs a record of a pre-flight: torch writes a text once, and later records refer to it."""
     return "str" in getattr(record, "metadata", {})
 
 

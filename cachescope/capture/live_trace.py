@@ -72,7 +72,7 @@ def traced() -> Iterator[Block]:
 
 
 def keep_context(block: Block) -> None:
-    """Keep the context of this process as it is where a block ends, if it looked anything up; a block never fails of that."""
+    """Keep the context of this process as it is where a block ends, if it looked anything up. A block never fails because of it."""
     path = f"{block.path}-context-{os.getpid()}.json"
     with contextlib.suppress(Exception):
         if block.has_lookups:

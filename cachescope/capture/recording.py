@@ -109,7 +109,7 @@ def record(
     }
     before = entries_here()
     if before[default_root()]:
-        about["filled_dir"] = default_root()
+        about["filled_dir"] = os.path.realpath(default_root())
     _write_manifest(run_folder, about)
     place = run_folder.absolute()
     environment = environment_of(place) if environment_of else child_environment(os.environ, place)
@@ -216,12 +216,8 @@ def _is_in_foreground() -> bool:
     return False
 
 
-# Entries that appear in the cache directories while a command runs: evidence where no log reaches us. Names are compared, never times, and
-# entries of other users of the directories are included.
-
-
 def entries_here() -> Listing:
-    """The entries that exist now."""
+    """The entries that exist now, whoever stored them: what appears while a command runs is evidence where no log reaches us."""
     # In the directory that the environment names, and in torch's own, where a child stores that lost the environment.
     return {root: _names(root) for root in sorted({default_root(), unnamed_root()})}
 

@@ -94,11 +94,10 @@ def _explain(args: argparse.Namespace, recorded: Recorded) -> Sequence[str]:
     except SourceError:
         scope = Scope(assemble(Reading()))
     runs = _runs_in(scope, recorded.folder)
-    given = [args.output]
-    # What others had stored says more about a first lookup than that nothing was recorded before.
-    is_filled = keys_beside(scope, runs, recorded.before) > 0
-    if is_filled:
-        given.append(default_root())
+    given, root = [args.output], default_root()
+    # What others had stored says more about a first lookup than that nothing was recorded before. The program may have removed it.
+    if keys_beside(scope, runs, recorded.before) and recorded.after[root]:
+        given.append(root)
         scope = read_scope(given)
         runs = _runs_in(scope, recorded.folder)
     redaction_of(args, scope, given)
@@ -106,7 +105,7 @@ def _explain(args: argparse.Namespace, recorded: Recorded) -> Sequence[str]:
     if not runs and not args.json:
         return missing
     before = ["what was recorded before"] if len(scope.runs) > len(runs) else []
-    before += [f"what lay in {default_root()}"] if is_filled else []
+    before += [f"what lay in {one}" for one in given[1:]]
     further = (
         f"compared with {' and '.join(before)}: {shlex.join(('cachescope', 'explain', *given))} shows all of it"
         if before

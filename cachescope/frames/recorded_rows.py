@@ -66,7 +66,7 @@ class RunRow:
         missing="not recorded with cachescope record, or nothing tells the runs apart", default=None)
     filled_dir: str | None = col(
         "the cache directory that its command was given, if entries lay in it before",
-        missing="none did, or not recorded with cachescope record", default=None)
+        missing="none did, it could not be listed, or not recorded with cachescope record", default=None)
     has_lost_lines: bool = col(
         "whether lines of hash details are missing from its text log: other lines may be as well, so what it does not say may have been so", default=False)
 

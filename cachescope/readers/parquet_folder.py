@@ -83,7 +83,7 @@ _NUMBERS: Final = {"runs": "run", "lookups": "lookup", "entries": "entry", "cont
 _OF_LOOKUPS: Final = dict.fromkeys(("lookup", "aot_lookup"), "lookups")
 _REFERENCES: Final = {"run": "runs", "entry": "entries", "detail_set": "sets", **_OF_LOOKUPS}
 # Columns of lists of numbers; other lists are lists of texts.
-_LISTED: Final = {("compiles", "lookups"): "lookups"}
+_LISTED: Final = {("compiles", "lookups"): "lookups", ("entries", "fx_detail_sets"): "sets"}
 # Columns of the frame contexts that contain a JSON object of texts; one more contains an object, and the forms any value.
 _JSON_TEXTS: Final = ("settings", "environment", "key_fields", "aot_key_fields", "functorch_config")
 

@@ -117,7 +117,7 @@ def test_what_was_shipped_and_not_found_is_told_as_what_it_is(tmp_path: Path) ->
     assert ran_mega("plain", file, tmp_path / "plain", TORCH_TRACE=str(traces)) == all_missed
     misses = cachescope.read(file, traces).misses
     assert [*misses["kind"]] == [ELSEWHERE] * 3
-    assert all(f"{file} holds it" in reason for reason in misses["reason"])
+    assert all(f"{file} holds what was missed" in reason for reason in misses["reason"])
     assert set(cachescope.read(traces).misses["kind"]) == {""}
 
     traces, otherwise = tmp_path / "loaded", {"TORCHINDUCTOR_LAYOUT_OPTIMIZATION": "0"}

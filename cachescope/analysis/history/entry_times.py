@@ -106,7 +106,6 @@ class StoredCandidates:
                 self._stored[kind].append(stored)
                 self._stored[*kind, history.keys.graph(entry.detail_set)].append(stored)
                 self._of_inputs[tuple(history.details.inputs(entry.detail_set))].append(stored)
-
         for bundle in history.bundles:
             for key, detail_set in zip(bundle.fx_keys, bundle.fx_detail_sets, strict=False):
                 graph = history.keys.graph(detail_set)
@@ -131,7 +130,7 @@ class StoredCandidates:
         """The nearest key of a lookup's graph that may have been there, if nothing shows whether it was."""
         row, keys = self._history.lookups[at], self._history.keys
         found = [
-            (one.entry.root, _set_of(one.entry), _SINCE_WHEN if one.end == NEVER else _OF_A_COPY)
+            (one.entry.root, set_of(one.entry), _SINCE_WHEN if one.end == NEVER else _OF_A_COPY)
             for one in self._with_graph(at)
             if one.until >= at
             and one.entry.cache_key != row.cache_key
@@ -142,7 +141,7 @@ class StoredCandidates:
             found += [(path, detail_set, _WHETHER_LOADED) for path, detail_set in bundled]
         if not found:
             return None
-        own = _set_of(row)
+        own = set_of(row)
         place, nearest, why = min(found[-_MOST_TRIED:], key=lambda one: keys.fields(one[1], own))
         return Doubt(place, keys.change(nearest, own).names, why)
 
@@ -167,7 +166,8 @@ class StoredCandidates:
         return [one.entry for one in there if one.entry.cache_key != key]
 
 
-def _set_of(row: LookupRow | EntryRow) -> int:
+def set_of(row: LookupRow | EntryRow) -> int:
+    """The set of hash details of what is known to have one."""
     assert row.detail_set is not None
     return row.detail_set
 

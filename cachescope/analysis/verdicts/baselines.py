@@ -18,7 +18,7 @@ from functools import cached_property
 from itertools import islice
 from typing import Final, NamedTuple
 
-from cachescope.analysis.history.entry_times import StoredCandidates
+from cachescope.analysis.history.entry_times import StoredCandidates, set_of
 from cachescope.analysis.history.history import History
 from cachescope.analysis.key_distance import Change, EarlierKeys
 from cachescope.analysis.verdicts.misses import Candidate
@@ -185,19 +185,19 @@ class Baselines:
         """
         row, group, keys = self._lookups[at], self._group[at], self._history.keys
         of_entry = self._history.details.direction
-        direction = found.direction if isinstance(found, LookupRow) else of_entry(_set_of(found))
+        direction = found.direction if isinstance(found, LookupRow) else of_entry(set_of(found))
         if self._choice.mode != "auto" or group is None or direction != row.direction:
             return None
-        own = _set_of(row)
-        best, fewest = None, keys.parts(_set_of(found), own)
+        own = set_of(row)
+        best, fewest = None, keys.parts(set_of(found), own)
         # Inputs that print alike but hash differently differ in no part that is known. They are not nearer than one that differs in one part.
         if len(fewest) < 2:
             return None
-        within = keys.changed(keys.content(_set_of(found)), self._content[at])
+        within = keys.changed(keys.content(set_of(found)), self._content[at])
         for one in reversed(self._right_before(at)):
             fields = keys.changed(self._content[one], self._content[at])
             if fields and fields <= within and self._may_be_nearer(one, at):
-                parts = keys.parts(_set_of(self._lookups[one]), own)
+                parts = keys.parts(set_of(self._lookups[one]), own)
                 if parts < fewest:
                     best, fewest = one, parts
         return best
@@ -330,9 +330,9 @@ class Baselines:
         if lookups[0] == at:
             return None, 0
         if name not in self._earlier:
-            sets = [(one, _set_of(self._lookups[one])) for one in lookups]
+            sets = [(one, set_of(self._lookups[one])) for one in lookups]
             self._earlier[name] = EarlierKeys(self._history.keys, sets)
-        return self._earlier[name].nearest(at, _set_of(self._lookups[at]))
+        return self._earlier[name].nearest(at, set_of(self._lookups[at]))
 
     def _nearest(self, at: int, latest_first: Iterable[int]) -> tuple[int | None, int]:
         """Of some lookups of the same graph, the one that differs in the fewest fields, the latest among equals; and in how many."""
@@ -352,7 +352,7 @@ class Baselines:
         """The lookup that was found, or an entry that differs in fewer fields, the last among equals."""
         best: Baseline | None = found
         for entry in reversed(entries):
-            fields = self._history.keys.fields(_set_of(entry), _set_of(self._lookups[at]))
+            fields = self._history.keys.fields(set_of(entry), set_of(self._lookups[at]))
             if best is None or fields < fewest:
                 best, fewest = entry, fields
         return best
@@ -365,11 +365,6 @@ def _latest_other(runs: Sequence[int], own: int) -> int | None:
 
 def _kind_of(row: LookupRow) -> _Kind:
     return row.cache, row.direction
-
-
-def _set_of(row: Candidate) -> int:
-    assert row.detail_set is not None
-    return row.detail_set
 
 
 def _frame_of(row: LookupRow) -> str | None:

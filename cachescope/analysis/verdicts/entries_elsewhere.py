@@ -85,13 +85,14 @@ class EntriesElsewhere:
                 )
                 why = f"the same key lies in {entry.root}, and {looked}; whether it would have been found there is not known"
                 return Why("first_lookup", why, "not_known", why, kind=ELSEWHERE), entry
-        keys = {self._history.lookups[one].cache_key for one in (at, *self._history.timeline.graphs_of(at))}
+        asked = (self._history.lookups[one] for one in (at, *self._history.timeline.graphs_of(at)))
+        missed = {one.cache_key for one in asked if one.outcome == "full_miss"}
         for bundle in self._history.bundles:
             written = bundle.modified_time
             if written is None or row.time is None or written >= row.time:
                 continue
-            if not keys.isdisjoint(bundle.fx_keys):
-                reason = f"{bundle.path} holds it, and was written before: the run had not loaded it, or not all of it"
+            if not missed.isdisjoint(bundle.fx_keys):
+                reason = f"{bundle.path} holds what was missed, and its time is earlier: the run had not loaded it, or not all of it"
                 why = "no log shows whether the run was to load it"
                 return Why("first_lookup", reason, "not_known", why, kind=ELSEWHERE), None
         return None

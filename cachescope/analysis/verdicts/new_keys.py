@@ -115,7 +115,7 @@ class NewKeys:
         self._found.record(at, why, baseline)
 
     def _above_the_same(self, at: int) -> int | None:
-        """The AOTAutograd lookup above what the graphs below one are compared with, where its own graph alone shows no earlier form.
+        """The AOTAutograd lookup of the graphs that those below a lookup are compared with, if its own graph shows no earlier form.
 
         Under another torch it prints differently, and with checkpoints it has little but their calls.
         """
@@ -182,7 +182,8 @@ class NewKeys:
             return _IS_NEW_IN_A_FILLED_CACHE if self._is_filled(at) else _IS_NEW, None
         reason = "nothing that was read is known to be an earlier form of this graph"
         if isinstance(like, Doubt):
-            reason = f"{like.place} holds a key of the same graph that differs in {listed(like.fields, _FIELDS_NAMED)}"
+            fields = listed(like.fields, _FIELDS_NAMED) or "no recorded field"
+            reason = f"{like.place} holds a key of the same graph that differs in {fields}"
             return Why("first_lookup", reason, "not_known", why, kind=OTHER_KEY), None
         return Why("first_lookup", reason, "not_known", why, kind=NOT_KNOWN), like
 

@@ -12,7 +12,7 @@ from cachescope.analysis.verdicts.judging import judged
 from cachescope.details import HashDetails
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.keys.detail_hash import detail_hash
-from cachescope.verdict_kinds import OTHER_KEY
+from cachescope.verdict_kinds import ELSEWHERE, OTHER_KEY
 from tests.analysis.plain_rows import TEMPLATE, history_of, run_row
 from tests.made import CODE, Details, Made, Run, aot, component, entry, fx, miss_rows, run, scope_of
 
@@ -201,6 +201,21 @@ def test_a_key_of_the_graph_that_may_have_been_there_is_a_doubt(
         return
     assert (row["verdict"], row["kind"], row["evidence"]) == ("first_lookup", OTHER_KEY, "not_known")
     assert (row["reason"], text in row["evidence_text"]) == (reason, True)
+
+
+@pytest.mark.parametrize(("written", "graph", "kind"), [
+    (5, "full_miss", ELSEWHERE), (99, "full_miss", ""), (None, "full_miss", ""),
+    # Its graph was found, which may be because the file was loaded.
+    (5, "hit", "not known"),
+])  # fmt: skip
+def test_a_mega_cache_that_holds_the_missed_keys_is_a_doubt(
+    written: float | None, graph: str, kind: str
+) -> None:
+    shipped = entry("mega_cache", "blob", at=written, root="/shipped", fx_keys=("f2",))
+    made = run(aot("a2", details=G, at=10), key("2", 11, NEW_GRAPH, outcome=graph), **HERE)
+    rows = miss_rows(scope_of(made, entries=[shipped]))
+    assert {row["kind"] for row in rows} == {kind}
+    assert all(("holds what was missed" in row["reason"]) is (kind == ELSEWHERE) for row in rows)
 
 
 @pytest.mark.parametrize(("made", "wanted"), [
