@@ -13,7 +13,6 @@ from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Final, NamedTuple
 
 from cachescope.analysis.phases.names import (
@@ -23,6 +22,7 @@ from cachescope.analysis.phases.names import (
     ENTIRE_FRAME,
     GUARDS,
     HEADERS,
+    LOADING,
     LOADING_CODE,
     VECTOR_TEST,
     WAITING_FOR_BUILD,
@@ -170,22 +170,31 @@ class Sweep:
         if event.name == FRAME_COMPILE and event.compile_id is not None:
             self._segments[event.compile_id] += 1
         thread = self._thread_of(event)
-        above = thread.open[-1].place.event if thread.open else ""
-        inferred = VECTOR_TEST if is_vector_test(event.name, above) else ""
+        under = thread.open[-1].place if thread.open else Place(None, 0, "")
+        inferred = VECTOR_TEST if is_vector_test(event.name, under.event) else ""
         if thread.open and event.name in (COMPILER, WAITING_FOR_CODE):
             self._find_headers(thread.open, event.name)
-        if event.compile_id is not None:
-            place = Place(event.compile_id, self._segments[event.compile_id], event.name, inferred)
-        elif thread.open:
-            # Events of a pool's thread name no compile.
-            place = thread.open[-1].place._replace(event=event.name, inferred=inferred)
-        else:
-            place = Place(None, 0, event.name)
+        place = under._replace(event=event.name, inferred=inferred)
+        if event.compile_id is not None:  # events of a pool's thread name none
+            place = place._replace(compile_id=event.compile_id, segment=self._segments[event.compile_id])
         self.spent.setdefault(place, Spent()).count += 1
+        if inferred and place in self.stretches:
+            self._find_loading(under, self.stretches[place][-1][1])
         if not self._times_open[place]:
             self._since[place] = self._passed
         self._times_open[place] += 1
         thread.begin(_Open(place))
+
+    def book(self, place: Place, phase: str, ns: int, count: int = 0) -> None:
+        """Book a part of what was spent on events as of another phase."""
+        self.spent[place].add(-ns, -count)
+        self.spent.setdefault(place._replace(inferred=phase), Spent()).add(ns, count)
+
+    def _find_loading(self, generating: Place, tested: int) -> None:
+        """Book what passed since the last test, unless an event came between: a child process loaded what was compiled."""
+        stretches = self.stretches.get(generating)
+        if stretches and stretches[-1] == (tested, self._now):
+            self.book(generating, LOADING, stretches.pop()[1] - tested)
 
     def _find_headers(self, opened: list[_Open], event: str) -> None:
         """Book the time of precompiled headers, if a kernel is compiled after them: torch waits for that kernel alone.
@@ -210,8 +219,7 @@ class Sweep:
             for name, ns, count in ((LOADING_CODE, own, 0), (COMPILER, by_compiler, runs)):
                 place = loading.place._replace(event=name)
                 if place in self.spent:
-                    self.spent[place].add(-ns, -count)
-                    self.spent.setdefault(place._replace(inferred=HEADERS), Spent()).add(ns, count)
+                    self.book(place, HEADERS, ns, count)
 
     def _thread_of(self, event: TraceEvent) -> _Thread:
         """The thread in which an event begins: that of its compile, which now works, unless it waits for the lock."""
@@ -294,8 +302,7 @@ def _find_imports(torch_version: str | None, sweep: Sweep) -> None:
     if sweep.after_guards is None or not is_version(version) or release(version) < _FIRST_WITH_BACKENDS:
         return
     place, ns = sweep.after_guards
-    sweep.spent[place].add(-ns, 0)
-    sweep.spent[place._replace(inferred=BACKENDS)] = Spent(0, 0, ns, ns)
+    sweep.book(place, BACKENDS, ns)
 
 
 def _find_waits(swept: Sequence[tuple[str | None, Sweep]]) -> None:
@@ -312,16 +319,14 @@ def _find_waits(swept: Sequence[tuple[str | None, Sweep]]) -> None:
         for place, stretches in sweep.stretches.items():
             if place.inferred:
                 tests[folder].append((stretches[-1][1], stretches[0][0]))
-    for rows in chain(tests.values(), builds.values()):
-        rows.sort()
     for folder, sweep in swept:
         if folder is None:
             continue
         generates = [place for place in sweep.stretches if place.event == CODE_GENERATION]
         if not any(place.inferred for place in sweep.stretches):
-            _book_wait(sweep, generates[:1], tests[folder], WAITING_FOR_TEST)
+            _book_wait(sweep, generates[:1], sorted(tests[folder]), WAITING_FOR_TEST)
         loads = [place._replace(event=LOADING_CODE) for place in generates]
-        _book_wait(sweep, loads, builds[folder], WAITING_FOR_BUILD)
+        _book_wait(sweep, loads, sorted(builds[folder]), WAITING_FOR_BUILD)
 
 
 def _book_wait(
@@ -330,8 +335,7 @@ def _book_wait(
     for place in places:
         stretches = sweep.stretches.get(place, ())
         if waited_ns := sum(_waited(stretch, meanwhile) for stretch in stretches):
-            sweep.spent[place].add(-waited_ns, 0)
-            sweep.spent[place._replace(inferred=phase)] = Spent(1, 0, waited_ns, waited_ns)
+            sweep.book(place, phase, waited_ns)
 
 
 def _waited(stretch: tuple[int, int], meanwhile: Sequence[tuple[int, int]]) -> int:

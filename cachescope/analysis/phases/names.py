@@ -40,6 +40,8 @@ BACKENDS: Final = "importing backends"
 Once a process, after the first frame is compiled, by torch 2.11 and later. To see whether the backend is a registered one, all
 of them are imported (torch/_dynamo/backends/registry.py, `_is_registered_backend`).
 """
+LOADING: Final = "loading"
+"""Loads code, also that of the vector test: every process does, each file in a child process, which imports torch up to 2.12."""
 AUTOTUNING: Final = "autotuning"
 LOADING_GRAPH: Final = "AOTAutogradCache.inductor_load"
 """What torch does after an AOTAutograd hit, and with every graph of a package (which is not looked up)."""
@@ -73,7 +75,7 @@ PHASES: Final = (
     # Making the key of a graph and looking it up have no event of their own: they are the self time of these.
     _phase("keys and lookups", False, BACKEND, INDUCTOR, r"fx_codegen_and_compile", r"compile_fx_inner",
         r"OutputGraph\.call_user_compiler"),
-    _phase("loading", False, r"AOTAutogradCache\.inductor_load", r"PyCodeCache\.load_by_key_path",
+    _phase(LOADING, False, r"AOTAutogradCache\.inductor_load", r"PyCodeCache\.load_by_key_path",
         r"TritonBundler\.(?:read_and_emit|load_cached_static_autotuners)",
         r"StaticAutotunerFuture\.warm_precompile", r"CompiledArtifact\.load", r"GraphPickler\.loads",
         r"reload_kernel_in_parent", r"offload_constants_restore"),
@@ -116,7 +118,7 @@ PHASES: Final = (
 # fmt: on
 _PATTERNS: Final = [(re.compile("|".join(phase.events)), phase) for phase in PHASES if phase.events]
 _LONGEST: Final = 200
-_INFERRED: Final = {phase.name: phase for phase in PHASES if not phase.events}
+_INFERRED: Final = {phase.name: phase for phase in PHASES}
 
 
 def is_vector_test(event: str, above: str) -> bool:
