@@ -10,7 +10,9 @@ from cachescope.answers.chosen import Chosen
 from cachescope.answers.recording import Recording
 from cachescope.capture.preflight.notes import LOG_NAME
 from cachescope.capture.recording import Listing, Recorded
+from cachescope.locking.variables import COMPILING_OFF
 from cachescope.readers.directory.default_root import default_root
+from cachescope.readers.logs.notes import WHY_SILENT
 from cachescope.verdict_kinds import kind_of
 from cachescope.wording import plural
 
@@ -18,11 +20,7 @@ _NO_TORCH: Final = (
     "nothing was recorded: no process that had the variables of this recording imported torch. One that was started "
     "with an environment of its own is not seen."
 )
-_SILENT: Final = (
-    "nothing was recorded: torch was imported, and not a word of its caches reached the log or the trace. It compiled "
-    "nothing, compiled with a backend that asks no cache (as aot_eager), or loaded what had been compiled ahead of time, or its loggers were disabled: "
-    "logging.config.dictConfig and fileConfig do that to every logger that is there, unless disable_existing_loggers is False."
-)
+_SILENT: Final = f"nothing was recorded: torch was imported, and not a word of its caches reached the log or the trace. Either {WHY_SILENT}."
 _NO_TEXT: Final = (
     "no line of the cache loggers reached the log: the program sets TORCH_LOGS itself, or calls logging.disable. "
     "This answer is from the trace."
@@ -39,7 +37,9 @@ def what_is_missing(read: Recording, runs: Set[int], recorded: Recorded) -> list
     mine = [row for row in read.facts.lookups.values() if row.run in runs]
     keys = {row.cache_key for row in mine if row.cache_key is not None}
     if not mine and runs <= read.tables.compiled.keys():
-        notes = [_SILENT if recorded.has_torch_log else _NO_TORCH]
+        off = [name for name in COMPILING_OFF if os.environ.get(name) == "1"]
+        silent = f"nothing was recorded: {off[0]}=1 switches torch.compile off." if off else _SILENT
+        notes = [silent if recorded.has_torch_log else _NO_TORCH]
     else:
         # Where the caches are off, the loggers have nothing to say.
         notes = list(_missing_logs(read, {row.run for row in mine if row.outcome != "disabled"}))

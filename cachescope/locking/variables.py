@@ -25,7 +25,8 @@ _LONGEST: Final = 4000
 _SHOWN: Final = 100
 
 _CACHES_OFF: Final = "it switches caches off"
-_COMPILING_OFF: Final = "it switches torch.compile off"
+COMPILING_OFF: Final = ("TORCH_COMPILE_DISABLE", "TORCHDYNAMO_DISABLE")
+"""The variables that switch torch.compile off where they are 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +46,7 @@ OFF: Final = {
     "TORCHINDUCTOR_FX_GRAPH_CACHE": Off("0"),
     "TORCHINDUCTOR_AUTOGRAD_CACHE": Off("0", "it switches AOTAutograd's cache off", (AOTAUTOGRAD,)),
     "TORCH_CACHING_PRECOMPILE": Off("1", "with it AOTAutograd makes other keys", (AOTAUTOGRAD,)),
-    "TORCH_COMPILE_DISABLE": Off("1", _COMPILING_OFF),
-    "TORCHDYNAMO_DISABLE": Off("1", _COMPILING_OFF),
+    **dict.fromkeys(COMPILING_OFF, Off("1", "it switches torch.compile off")),
 }
 
 CAPABILITY: Final = "ATEN_CPU_CAPABILITY"

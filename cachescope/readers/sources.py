@@ -32,7 +32,7 @@ from cachescope.readers.kinds import (
 from cachescope.readers.logs.byte_source import read_head
 from cachescope.readers.logs.log_events import LogKind
 from cachescope.readers.logs.many_logs import read_logs
-from cachescope.readers.logs.notes import holds_a_note, tell_of_runs
+from cachescope.readers.logs.notes import WHY_SILENT, holds_a_note, tell_of_runs
 from cachescope.readers.logs.remote import addresses, is_address
 from cachescope.readers.logs.text_messages import in_another_form
 from cachescope.readers.logs.tlparse import SOURCES
@@ -51,9 +51,8 @@ if TYPE_CHECKING:
 _COUNTER: Final = re.compile(rb"['\"]fxgraph_cache_(hit|miss|bypass)['\"]: (\d{1,12})")
 _LONGEST_QUOTE: Final = 300
 _SILENT_RUN: Final = (
-    "cachescope record ran a command here, and no log with a word of torch's caches lies beside its note: no torch was imported, nothing was "
-    "compiled, what was compiled came from a package, its backend asks no cache (as aot_eager), torch's loggers were disabled, or the logs were "
-    "moved"
+    "cachescope record ran a command here, and no log with a word of torch's caches lies beside its note: the logs were moved, the command has not "
+    f"got that far or does not use torch, {WHY_SILENT}"
 )
 _PRINTED_SHOWN: Final = 4
 # A store answers slowly, but many requests at once.
@@ -159,8 +158,6 @@ def _nothing_in(path: str) -> SourceError:
     with contextlib.suppress(OSError):
         if not (os.listdir(path) if os.path.isdir(path) else os.path.getsize(path)):
             return SourceError(path, f"this {what} is empty", "empty")
-    if holds_a_note(path):
-        return SourceError(path, _SILENT_RUN, "unknown_source")
     message = f"this {what} holds no trace, text log, cache entry or snapshot of torch.compile"
     head = b"" if what == "directory" else head_of(path)
     counted = counters_said(head)
@@ -221,7 +218,11 @@ def _find(path: str, reading: Reading) -> Iterator[tuple[Kind, str]]:
             if os.path.isdir(one):
                 yield from _logs_in_cache(one, reading)
         elif os.path.isdir(one):
-            waiting += [(child, unpackable) for child in reversed(_children(one, reading))]
+            children = _children(one, reading)
+            are_logs = (kind in _LOGS for child in children for kind, _ in _find_file(child, Reading()))
+            if holds_a_note(one) and not any(are_logs):
+                note_source(SourceError(one, _SILENT_RUN, "unknown_source"), reading)
+            waiting += [(child, unpackable) for child in reversed(children)]
         elif not _is_archive(one):
             yield from _find_file(one, reading)
         else:

@@ -19,6 +19,7 @@ __all__ = ["run"]
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
 
 PROGRAM = Path(__file__).parent / "ending_program.py"
+SAMPLE = Path(cachescope.__file__).parent / "samples/config_flip"
 UNKNOWN = ("not known", "Not known", "not decided", "no key")
 Recorded = Callable[..., SimpleNamespace]
 
@@ -63,6 +64,14 @@ def test_each_process_that_made_keys_says_once_what_it_is(
                 SourceError, match="cachescope record ran a command here, and no log with a word"
             ):
                 cachescope.read(folder)
+        # Nor is it left out without a word beside runs that were read, however deep it lies.
+        (run,) = found.folder.iterdir()
+        whole = found.folder / "of today" / "rank 0"
+        whole.mkdir(parents=True)
+        run.rename(whole / run.name)
+        beside = cachescope.read(found.folder, SAMPLE)
+        assert len(beside.lookups) == len(cachescope.read(SAMPLE).lookups)
+        assert [*beside.problems["source"]] == [str(whole / run.name)]
     if found.scope is not None:
         contexts = found.scope.contexts
         assert contexts["run"].tolist() == found.scope.runs["run"].tolist()

@@ -69,9 +69,11 @@ def test_nothing_compiled(tmp_path: Path) -> None:
     (tmp_path / "cache").mkdir()
     notes = recorded(tmp_path, PROGRAM, "nothing compiled")["recorded"]["not_recorded"]
     # Not of torch's own default, which is not asked beside a directory that is given.
-    assert "It compiled nothing" in notes[0]
+    assert "torch compiled nothing" in notes[0]
     (note,) = notes[1:]
     assert note.partition(" meanwhile")[0] == f"No entry of a graph came into {tmp_path / 'cache'}"
+    notes = recorded(tmp_path, PROGRAM, "plain", TORCHDYNAMO_DISABLE="1")["recorded"]["not_recorded"]
+    assert notes[0] == "nothing was recorded: TORCHDYNAMO_DISABLE=1 switches torch.compile off."
 
 
 @pytest.mark.torch

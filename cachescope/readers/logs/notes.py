@@ -8,7 +8,6 @@ come before torch's record, which is written once the graph is compiled; for AOT
 from __future__ import annotations
 
 import contextlib
-import glob
 import json
 import os
 import shlex
@@ -28,6 +27,11 @@ from cachescope.terms import RUN_NOTE
 
 _MAX_BYTES: Final = 1 << 20
 _OURS: Final = b"cachescope_run"
+WHY_SILENT: Final = (
+    "torch compiled nothing, compiled with a backend that asks no cache (as aot_eager), or loaded what had been compiled ahead of time; or its "
+    "loggers were disabled: logging.config.dictConfig and fileConfig do that to every logger that is there, unless disable_existing_loggers is False"
+)
+"""What leaves no word of the caches in the logs of a process that imports torch."""
 
 
 def tell_of_runs(reading: Reading) -> None:
@@ -81,9 +85,8 @@ def _own(words: Sequence[str], shared: set[str]) -> Iterator[str]:
 
 
 def holds_a_note(folder: str) -> bool:
-    """Whether `cachescope record` wrote a note into a folder, or into one in it."""
-    patterns = (os.path.join(glob.escape(folder), below, RUN_NOTE) for below in ("", "*"))
-    return any(_OURS in _bytes_of(path) for pattern in patterns for path in glob.iglob(pattern))
+    """Whether `cachescope record` wrote a note into a folder."""
+    return _OURS in _bytes_of(os.path.join(folder, RUN_NOTE))
 
 
 def _bytes_of(path: str) -> bytes:
