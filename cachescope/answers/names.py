@@ -100,18 +100,20 @@ def other_directory(miss: MissRow, history: History) -> str | None:
     here, there = history.folders[at], history.folders[before]
     # For an equal key, the reason says so.
     is_of_key = history.lookups[before].cache_key == history.lookups[at].cache_key
-    if is_of_key or here is None or here == there or _lies_there_too(history, history.lookups[before], at):
+    if is_of_key or here is None or here == there or _may_lie_there_too(history, history.lookups[before], at):
         return None
     return there
 
 
-def _lies_there_too(history: History, before: LookupRow, at: int) -> bool:
-    """Whether the directory of a lookup also held what another one had stored elsewhere: it is a copy, or a mega-cache was loaded."""
-    here, time = history.folders[at], history.lookups[at].time
-    if time is None:
-        return False
+def _may_lie_there_too(history: History, before: LookupRow, at: int) -> bool:
+    """Whether the directory of a lookup may hold what another one had stored elsewhere: it is a copy, or a mega-cache was loaded."""
+    here, row = history.folders[at], history.lookups[at]
+    first = history.lookups[history.folders.index(here)].run
+    filled = next(run.filled_dir for run in history.runs if run.run == first)
+    if filled is not None and history.place_of(filled) == here:
+        return True  # what others had stored in it is not known
     held = (one for one in history.entries_of(before) if history.place_of(one.root) == here)
-    own = [one for one in held if one.modified_time is not None and one.modified_time <= time]
+    own = [one for one in held if row.time and one.modified_time and one.modified_time <= row.time]
     # The entry may be one that a later run stored there.
     return bool(own) and not any(
         one > at and history.folders[one] == here and history.has_stored(one)

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from cachescope.analysis.phases.names import VECTOR_TEST, is_vector_test, phase_of
+from cachescope.analysis.phases.names import inferred_phase, phase_of
 from cachescope.answers.names import cache_name, place_name, run_name
 from cachescope.answers.recording import Recording
 from cachescope.frames.recorded_rows import LookupRow, ProblemRow
@@ -92,8 +92,7 @@ def _closed(events: Iterable[TraceEvent]) -> Iterator[Slice]:
     for event in events:
         now = max(now, event.time_ns)
         if event.is_begin:
-            is_test = is_vector_test(event.name, above[-1] if above else "")
-            opened[event.name].append((event, VECTOR_TEST if is_test else ""))
+            opened[event.name].append((event, inferred_phase(event.name, above[-1] if above else "")))
             above.append(event.name)
         elif opened[event.name]:
             yield _slice(*opened[event.name].pop(), event.time_ns)

@@ -265,6 +265,25 @@ def test_what_was_copied_into_the_directory_before_is_in_no_other(
     assert ("in another directory (/baked)" in str(work.baseline)) == is_other
 
 
+@pytest.mark.parametrize(("filled", "used", "is_other"), [
+    (None, False, True), ("/here", False, False), ("/here", True, True), ("/baked", False, True),
+])  # fmt: skip
+def test_what_lay_in_a_directory_that_others_had_filled_may_be_what_is_compared(
+    filled: str | None, used: bool, is_other: bool
+) -> None:
+    """As of a copy that is not read itself; what an earlier run of those read had stored in it is known."""
+    one, two = {"gm": CODE, "x": "1"}, {"gm": CODE, "x": "2"}
+    runs = [
+        run(fx("f11", details=one, at=0, took=1), cache_dir="/baked"),
+        *([run(fx("f33", details={"gm": "other"}, at=50, took=1), cache_dir="/here")] if used else []),
+        run(fx("f22", details=two, at=100, took=1), cache_dir="/here", filled_dir=filled),
+    ]
+    scope = scope_of(*runs)
+    work = next(work for work in Cards.of(Chosen(scope), most=10).works if work.row.fields == ("x",))
+    assert ("in another directory (/baked)" in str(work.baseline)) == is_other
+    assert ("by x and another directory" in headline(Chosen(scope))) == is_other
+
+
 def test_a_log_without_a_lookup_beside_others_is_named(tmp_path: Path, recording: Recording) -> None:
     logs = sorted((recording("2.15.0", "cold_warm") / "text").iterdir())
     silent = tmp_path / "second.log"

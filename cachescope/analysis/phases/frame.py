@@ -28,7 +28,7 @@ from cachescope.analysis.phases.names import (
     WAITING_FOR_BUILD,
     WAITING_FOR_CODE,
     WAITING_FOR_TEST,
-    is_vector_test,
+    inferred_phase,
     phase_of,
 )
 from cachescope.catalogue.facts import is_version, release
@@ -171,7 +171,7 @@ class Sweep:
             self._segments[event.compile_id] += 1
         thread = self._thread_of(event)
         under = thread.open[-1].place if thread.open else Place(None, 0, "")
-        inferred = VECTOR_TEST if is_vector_test(event.name, under.event) else ""
+        inferred = inferred_phase(event.name, under.event)
         if thread.open and event.name in (COMPILER, WAITING_FOR_CODE):
             self._find_headers(thread.open, event.name)
         place = under._replace(event=event.name, inferred=inferred)

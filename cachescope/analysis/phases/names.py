@@ -121,13 +121,13 @@ _LONGEST: Final = 200
 _INFERRED: Final = {phase.name: phase for phase in PHASES}
 
 
-def is_vector_test(event: str, above: str) -> bool:
-    """Whether an event is a run of the compiler for the vector test.
+def inferred_phase(event: str, above: str) -> str:
+    """The phase of a run of the compiler for the vector test, by the event that it is in; of any other event none.
 
     Kernels and headers are compiled when the generated code is loaded; while the scheduler generates it, torch asks for
     vector instructions and compiles nothing else. So it is in the traces of torch 2.6 to 2.15.
     """
-    return event == COMPILER and above == CODE_GENERATION
+    return VECTOR_TEST if event == COMPILER and above == CODE_GENERATION else ""
 
 
 @lru_cache(4096)
