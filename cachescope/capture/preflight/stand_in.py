@@ -27,8 +27,7 @@ def patch_compile_fx(module: Any, replace: Any) -> None:
         notes.note_process()
         with _running(_copied(gm)):
             compiled = compiled_by_torch(self, gm, *args, **kwargs)
-        if not hasattr(compiled, "source_code"):
-            compiled.source_code = ""
+        compiled.source_code = getattr(compiled, "source_code", "")
         return compiled
 
     replace(module._InProcessFxCompile, "codegen_and_compile", codegen_and_compile)
@@ -103,12 +102,14 @@ class _Executed:
 
 
 def _interpreter(graph: Any) -> Any:
-    from torch import fx
+    import torch
 
-    class Interpreter(fx.Interpreter):  # type: ignore[misc]
+    class Interpreter(torch.fx.Interpreter):  # type: ignore[misc]
         """Executes a graph with the errors and the random stream of generated code."""
 
         def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
+            if target is torch.ops.aten.view.default:
+                target = torch.ops.aten.reshape.default  # operators give other strides than generated code
             draw = _DRAWN.get(getattr(target, "__name__", "").partition(".")[0])
             try:
                 return super().call_function(target if draw is None or is_fake() else draw, args, kwargs)
@@ -172,15 +173,13 @@ def _strides_of(output: Any) -> Callable[[dict[Any, Any]], tuple[int, ...] | Non
 
 
 def _symbol_of(placeholder: Any) -> Any:
-    node = getattr(placeholder.meta.get("val"), "node", None)
-    return None if node is None else node.expr
+    return getattr(getattr(placeholder.meta.get("val"), "node", None), "expr", None)
 
 
-def _restrided(output: Any, strides: tuple[int, ...] | None) -> Any:
+def _restrided(one: Any, strides: tuple[int, ...] | None) -> Any:
     import torch
 
-    if strides is None or not isinstance(output, torch.Tensor) or output.stride() == strides:
-        return output
-    if output.dim() != len(strides):
-        return output
-    return torch.empty_strided(output.shape, strides, dtype=output.dtype, device=output.device).copy_(output)
+    own = one.stride() if isinstance(one, torch.Tensor) else ()
+    if not strides or len(own) != len(strides) or own == strides:
+        return one
+    return torch.empty_strided(one.shape, strides, dtype=one.dtype, device=one.device).copy_(one)

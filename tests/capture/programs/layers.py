@@ -51,6 +51,13 @@ def channels_last() -> None:
 
 
 @program
+def pooling() -> None:
+    """The second convolution's backward gives a tensor of other strides than the backward of the pool takes a view of."""
+    model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.MaxPool2d(2), nn.Conv2d(8, 8, 3), nn.ReLU())
+    torch.compile(model)(torch.randn(4, 3, 18, 18)).square().sum().backward()
+
+
+@program
 def dropout() -> None:
     model = nn.Sequential(nn.Linear(8, 8), nn.Dropout(0.5), nn.Linear(8, 4))
     torch.compile(model)(torch.randn(4, 8)).sum().backward()
