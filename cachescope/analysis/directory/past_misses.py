@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
 from cachescope.analysis.directory.equal_code import OTHER_SOURCE, Compared, GeneratedCode, KernelBinaries
-from cachescope.analysis.history.entry_times import resolutions_ns
+from cachescope.analysis.history.entry_times import resolution_ns
 from cachescope.analysis.key_distance import EarlierKeys, KeyDistances
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.linked_rows import PastMiss
@@ -24,7 +24,8 @@ def past_misses(
     entries: Sequence[EntryRow], keys: KeyDistances, code: GeneratedCode, binaries: KernelBinaries
 ) -> list[PastMiss]:
     """The rows of the frame past_misses."""
-    resolutions = resolutions_ns(entries)
+    of_root = by_key((entry.root, entry) for entry in entries)
+    resolutions = {root: resolution_ns(found) for root, found in of_root.items()}
     sound = [e for e in entries if e.cache == FXGRAPH and e.status == "ok"]
     sound.sort(key=lambda e: (e.modified_time or 0, e.entry))
     # Equal bytes are copies of one entry: another compile stores other bytes, since they contain the time that it took.

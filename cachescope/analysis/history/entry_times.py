@@ -9,8 +9,7 @@ entries whose miss was recorded show how far to trust the times of a directory: 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from itertools import islice
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from cachescope.analysis.history.history import History
@@ -36,8 +35,9 @@ _OF_A_COPY: Final = "its time is later, but it may be a copy, which has the time
 _WHETHER_LOADED: Final = "no log shows whether the run had loaded it"
 
 
-_Clock = tuple[int, int | None]
-"""The resolution of the times of one directory, and what to add to them; None if they do not show when an entry was stored."""
+_Clock = tuple[int, int | None, bool]
+"""The resolution of the times of one directory; what to add to them, None if they do not show when an entry was stored; and whether
+recorded misses wrote entries at those times, or a run searched it and nothing speaks against them. Otherwise it may be a copy."""
 
 
 class EntryTimes:
@@ -46,7 +46,6 @@ class EntryTimes:
     def __init__(self, history: History) -> None:
         of_root = by_key((entry.root, entry) for entry in history.entries)
         self._clocks = {root: _clock(found, history) for root, found in of_root.items()}
-        self._history = history
         self._are_predicted = all(row.prediction is not None for row in history.lookups)
         self._in_remote_caches = _in_remote_caches(history) if self._are_predicted else frozenset[str]()
 
@@ -59,12 +58,12 @@ class EntryTimes:
             is_found = entry.modified_time is None and self._are_predicted
         if is_found:
             return LONG_AGO, LONG_AGO
-        resolution, shift = self._clocks[entry.root]
+        resolution, shift, is_in_step = self._clocks[entry.root]
         if shift is None or entry.modified_time is None:
             return LONG_AGO, NEVER
         begin = entry.modified_time + shift
-        # A directory that no run searched may be a copy, which has the time of the copy: it was filled before that.
-        return begin if self._history.is_searched(entry.root) else LONG_AGO, begin + resolution
+        # A copy has the time of the copy: it was filled before that.
+        return begin if is_in_step else LONG_AGO, begin + resolution
 
 
 class _Stored(NamedTuple):
@@ -186,31 +185,32 @@ def resolution_ns(entries: Sequence[EntryRow]) -> int | None:
     return next((one for one in _RESOLUTIONS_NS if not any(time % one for time in times)), 1)
 
 
-def resolutions_ns(entries: Iterable[EntryRow]) -> dict[str, int | None]:
-    """The same of each directory."""
-    of_root = by_key((entry.root, entry) for entry in entries)
-    return {root: resolution_ns(found) for root, found in of_root.items()}
-
-
 def _clock(entries: Sequence[EntryRow], history: History) -> _Clock:
     resolution = resolution_ns(entries)
     if resolution is None:
-        return 1, None
-    # How long before its miss, and before the end of the compile, an entry seems to have been written.
+        return 1, None, False
+    # How long before its miss, and before the end of the compile or of its process, an entry seems to have been written.
     before_miss, before_end = [], []
+    # How long before the end of the one compile that can have written it an entry seems to have been written, and when.
+    shifts = []
     for entry in entries:
-        if history.is_of_another_compile(entry):
-            continue
-        wrote = [*islice(history.writers_of(entry), 2)]
         # If several processes missed one key, such as racing ranks, it is not known which of them wrote it.
-        time = history.lookups[wrote[0]].time if len(wrote) == 1 else None
-        if time is None or entry.modified_time is None:
+        wrote = [at for at in history.writers_of(entry) if history.lookups[at].time is not None]
+        written = entry.modified_time
+        # The time of a damaged one may be when it was damaged.
+        if not wrote or written is None or entry.status != "ok" or history.is_of_another_compile(entry):
             continue
-        before_miss.append(time - entry.modified_time - resolution)
-        end = history.timeline.end[wrote[0]]
-        if history.timeline.has_ended(wrote[0]) and end is not None:
-            before_end.append(end - entry.modified_time)
+        first, last = (history.lookups[at] for at in (wrote[0], wrote[-1]))
+        end, has_ended = history.timeline.end[wrote[-1]] or 0, history.timeline.has_ended(wrote[-1])
+        at_latest = end if has_ended else history.run_of[last.run].end_time or 0
+        before_miss.append((first.time or 0) - written - resolution)
+        before_end.append(max(at_latest, (last.time or 0) + (entry.time_taken_ns or 0)) - written)
+        if has_ended and len(wrote) == 1:
+            shifts.append((end - written, written))
     if all(ns <= 0 for ns in before_miss) and all(ns >= -LATE_NS for ns in before_end):
-        return resolution, 0
-    is_one_shift = len(before_end) > 1 and max(before_end) - min(before_end) <= _SPREAD_NS + resolution
-    return resolution, sorted(before_end)[(len(before_end) - 1) // 2] if is_one_shift else None
+        return resolution, 0, bool(before_end) or history.is_searched(entries[0].root)
+    # A copy is made at once, whenever its entries were stored: it is no clock that is off.
+    shifts.sort()
+    spread, times = _SPREAD_NS + resolution, [written for _, written in shifts] or [0]
+    is_one_shift = max(times) - min(times) > spread >= shifts[-1][0] - shifts[0][0]
+    return resolution, shifts[(len(shifts) - 1) // 2][0] if is_one_shift else None, True

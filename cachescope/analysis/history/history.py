@@ -134,13 +134,10 @@ class History:
         """The name that logs use for a directory that was read. Theirs is absolute; the given one may be relative or a link."""
         return self._named.get(os.path.realpath(root), root)
 
-    @cached_property
-    def _places(self) -> frozenset[str]:
-        return frozenset(self._named.values())
-
+    @kept
     def is_searched(self, root: str) -> bool:
-        """Whether a run is known to have searched a directory, or no log names any."""
-        return not self._places or self.place_of(root) in self._places
+        """Whether a run is known to have searched a directory."""
+        return os.path.realpath(root) in self._named
 
     @cached_property
     def _named(self) -> dict[str, str]:
@@ -168,9 +165,9 @@ class History:
     def writers_of(self, entry: EntryRow) -> Iterator[int]:
         """The misses that may have written a file. If a run is known to have used the file's directory, only those that wrote there."""
         of_key = self.lookups_of(entry)
-        if not of_key or (place := self.place_of(entry.root)) not in self._places:
+        if not of_key or not self.is_searched(entry.root):
             return filter(self.has_stored, of_key)
-        key = self.key[of_key[0]]
+        place, key = self.place_of(entry.root), self.key[of_key[0]]
         return chain.from_iterable(self._stored_in.get((key, folder), ()) for folder in (place, None))
 
     @cached_property
@@ -180,21 +177,31 @@ class History:
         return by_key((place, at) for at, place in where if self.has_stored(at))
 
     def is_of_another_compile(self, entry: EntryRow) -> bool | None:
-        """Whether a compile that was not read made an entry: no recorded miss of its key took as long.
+        """Whether a compile that was not read made an entry: no recorded miss of its key left its mark. None if that is not known.
 
-        Torch writes the compile time into the log and into the entry. An AOTAutograd entry has none, so its graphs decide. None if a
-        time is missing.
+        Torch writes the compile time into the log and into the entry. An AOTAutograd entry has none, but a text log names its file,
+        after its content. What has no mark was made with what lies beside it: an AOTAutograd entry and the graphs it points to.
         """
-        if entry.cache == AOTAUTOGRAD:
-            told = {self.is_of_another_compile(graph) for graph in self.graphs_below(entry)}
-            return None if not told or None in told else told == {True}
-        made, times = entry.time_taken_ns, self._folders_by_time.get((entry.cache, entry.cache_key), {})
-        return None if made is None or None in times else made not in times
+        beside = self.graphs_below(entry) or self._pointing_to.get((entry.root, entry.cache_key), [])
+        own = {self._is_marked_by_another(entry)} - {None}
+        found = own or {self._is_marked_by_another(one) for one in beside}
+        return None if not found or None in found else found == {True}
+
+    def _is_marked_by_another(self, entry: EntryRow) -> bool | None:
+        made, marks = _mark(entry), self._folders_by_mark.get((entry.cache, entry.cache_key), {})
+        if made is None or (entry.cache == AOTAUTOGRAD and not marks):
+            return None
+        return None if None in marks and made not in marks else made not in marks
 
     def graphs_below(self, entry: EntryRow) -> list[EntryRow]:
         """The FX entries that an AOTAutograd entry points to, beside it in its directory."""
         keys = ((FXGRAPH, key) for key in entry.fx_keys)
         return [one for key in keys for one in self._entries_of_key.get(key, ()) if one.root == entry.root]
+
+    @cached_property
+    def _pointing_to(self) -> Mapping[tuple[str, str | None], list[EntryRow]]:
+        """The AOTAutograd entries that point to each graph of a directory."""
+        return by_key(((one.root, key), one) for one in self.entries for key in one.fx_keys)
 
     @cached_property
     def of_other_compiles(self) -> Mapping[tuple[str, str | None], list[EntryRow]]:
@@ -207,19 +214,18 @@ class History:
         """For each directory that was read, the directories into which recorded misses had compiled what lies in it."""
         found: dict[str, set[str | None]] = defaultdict(set)
         for entry in self.entries:
-            of_key = self._folders_by_time.get((entry.cache, entry.cache_key), {})
-            if entry.time_taken_ns is not None:
-                found[entry.root] |= of_key.get(entry.time_taken_ns, set())
+            of_key = self._folders_by_mark.get((entry.cache, entry.cache_key), {})
+            if (made := _mark(entry)) is not None:
+                found[entry.root] |= of_key.get(made, set())
         return found
 
     @cached_property
-    def _folders_by_time(self) -> Mapping[tuple[str, str | None], dict[int | None, set[str | None]]]:
-        """For each key, the compile times of its misses, each with the directories that they compiled for."""
-        found: dict[tuple[str, str | None], dict[int | None, set[str | None]]] = {}
+    def _folders_by_mark(self) -> Mapping[tuple[str, str | None], dict[int | str | None, set[str | None]]]:
+        """For each key, the marks of its misses, each with the directories that they compiled for."""
+        found: dict[tuple[str, str | None], dict[int | str | None, set[str | None]]] = {}
         for row, folder in zip(self.lookups, self.folders, strict=True):
             if is_miss(row):
-                of_key = found.setdefault((row.cache, row.cache_key), defaultdict(set))
-                of_key[row.time_taken_ns].add(folder)
+                found.setdefault((row.cache, row.cache_key), defaultdict(set))[_mark(row)].add(folder)
         return found
 
     def entries_of(self, row: LookupRow) -> Sequence[EntryRow]:
@@ -322,6 +328,14 @@ class History:
             if row.guards_expr is not None and key is not None and row.outcome in ("hit", "guard_miss"):
                 found[key].setdefault(row.guards_expr, at)
         return found
+
+
+def _mark(made: LookupRow | EntryRow) -> int | str | None:
+    """What a miss and the entry that it wrote have in common: the compile time, or the name of the file."""
+    if made.cache != AOTAUTOGRAD:
+        return made.time_taken_ns
+    path = made.entry_path if isinstance(made, LookupRow) else made.path
+    return None if path is None or is_in_remote_cache(path) else os.path.basename(path)
 
 
 def is_miss(row: LookupRow) -> bool:

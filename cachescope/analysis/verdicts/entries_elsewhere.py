@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
-from cachescope.analysis.history.entry_times import resolutions_ns
+from cachescope.analysis.history.entry_times import LONG_AGO, EntryTimes
 from cachescope.analysis.history.history import History
 from cachescope.analysis.verdicts.misses import Why
 from cachescope.frames.directory_rows import EntryRow
@@ -22,7 +22,7 @@ class EntriesElsewhere:
 
     def __init__(self, history: History) -> None:
         self._history = history
-        self._resolutions = resolutions_ns(history.entries)
+        self.times = EntryTimes(history)
 
     def known(self, at: int) -> tuple[Why, EntryRow | int] | None:
         """An entry that a compile which was not read had stored under the key, in a directory that the run did not search.
@@ -37,9 +37,7 @@ class EntriesElsewhere:
             guards = [one.guards_expr for one in (entry, *self._history.graphs_below(entry))]
             if self._is_elsewhere(entry, here) and self._is_earlier(entry, row) and not any(guards):
                 reason = f"the same key lies in another directory: {entry.root}, not {here}"
-                why = (
-                    "the entry was written before, and holds another compile time than any miss that was read"
-                )
+                why = "the entry was written before, and no miss that was read made it: its compile time or its file is another"
                 return Why("entry_unavailable", reason, "inferred", why, kind="another directory"), entry
         return self._found_there(at)
 
@@ -74,24 +72,31 @@ class EntriesElsewhere:
     def possible(self, at: int) -> tuple[Why, EntryRow | None] | None:
         """A doubt about a first lookup: an entry of the key that may have been in another directory, or a bundle that holds the key."""
         row, here = self._history.lookups[at], self._history.folders[at]
-        for entry in self._history.local_entries_of(row):
+        entries = self._history.local_entries_of(row)
+        # The directories that hold what a miss that was read stored under the key, or may hold it.
+        own = {one.root for one in entries if not self._history.is_of_another_compile(one)}
+        looked = "no log names the directory of the run" if here is None else f"the run looked in {here}"
+        for entry in entries:
             of_another = self._history.is_of_another_compile(entry)
-            if of_another is False or entry.status != "ok" or not self._is_elsewhere(entry, here):
+            if of_another is False or entry.status != "ok":
                 continue
-            # The run's own compile may have written a later one; a copy has the time of the copy.
-            if of_another or self._is_earlier(entry, row):
-                looked = (
-                    "no log names the directory of the run" if here is None else f"the run looked in {here}"
-                )
-                why = f"the same key lies in {entry.root}, and {looked}; whether it would have been found there is not known"
+            is_certain = of_another or self._is_earlier(entry, row)
+            if self._is_elsewhere(entry, here):
+                # Where times show nothing, what lies there may also be a copy of what the run stored.
+                found = looked if is_certain else f"{looked}, or that is a copy of what the run stored"
+                is_doubt = is_certain or self.times.interval(entry)[0] == LONG_AGO
+            else:
+                # Another directory may have been mounted there, or it was filled since.
+                found = "what the run stored under it does not"
+                is_doubt = entry.root not in own and self._history.has_stored(at)
+            if is_doubt:
+                why = f"the same key lies in {entry.root}, and {found}; whether it would have been found there is not known"
                 return Why("first_lookup", why, "not_known", why, kind=ELSEWHERE), entry
         asked = (self._history.lookups[one] for one in (at, *self._history.timeline.graphs_of(at)))
         missed = {one.cache_key for one in asked if one.outcome == "full_miss"}
         for bundle in self._history.bundles:
-            written = bundle.modified_time
-            if written is None or row.time is None or written >= row.time:
-                continue
-            if not missed.isdisjoint(bundle.fx_keys):
+            is_earlier = row.time is not None and (bundle.modified_time or row.time) < row.time
+            if is_earlier and not missed.isdisjoint(bundle.fx_keys):
                 reason = f"{bundle.path} holds what was missed, and its time is earlier: the run had not loaded it, or not all of it"
                 why = "no log shows whether the run was to load it"
                 return Why("first_lookup", reason, "not_known", why, kind=ELSEWHERE), None
@@ -99,12 +104,9 @@ class EntriesElsewhere:
 
     def _is_elsewhere(self, entry: EntryRow, here: str | None) -> bool:
         """Whether an entry lies in a directory that is neither that of a lookup nor a copy of it."""
-        is_same = self._history.place_of(entry.root) == here
-        return not is_same and here not in self._history.copied_from.get(entry.root, ())
+        history = self._history
+        return history.place_of(entry.root) != here and here not in history.copied_from.get(entry.root, ())
 
     def _is_earlier(self, entry: EntryRow, row: LookupRow) -> bool:
         """Whether an entry is older than a lookup; False where all entries of its directory have one time."""
-        resolution = self._resolutions[entry.root]
-        if resolution is None or entry.modified_time is None or row.time is None:
-            return False
-        return entry.modified_time + resolution <= row.time
+        return row.time is not None and self.times.interval(entry)[1] <= row.time

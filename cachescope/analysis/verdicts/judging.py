@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from functools import cache, cached_property
+from functools import cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
-from cachescope.analysis.history.entry_times import LATE_NS, EntryTimes
+from cachescope.analysis.history.entry_times import LATE_NS
 from cachescope.analysis.history.history import History
 from cachescope.analysis.history.past_of_keys import Past, pasts_of
 from cachescope.analysis.history.timeline import CANNOT_WRITE, NOT_CERTAIN, error_line
@@ -219,11 +219,8 @@ def _judge_graphs_without_a_past(history: History, found: VerdictsSoFar, new: Se
             continue
         graphs = (lookups[graph] for graph in history.timeline.graphs_of(earlier))
         if all(graph.direction != lookups[at].direction for graph in graphs):
-            run = lookups[earlier].run
-            reason = f"run {run} had looked up the same AOTAutograd key, and no lookup of this graph is recorded of it"
-            because = (
-                "a compile that fails or is killed logs no lookup of its graphs, and lines may be missing"
-            )
+            reason = f"run {lookups[earlier].run} had looked up the same AOTAutograd key, and no lookup of this graph is recorded of it"
+            because = "a compile that fails or is killed logs no lookup of its graphs; or lines are missing"
             found.record(at, Why("entry_unavailable", reason, "not_known", because, kind=NOT_RECORDED))
 
 
@@ -231,12 +228,10 @@ def _compiled_concurrently(
     runs: tuple[int, ...], more: int, there: str | None = None, here: str | None = None
 ) -> Why:
     named = ", ".join(map(str, runs)) + (f" and {more} more" if more else "")
-    if len(runs) + more == 1:
-        reason = f"run {named} had missed the same key and was still compiling it"
-        why = "by the times in the logs, that compile had begun and had not ended"
-    else:
-        reason = f"runs {named} had missed the same key and were still compiling it"
-        why = "by the times in the logs, those compiles had begun and had not ended"
+    is_one = len(runs) + more == 1
+    who, was, which = ("run", "was", "that compile") if is_one else ("runs", "were", "those compiles")
+    reason = f"{who} {named} had missed the same key and {was} still compiling it"
+    why = f"by the times in the logs, {which} had begun and had not ended"
     if there is None:
         return Why("compiled_concurrently", reason, "inferred", why)
     reason += f", but for another directory: {there}, not {here}"
@@ -255,10 +250,6 @@ class _UnavailableEntries:
         self._history = history
         self._rows = history.lookups
         self._entries_elsewhere = elsewhere
-
-    @cached_property
-    def _times(self) -> EntryTimes:
-        return EntryTimes(self._history)
 
     def judge(self, at: int, past: Past) -> _Judged:
         """Why the entry of a key that had been looked up before was unavailable."""
@@ -339,7 +330,7 @@ class _UnavailableEntries:
             return None
         found = None if past.latest_hit is None else self._rows[past.latest_hit].time
         for entry in damaged:
-            begin, end = self._times.interval(entry)
+            begin, end = self._entries_elsewhere.times.interval(entry)
             if (row.time is None or begin <= row.time) and (found is None or found <= end):
                 return _is_damaged(entry, past.known)
         return None

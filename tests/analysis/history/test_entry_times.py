@@ -19,7 +19,7 @@ from cachescope.analysis.history.entry_times import (
 from cachescope.analysis.history.history import is_miss
 from cachescope.details import HashDetails
 from cachescope.frames.directory_rows import EntryRow
-from cachescope.frames.recorded_rows import LookupRow
+from cachescope.frames.recorded_rows import LookupRow, RunRow
 from tests.analysis.plain_rows import TEMPLATE, entry_row, history_of, lookup_row
 from tests.analysis.preflight.test_predicting import remotely, stored_remotely
 from tests.made import NOON_NS, Details, Made, aot, entry, fx, run, scope_of, set_of
@@ -223,7 +223,7 @@ def test_without_entries_there_are_none() -> None:
     # Of a directory whose times tell nothing an entry may always have been there.
     (None, AT, True), (None, None, True),
     # Within the nanosecond in which it was written, neither is known.
-    (AT, AT - 1, False), (AT, AT, True), (AT, AT + 1, False), (AT, None, True),
+    (AT, AT - 1, True), (AT, AT, True), (AT, AT + 1, False), (AT, None, True),
 ])  # fmt: skip
 def test_an_entry_may_have_been_there(modified: int | None, time: int | None, may_be: bool) -> None:
     stored = entry(0, "f1", modified)
@@ -280,18 +280,25 @@ ANY = LONG_AGO, NEVER
     (T + 6 * SECOND, {}, (T + 6 * SECOND, T + 6 * SECOND + 1)),
     (T + 6 * SECOND + 1, {}, ANY),
     (None, {}, ANY),
-    # Of a compile that is not known to have ended, only the miss counts.
-    (T + 60 * SECOND, {"compile_ended": False}, (T + 60 * SECOND, T + 60 * SECOND + 1)),
+    # Of a compile that is not known to have ended: its process wrote it while it ran; later, it may be a copy.
+    (T + 60 * SECOND, {"compile_ended": False}, ANY),
     (T - 2, {"compile_ended": False}, ANY),
+    (T + 60 * SECOND, {"compile_ended": False, "log_ended": T + HOUR}, (T + 60 * SECOND, T + 60 * SECOND + 1)),
+    (T + 60 * SECOND, {"compile_ended": False, "log_ended": T + 54 * SECOND}, ANY),
+    # By the time that it took, which the entry holds.
+    (T + 60 * SECOND, {"compile_ended": False, "time_taken_ns": 55 * SECOND, "took": 55 * SECOND}, (T + 60 * SECOND, T + 60 * SECOND + 1)),
     # What did not write it says nothing.
-    (T - HOUR, {"outcome": "hit"}, (T - HOUR, T - HOUR + 1)),
-    (T - HOUR, {"time": None}, (T - HOUR, T - HOUR + 1)),
-    (T - HOUR, {"cache": "aotautograd"}, (T - HOUR, T - HOUR + 1)),
-    (T - HOUR, {"cache_key": "f9"}, (T - HOUR, T - HOUR + 1)),
+    (T - HOUR, {"outcome": "hit"}, (LONG_AGO, T - HOUR + 1)),
+    (T - HOUR, {"time": None}, (LONG_AGO, T - HOUR + 1)),
+    (T - HOUR, {"cache": "aotautograd"}, (LONG_AGO, T - HOUR + 1)),
+    (T - HOUR, {"cache_key": "f9"}, (LONG_AGO, T - HOUR + 1)),
 ])  # fmt: skip
 def test_when_it_was_stored(modified: int | None, told: dict[str, object], wanted: tuple[int, int]) -> None:
     made = written("f1", modified)
-    history = history_of([replace(miss("f1", T), **told)], entries=[made])  # type: ignore[arg-type]
+    log_ended, made.time_taken_ns = told.get("log_ended"), told.get("took")  # type: ignore[assignment]
+    told = {name: value for name, value in told.items() if name not in ("log_ended", "took")}
+    missed = replace(miss("f1", T), **told)  # type: ignore[arg-type]
+    history = history_of([missed], entries=[made], runs=[RunRow(end_time=log_ended)])  # type: ignore[arg-type]
     assert EntryTimes(history).interval(made) == wanted
 
 
@@ -326,15 +333,29 @@ def test_by_how_much_a_clock_is_off(before_end: tuple[int, ...], shift: int | No
 def test_a_key_that_several_missed_was_written_by_none_that_is_known() -> None:
     entries = [written("f1", T - HOUR), written("f2", 2 * T)]
     lookups = [miss("f1", T), miss("f1", T + SECOND), miss("f2", 2 * T)]
-    assert EntryTimes(history_of(lookups, entries=entries)).interval(entries[0]) == (T - HOUR, T - HOUR + 1)
-    assert EntryTimes(history_of(lookups[1:], entries=entries)).interval(entries[0]) == ANY
+    for found in (lookups, lookups[1:]):
+        assert EntryTimes(history_of(found, entries=entries)).interval(entries[0]) == ANY
+    # Any of them may have, from the first miss until the last compile ended.
+    times = [T, T + 4 * SECOND, T + 7 * SECOND, T + 7 * SECOND + 1]
+    found = [
+        EntryTimes(history_of(lookups[:2], entries=[one])).interval(one)[0]
+        for one in (written("f1", at) for at in times)
+    ]
+    assert found == [*times[:3], LONG_AGO]
 
 
 def test_each_directory_has_a_clock_of_its_own() -> None:
     first = written("f1", T - HOUR, "/late")
     entries = [first, written("f2", 2 * T, "/right"), written("f3", 4 * SECOND, "/whole")]
     times = EntryTimes(history_of([miss("f1", T), miss("f2", 2 * T)], entries=entries))
-    assert [times.interval(one) for one in entries] == [ANY, (2 * T, 2 * T + 1), (4 * SECOND, 6 * SECOND)]
+    assert [times.interval(one) for one in entries] == [ANY, (2 * T, 2 * T + 1), (LONG_AGO, 6 * SECOND)]
+
+
+def test_what_was_copied_at_once_is_no_shifted_clock() -> None:
+    for apart, wanted in ((SECOND, ANY), (4 * SECOND, (T, T + 1))):
+        lookups = [miss("f1", T, 0), miss("f2", T + apart, 0)]
+        entries = [written("f1", T + HOUR), written("f2", T + HOUR + apart)]
+        assert EntryTimes(history_of(lookups, entries=entries)).interval(entries[0]) == wanted
 
 
 def test_whole_seconds_may_lie_before_their_miss() -> None:

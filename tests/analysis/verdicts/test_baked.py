@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import cachescope
+from cachescope.verdict_kinds import ELSEWHERE
 from tests.conftest import Recording
 from tests.made import CODE, aot, entry, fx, miss_rows, run, scope_of
 from tests.recordings import Recorded
@@ -52,19 +53,42 @@ def test_of_a_copy_made_later_it_is_not_known(time: tuple[int, int] | None, dire
     assert found == {("first_lookup", "perhaps in another directory", "not_known")}
 
 
-def test_a_text_log_has_no_times_of_compiles(directories: Path) -> None:
-    log = _second(directories, "text")
-    (found,) = _told(log, directories / "cache")
-    assert found == ("first_lookup", "perhaps in another directory", "not_known")
-    assert _told(log, directories / "cache_b") == {("first_lookup", "", "inferred")}
+def test_a_text_log_names_the_files_that_its_compiles_stored(directories: Path, tmp_path: Path) -> None:
+    """It has no times of compiles: what it does not name, another compile stored, and what no name tells may be a later copy."""
+    log, own = _second(directories, "text"), directories / "cache_b"
+    assert _told(log, directories / "cache") == {("entry_unavailable", "another directory", "inferred")}
+    assert _told(log, own) == {("first_lookup", "", "inferred")}
+    later = shutil.copytree(own, tmp_path / "copy", copy_function=shutil.copyfile)
+    assert _told(log, later) == {("first_lookup", "", "inferred")}
+    # Without AOTAutograd's lines.
+    nameless = tmp_path / "nameless.log"
+    lines = log.read_text().splitlines(keepends=True)
+    nameless.write_text("".join(line for line in lines if "torch/_inductor/codecache.py" in line))
+    shutil.copystat(log, nameless)
+    for directory, kind in ((own, ""), (later, ELSEWHERE), (directories / "cache", ELSEWHERE)):
+        assert cachescope.read(nameless, directory).misses["kind"].tolist() == [kind]
+
+
+@pytest.mark.parametrize("kind", ["trace", "text"])
+def test_what_lies_there_now_is_not_what_the_run_looked_in(kind: str, directories: Path) -> None:
+    """A volume is mounted over a baked directory, or it was cleaned since: what the run stored does not lie there, and the key does."""
+    log, baked = _second(directories, kind), directories / "cache"
+    own = str(cachescope.read(log).runs["cache_dir"][0])
+    log.write_bytes(log.read_bytes().replace(own.encode(), str(baked).encode()))
+    assert cachescope.read(log).runs["cache_dir"].tolist() == [str(baked)]
+    assert _told(log, baked) == {("first_lookup", "perhaps in another directory", "not_known")}
+    # It holds both.
+    shutil.copytree(directories / "cache_b", baked, dirs_exist_ok=True)
+    assert _told(log, baked) == {("first_lookup", "", "inferred")}
 
 
 @pytest.mark.parametrize(("stored", "told"), [
     ({}, "another directory"),
     # Whether they would have held is not known.
     ({"guards_expr": "s0 < 9"}, "perhaps in another directory"),
-    # Of a directory that holds what this run compiled it is a copy.
-    ({"root": "/copy"}, ""),
+    # Of a directory that holds what this run compiled it is a copy; yet not what it stored under this key.
+    ({"root": "/copy"}, "perhaps in another directory"),
+    ({"root": "/a"}, "perhaps in another directory"),
 ])  # fmt: skip
 def test_what_an_entry_elsewhere_proves(stored: dict[str, str], told: str) -> None:
     key, own = {"gm": CODE}, {"gm": f"{CODE}8"}

@@ -132,9 +132,9 @@ CASES: dict[str, Case] = {
         [entry("fxgraph", "f1", G, at=5), entry("fxgraph", "f9", XY, at=5)], "mmhh"),
     "a lookup without a time": ((here(f2(None)),), [entry("fxgraph", "f1", G, at=5)], "?"),
     "entries of a clock that is 100 s ahead": (
-        (here(fx("f8", details=XY, at=0, took=1.0), fx("f9", details={**XY, "y": "3"}, at=2, took=1.0, compile_id="1/0")),
+        (here(fx("f8", details=XY, at=0, took=1.0), fx("f9", details={**XY, "y": "3"}, at=5, took=1.0, compile_id="1/0")),
          here(f2())),
-        [entry("fxgraph", "f8", XY, at=101), entry("fxgraph", "f9", {**XY, "y": "3"}, at=103), entry("fxgraph", "f1", G, at=106)],
+        [entry("fxgraph", "f8", XY, at=101), entry("fxgraph", "f9", {**XY, "y": "3"}, at=106), entry("fxgraph", "f1", G, at=106)],
         "mmh"),
     "an entry in another directory": (
         (here(f2()), run(fx("f9", details=XY, at=60, took=1.0), cache_dir="/other")),
