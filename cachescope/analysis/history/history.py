@@ -45,6 +45,9 @@ class History:
         self.entries = [one for one in files if one.cache in CACHES and one.cache_key is not None]
         self.bundles = [one for one in files if one.cache in BUNDLES]
         self.runs = list(runs)
+        # Each run and its rank, by its number.
+        self.run_of = {run.run: run for run in self.runs}
+        self.rank_of = {run.run: run.rank for run in self.runs}
         self.details = details
         self.keys = KeyDistances(details)
         self.index_of = {row.lookup: at for at, row in enumerate(self.lookups)}
@@ -100,11 +103,6 @@ class History:
         return by_key((row.run, at) for at, row in enumerate(self.lookups))
 
     @cached_property
-    def run_of(self) -> dict[int, RunRow]:
-        """Each run, by its number."""
-        return {run.run: run for run in self.runs}
-
-    @cached_property
     def folders(self) -> list[str | None]:
         """The cache directory of each lookup; None if it is unknown."""
         of_run = {run.run: run.cache_dir for run in self.runs}
@@ -144,11 +142,6 @@ class History:
         """The directories that logs name, by their real path."""
         names = dict.fromkeys((*self.folders, *(run.cache_dir for run in self.runs)))
         return {os.path.realpath(name): name for name in names if name is not None}
-
-    @cached_property
-    def rank_of(self) -> dict[int, int | None]:
-        """The rank of each run."""
-        return {run.run: run.rank for run in self.runs}
 
     def lookups_of(self, entry: EntryRow) -> Sequence[int]:
         """The lookups of the key of an entry."""
@@ -367,9 +360,8 @@ def _in_time_order(lookups: Iterable[LookupRow]) -> list[LookupRow]:
     times: dict[int, int] = {}
     latest, run = 0, None
     for row in rows:
-        time = row.time
-        if time is not None and (time > latest or row.run != run):
-            latest = time
+        if row.time is not None and (row.time > latest or row.run != run):
+            latest = row.time
         run = row.run
         times[row.lookup] = latest
     return sorted(rows, key=lambda row: (row.prediction is not None, times[row.lookup], row.lookup))

@@ -257,8 +257,7 @@ class _UnavailableEntries:
         if (found := self.not_loaded(at, past.known)) is not None:
             return found
         if past.why == "pending":
-            run = self._rows[past.by].run
-            reason = f"run {run} had compiled the same key, and its entry was not stored yet: that of a training graph is written with its backward graph"
+            reason = f"run {self._rows[past.by].run} had compiled the same key, and its entry was not stored yet: that of a training graph is written with its backward graph"
             because = "a graph of that compile was looked up after this lookup"
             return _unavailable("not stored yet", reason, "inferred", because, past.by)
         if past.why == "not stored":
