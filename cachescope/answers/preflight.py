@@ -258,9 +258,7 @@ class _Search:
                 self._at[field] = min(self._at[field] + 1, len(self._ways[field]))
             else:
                 details = read.tables.hash_details
-                self._ways[field] = (
-                    ways_to_set(details, *sides, self._environment) if sides is not None else ()
-                )
+                self._ways[field] = () if sides is None else ways_to_set(details, *sides, self._environment)
                 self._at[field] = 0
 
     def _settings(self) -> tuple[Setting, ...]:

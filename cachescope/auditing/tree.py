@@ -15,6 +15,8 @@ from cachescope.auditing.permissions import me
 from cachescope.errors import SourceError
 from cachescope.readers.archives import BROKEN, members
 from cachescope.readers.cache_file import read_steady
+from cachescope.readers.kinds import PROBE_BYTES, is_tar
+from cachescope.readers.logs.byte_source import read_head
 
 MOST_BYTES: Final = 256 << 20
 _MOST_MEMBERS: Final = 1_000_000
@@ -79,7 +81,7 @@ class Archive:
         self._contents: dict[str, bytes] = {}
         unpacked = 0
         try:
-            if zipfile.is_zipfile(path) and tarfile.is_tarfile(path):
+            if zipfile.is_zipfile(path) and is_tar(read_head(path, PROBE_BYTES)):
                 message = "a tar archive that programs may also read as a zip archive: unpack it and audit the folder"
                 raise SourceError(path, message)
             for number, (member, opened) in enumerate(members(path)):

@@ -315,8 +315,7 @@ def _layer(kind: str, entry: int | None, roles: dict[int, str]) -> str:
 def _colour(layer: str) -> str:
     if layer == _GONE:
         return DAMAGED
-    kind = CODE if layer in _CODE_LAYERS else layer
-    return KIND_COLOURS.get(kind, GREY)
+    return KIND_COLOURS.get(CODE if layer in _CODE_LAYERS else layer, GREY)
 
 
 def _text(child: str, rows: Sequence[LinkRow]) -> str:

@@ -6,7 +6,7 @@ It is unpacked into a temporary folder, which goes when the process ends.
 from __future__ import annotations
 
 import atexit
-import lzma
+import contextlib
 import os
 import re
 import shutil
@@ -14,20 +14,18 @@ import stat
 import tarfile
 import tempfile
 import zipfile
-import zlib
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import IO, Final
 
 from cachescope.errors import SourceError
-from cachescope.readers.kinds import UNPACKED, in_an_archive, shown
+from cachescope.readers.kinds import PROBE_BYTES, UNPACKED, in_an_archive, is_tar, shown
+from cachescope.readers.logs.byte_source import COMPRESSED, FAILURES, read_head
 
 MOST_TIMES: Final = 200
 """How many times its size may be unpacked from an archive, and from the archives in it; logs shrink to a thirtieth."""
 _MOST_MEMBERS: Final = 100_000
-BROKEN: Final = (
-    tarfile.TarError, zipfile.BadZipFile, OSError, EOFError, ValueError, RuntimeError, lzma.LZMAError, zlib.error,
-)  # fmt: skip
+BROKEN: Final = (tarfile.TarError, zipfile.BadZipFile, ValueError, RuntimeError, *FAILURES)
 """What reading an archive raises that is damaged, cut, or encrypted."""
 # These archives torch reads as they are.
 _OF_TORCH: Final = re.compile(r"(?:[^/]+/)?(?:data\.pkl|archive_format|data/aotinductor/.*)", re.DOTALL)
@@ -44,7 +42,7 @@ def is_archive(path: str) -> bool:
         if _is_zip(path):
             with zipfile.ZipFile(path) as archive:
                 return not any(map(_OF_TORCH.fullmatch, archive.namelist()))
-        with tarfile.open(path, "r|*") as archive_of_tar:
+        with _tar(path) as archive_of_tar:
             return archive_of_tar.next() is not None
     except BROKEN:
         return False
@@ -52,7 +50,7 @@ def is_archive(path: str) -> bool:
 
 def _is_zip(path: str) -> bool:
     # A zip is known by its end, which may be that of the last member of a tar.
-    return zipfile.is_zipfile(path) and not tarfile.is_tarfile(path)
+    return zipfile.is_zipfile(path) and not is_tar(read_head(path, PROBE_BYTES))
 
 
 def members(path: str) -> Iterator[tuple[tarfile.TarInfo, Callable[[], IO[bytes] | None]]]:
@@ -62,10 +60,19 @@ def members(path: str) -> Iterator[tuple[tarfile.TarInfo, Callable[[], IO[bytes]
             for one in archive.infolist():
                 yield _as_in_tar(one, archive), partial(archive.open, one)
         return
-    # As a stream: every byte is unpacked once, and counted before it is stored.
-    with tarfile.open(path, "r|*") as archive_of_tar:
+    with _tar(path) as archive_of_tar:
         for member in archive_of_tar:
             yield member, partial(archive_of_tar.extractfile, member)
+
+
+@contextlib.contextmanager
+def _tar(path: str) -> Iterator[tarfile.TarFile]:
+    """A tar as a stream: every byte is unpacked once, and counted before it is stored."""
+    with open(path, "rb") as raw:
+        # tarfile itself opens what zstd packed only since Python 3.14.
+        packed = [opened(raw) for magic, opened in COMPRESSED.items() if raw.peek(8).startswith(magic)]
+        with tarfile.open(fileobj=packed[0] if packed else raw, mode="r|") as archive:
+            yield archive
 
 
 def _as_in_tar(one: zipfile.ZipInfo, archive: zipfile.ZipFile) -> tarfile.TarInfo:

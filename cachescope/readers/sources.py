@@ -245,16 +245,15 @@ def _find(path: str, reading: Reading) -> Iterator[tuple[Kind, str]]:
 
 
 def _is_archive(path: str) -> bool:
-    try:
+    with contextlib.suppress(SourceError):
         check_is_stored(path)
         head = read_head(path, PROBE_BYTES) if os.path.isfile(path) else b""
-    except SourceError:
-        return False
-    if not is_zip(head):
-        return is_tar(head)
-    from cachescope.readers.archives import is_archive
+        if is_zip(head):
+            from cachescope.readers.archives import is_archive
 
-    return is_archive(path)
+            return is_archive(path)
+        return is_tar(head)
+    return False
 
 
 def _children(folder: str, reading: Reading) -> list[str]:

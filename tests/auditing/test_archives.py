@@ -12,6 +12,7 @@ import pytest
 
 import cachescope
 from cachescope.auditing import tree
+from cachescope.readers.logs.byte_source import zstd
 from tests.auditing.hostile_entries import FX, REDUCED, SENTINEL, SOUND, entry
 
 
@@ -36,11 +37,13 @@ def rules(cache: Path, folder: Path, *members: tarfile.TarInfo, owner: int | Non
     return set(cachescope.audit(path)["rule"])
 
 
-@pytest.mark.parametrize("packing", ["w", "w:gz", "w:xz", "w:bz2"])
+@pytest.mark.parametrize("packing", ["w", "w:gz", "w:xz", "w:bz2", "zst"])
 def test_what_is_in_an_archive_is_found(cache: Path, tmp_path: Path, packing: str) -> None:
     path = entry(cache, FX, pickle.dumps(REDUCED["os.system"]))
-    with tarfile.open(tmp_path / "x.tar", packing) as archive:
+    with tarfile.open(tmp_path / "x.tar", "w" if packing == "zst" else packing) as archive:
         archive.add(cache, "some/cache")
+    if packing == "zst":
+        (tmp_path / "x.tar").write_bytes(zstd.compress((tmp_path / "x.tar").read_bytes()))
     before = sorted(tmp_path.rglob("*"))
     found = cachescope.audit(tmp_path / "x.tar")
     assert sorted(tmp_path.rglob("*")) == before

@@ -18,6 +18,7 @@ import pytest
 from cachescope.cli import main
 from cachescope.errors import SourceError
 from cachescope.readers.index.log_tables import LogTables, write_logs
+from cachescope.readers.logs.byte_source import zstd
 from cachescope.readers.reading import Reading
 from cachescope.readers.sources import _distinct, logs_in, read_sources
 from tests.readers.directory.test_followed_links import FX, GRAPH, NAME
@@ -168,7 +169,7 @@ def test_folders_may_be_nested_more_deeply_than_calls(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["trace", "text", "notes"])
-@pytest.mark.parametrize("mode", ["w", "w:gz", "w:xz", "zip"])
+@pytest.mark.parametrize("mode", ["w", "w:gz", "w:xz", "zip", "zst"])
 @pytest.mark.parametrize("given", ["archive", ".", "arch*"])
 def test_an_archive_is_read_as_its_folder(kind: str, mode: str, given: str, tmp_path: Path) -> None:
     put(tmp_path, f"a:{kind}")
@@ -181,9 +182,11 @@ def test_an_archive_is_read_as_its_folder(kind: str, mode: str, given: str, tmp_
             members.writestr(member, (tmp_path / "a").read_bytes())
             members.writestr("../../outside", b"x")
     else:
-        with tarfile.open(tmp_path / "archive", mode) as archive:  # type: ignore[call-overload]
+        with tarfile.open(tmp_path / "archive", mode if mode != "zst" else "w") as archive:  # type: ignore[call-overload]
             archive.add(tmp_path / "a", "in/it/a")
             archive.add("/etc/passwd", "../../outside")
+        if mode == "zst":
+            (tmp_path / "archive").write_bytes(zstd.compress((tmp_path / "archive").read_bytes()))
     (tmp_path / "a").unlink()
     sources, problems = found(tmp_path, given)
     unpacked = [(one, path.endswith("/archive/in/it/a")) for one, path in sources]
@@ -249,13 +252,14 @@ def test_archives_in_an_archive_unpack_to_no_more_than_it_may(
     assert 100 * size < used <= 201 * size
 
 
-@pytest.mark.parametrize("what", ["cut", "zeros"])
+@pytest.mark.parametrize("what", ["cut", "cut by zstd", "zeros"])
 def test_an_archive_that_cannot_be_unpacked_says_so(what: str, tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(bytes(1 << 24) if what == "zeros" else os.urandom(1 << 17))
-    with tarfile.open(tmp_path / "a.tar", "w:gz") as archive:
+    with tarfile.open(tmp_path / "a.tar", "w" if "zstd" in what else "w:gz") as archive:
         archive.add(tmp_path / "a", "a")
-    if what == "cut":
+    if what != "zeros":
         data = (tmp_path / "a.tar").read_bytes()
+        data = zstd.compress(data) if "zstd" in what else data
         (tmp_path / "a.tar").write_bytes(data[: len(data) // 2])
     sources, (problem,) = found(tmp_path, "a.tar")
     assert not sources and problem[2].endswith("unpack it, and give its folder")

@@ -248,7 +248,7 @@ def open_bytes(path: str, ahead_bytes: int = _AHEAD_BYTES) -> IO[bytes]:
         raise SourceError(path, "cannot be read: a pipe; write it to a file first") from error
     except OSError as error:
         raise SourceError(path, f"cannot be read: {error.strerror or error}") from error
-    decompress = next((opened for magic, opened in _COMPRESSED.items() if head.startswith(magic)), None)
+    decompress = next((opened for magic, opened in COMPRESSED.items() if head.startswith(magic)), None)
     stream = raw
     if decompress is not None:
         with decompress(raw) as begun:
@@ -273,7 +273,7 @@ def _open(path: str, ahead_bytes: int) -> IO[bytes]:
     return open_address(path, ahead_bytes) if is_address(path) else open(path, "rb")
 
 
-_COMPRESSED: Final[dict[bytes, Callable[[IO[bytes]], IO[bytes]]]] = {
+COMPRESSED: Final[dict[bytes, Callable[[IO[bytes]], IO[bytes]]]] = {
     b"\x1f\x8b": lambda raw: gzip.GzipFile(fileobj=raw),  # type: ignore[dict-item, return-value]
     b"\x28\xb5\x2f\xfd": zstd.ZstdFile,  # type: ignore[dict-item]
     b"\xfd7zXZ\x00": lzma.LZMAFile,
