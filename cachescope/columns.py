@@ -77,8 +77,7 @@ def rows_of(frame: pd.DataFrame, kind: type[SomeRow]) -> list[SomeRow]:
 
     Values are plain Python values: times in nanoseconds, missing values None.
     """
-    columns = plain_columns(frame, names_of(kind))
-    return list(map(kind, *columns.values()))
+    return list(map(kind, *plain_columns(frame, names_of(kind)).values()))
 
 
 def records(frame: pd.DataFrame, names: Iterable[str] | None = None) -> list[dict[str, Any]]:

@@ -201,8 +201,7 @@ def _alike(runs: Sequence[RunTime], facts: Facts) -> Iterator[RunTime]:
 
 
 def _sum(readings: Sequence[Readings]) -> Readings:
-    columns = zip(*readings, strict=True)
-    return Readings(*map(known_sum, columns))  # type: ignore[arg-type]
+    return Readings(*map(known_sum, zip(*readings, strict=True)))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -111,7 +111,5 @@ class WhatIf:
     @classmethod
     def of(cls, read: Read, schema: KeySchema) -> Self:
         """Replay the lookups that were read under a schema."""
-        replay = read.replay
-        table = replay.table
-        removed = schema.removed(table.fields, table.is_tensor)
-        return cls(schema, read, Replayed(replay, removed))
+        table = read.replay.table
+        return cls(schema, read, Replayed(read.replay, schema.removed(table.fields, table.is_tensor)))

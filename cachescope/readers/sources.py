@@ -54,6 +54,7 @@ _SILENT_RUN: Final = (
     "cachescope record ran a command here, and no log with a word of torch's caches lies beside its note: the logs were moved, the command has not "
     f"got that far or does not use torch, {WHY_SILENT}"
 )
+_NOT_FOLLOWED: Final = "not looked into: a link to a folder elsewhere; give that folder too"
 _PRINTED_SHOWN: Final = 4
 # A store answers slowly, but many requests at once.
 _OPEN_AT_ONCE: Final = 32
@@ -218,7 +219,7 @@ def _find(path: str, reading: Reading) -> Iterator[tuple[Kind, str]]:
             if os.path.isdir(one):
                 yield from _logs_in_cache(one, reading)
         elif os.path.isdir(one):
-            children = _children(one, reading)
+            children = _children(one, path, reading)
             are_logs = (kind in _LOGS for child in children for kind, _ in _find_file(child, Reading()))
             if holds_a_note(one) and not any(are_logs):
                 note_source(SourceError(one, _SILENT_RUN, "unknown_source"), reading)
@@ -256,8 +257,8 @@ def _is_archive(path: str) -> bool:
     return False
 
 
-def _children(folder: str, reading: Reading) -> list[str]:
-    """The files and folders in a folder, by name."""
+def _children(folder: str, given: str, reading: Reading) -> list[str]:
+    """The files and folders in a folder, by name; it lies in the one that was given."""
     try:
         check_is_stored(folder)
         names = sorted(os.listdir(folder))
@@ -269,14 +270,17 @@ def _children(folder: str, reading: Reading) -> list[str]:
     except OSError as error:
         note_source(SourceError(folder, f"cannot be read: {error.strerror or error}"), reading)
         return []
-    return [child for child in children if _is_looked_into(child)]
+    return [child for child in children if _is_looked_into(child, given, reading)]
 
 
-def _is_looked_into(path: str) -> bool:
-    if os.path.isdir(path):
-        # A link may lead anywhere, even back into the directory; only links to a cache are followed.
-        return not os.path.islink(path) or is_linked_root(path)
-    return os.path.isfile(path)
+def _is_looked_into(path: str, given: str, reading: Reading) -> bool:
+    if os.path.islink(path) and os.path.isdir(path) and not is_linked_root(path):
+        # It may lead anywhere, even back into the directory; only links to a cache are followed.
+        within, root = (os.path.join(os.path.realpath(one), "") for one in (path, given))
+        if not within.startswith(root):
+            note_source(SourceError(path, _NOT_FOLLOWED, "unknown_source"), reading)
+        return False
+    return os.path.isdir(path) or os.path.isfile(path)
 
 
 def _find_file(path: str, reading: Reading) -> Iterator[tuple[Kind, str]]:

@@ -105,7 +105,17 @@ def test_links_to_folders_are_followed_only_to_a_cache(tmp_path: Path) -> None:
     (tmp_path / "top" / "x").symlink_to(tmp_path / "cache")
     (tmp_path / "top" / "y").symlink_to(tmp_path / "logs")
     (tmp_path / "top" / "z").symlink_to(tmp_path / "logs" / "a")
-    assert found(tmp_path, "top") == ([("trace", "top/b"), ("directory", "top/x"), ("trace", "top/z")], [])
+    (tmp_path / "top" / "here").symlink_to(tmp_path / "top")
+    sources, problems = found(tmp_path, "top")
+    assert sources == [("trace", "top/b"), ("directory", "top/x"), ("trace", "top/z")]
+    # What lies elsewhere is not read, and said to be there. What lies within was found already.
+    left_out = (
+        "top/y",
+        "unknown_source",
+        "not looked into: a link to a folder elsewhere; give that folder too",
+    )
+    assert problems == [left_out]
+    assert found(tmp_path, "top/y") == ([("trace", "top/y/a")], [])
 
 
 def test_a_source_that_is_given_twice_is_read_once(tmp_path: Path) -> None:
