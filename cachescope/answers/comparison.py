@@ -252,8 +252,7 @@ def _alone(read: Recording, side: Side) -> str:
 
 def _difference_rows(graphs: Difference | None) -> Iterator[DifferenceRow]:
     for number, (changes, pairs) in enumerate(() if graphs is None else graphs.groups):
-        for change in changes:
-            yield like(DifferenceRow, change, group=number, pairs=len(pairs))
+        yield from (like(DifferenceRow, change, group=number, pairs=len(pairs)) for change in changes)
 
 
 def _form_differences(read: Recording, one: Side, other: Side) -> Table[FormDifference] | None:

@@ -226,8 +226,7 @@ def _code(file: File) -> Iterator[Finding]:
         stem = file.name[:-3]
         if CODE_KEY.fullmatch(stem) and stored_code_hash(text) != stem:
             yield file.finding("code-changed", "its text does not hash to its name", 0)
-        for rule, message in foreign_parts(text):
-            yield file.finding(rule, message, 0)
+        yield from (file.finding(rule, message, 0) for rule, message in foreign_parts(text))
     elif file.ending not in _TEXTS:
         yield file.finding("native-code", f"code of another language: .{file.ending}")
 

@@ -133,8 +133,7 @@ def _findings(data: bytes, program: Program, place: Place) -> Iterator[Finding]:
             at = _place_of(call.target.name, data, place)
             yield place.finding("pickle-computed-call", message, at, named)
     end = place.at(program.end)
-    for message in computed(program):
-        yield place.finding("pickle-computed-call", shown(message), end)
+    yield from (place.finding("pickle-computed-call", shown(message), end) for message in computed(program))
     for message in program.odd:
         yield place.finding("pickle-odd-program", shown(f"holds {message}"), end)
     if program.not_read is not None:

@@ -74,8 +74,7 @@ def _machine(platform: str) -> str | None:
 def _in_runs(runs: Iterable[RunRow]) -> Iterator[Mention]:
     """Mentions in the scripts that run a graph again, which torch records of every graph that it compiles."""
     for row in runs:
-        for name in row.gpus:
-            yield of_name(name, "traces", runs=frozenset({row.run}))
+        yield from (of_name(name, "traces", runs=frozenset({row.run})) for name in row.gpus)
 
 
 def _in_hash_details(
@@ -150,8 +149,7 @@ def _in_entries(entries: Iterable[EntryRow]) -> Iterator[Mention]:
                 yield from _in_code(entry.source_code.encode("utf-8", "replace"), "entries")
     for (backend, name), path in targets.items():
         yield of_target(backend, name, _warp_size(path), "Triton targets")
-    for device_type in types:
-        yield Mention("entries", device_type)
+    yield from (Mention("entries", device_type) for device_type in types)
 
 
 def _in_code(data: bytes, place: str) -> Iterator[Mention]:

@@ -101,8 +101,7 @@ def in_the_dark(figure: Any, is_colour: bool = False) -> Iterator[tuple[list[str
                 yield [place], darker
         # Rows of numbers and texts may have thousands of items, none of them a colour.
         elif isinstance(value, dict) or (isinstance(value, list) and (coloured or isinstance(place, str))):
-            for path, darker in in_the_dark(value, coloured):
-                yield [place, *path], darker
+            yield from (([place, *path], darker) for path, darker in in_the_dark(value, coloured))
 
 
 def _styled(text: str) -> str:

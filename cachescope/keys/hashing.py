@@ -45,8 +45,7 @@ def sha256_hash(data: bytes) -> str:
     >>> sha256_hash(b"")
     '4oymiquy7qobjgx36tejs35zeqt24qpemsnzgtfeswmrw6csxbk'
     """
-    digest = hashlib.sha256(data).digest()
-    return base64.b32encode(digest)[:COMPACT_LENGTH].decode("ascii").lower()
+    return base64.b32encode(hashlib.sha256(data).digest())[:COMPACT_LENGTH].decode("ascii").lower()
 
 
 def code_hash(code: str | bytes, extra: str | bytes = "") -> str:

@@ -120,8 +120,7 @@ def _triton_hashes(root: Path, of_key: Path) -> Iterator[str]:
 
 
 def _module_hashes(folder: Path, prefix: str) -> Iterator[str]:
-    for _, path in modules_below(os.fspath(folder), prefix):
-        yield _hash(path)
+    yield from (_hash(path) for _, path in modules_below(os.fspath(folder), prefix))
 
 
 def _folder_of(package: str) -> Path | None:

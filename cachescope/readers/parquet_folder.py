@@ -74,8 +74,7 @@ def _sets(file: Path) -> Iterator[array[int]]:
             raise ValueError("detail_sets.parquet: components has missing values")
         # Of 64 bits: none may become the number of a component by being cut.
         numbers, ends = array("q", codes.to_numpy().astype(np.int64).tobytes()), lists.offsets.to_numpy()
-        for start, end in pairwise((ends - ends[0]).tolist()):
-            yield numbers[start:end]
+        yield from (numbers[start:end] for start, end in pairwise((ends - ends[0]).tolist()))
 
 
 # The number of a row is its position.

@@ -75,8 +75,7 @@ def bar_text(bar: Bar) -> str:
 
 def cause_lines(check: answer.Check, bar: Bar) -> Iterator[str]:
     """The causes that violate a bar, the costliest first."""
-    for cause in bar.causes[:_CAUSES_SHOWN]:
-        yield harmless_cut(check.causes[cause].replace("\n", " "))
+    yield from (harmless_cut(check.causes[cause].replace("\n", " ")) for cause in bar.causes[:_CAUSES_SHOWN])
     if len(bar.causes) > _CAUSES_SHOWN:
         yield and_more(len(bar.causes) - _CAUSES_SHOWN, "cause")
 

@@ -43,8 +43,7 @@ def setting_lines(settings: Mapping[str, Sequence[str]]) -> tuple[tuple[str, str
 
 def to_do_lines(explained: answer.Explanation) -> Iterator[Line]:
     """How to give the fields the values of the baseline, and what else can be done."""
-    for told in setting_lines(explained.settings):
-        yield Line(" ".join(told))
+    yield from (Line(" ".join(told)) for told in setting_lines(explained.settings))
     if explained.advice:
         yield Line(explained.advice, style="dim")
 

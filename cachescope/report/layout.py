@@ -119,8 +119,7 @@ def _rows(line: Line, width: int) -> Iterator[str]:
     ) or [""]
     if line.right:
         wrapped[0] = f"{wrapped[0]:<{room}}  {line.right}"
-    for text in wrapped:
-        yield pad + text
+    yield from (pad + text for text in wrapped)
 
 
 def _cut(code: str, width: int, alike: int = 0) -> str:

@@ -97,8 +97,7 @@ def _past_lines(read: Recording, number: int, rows: Sequence[PastMiss], is_elsew
     right = f"{plural(len(rows), 'miss'):>8}  {duration(_lost(rows) or None):>6}"
     yield Line(f"{number}  {title}", style="bold", right=right)
     if len(changes) > 1:
-        for change in changes:
-            yield Line(f"{change.field}   {change.summary}", 3)
+        yield from (Line(f"{change.field}   {change.summary}", 3) for change in changes)
     for row in rows[:_KEYS_SHOWN]:
         direction = f" {row.direction}" if row.direction == "backward" else ""
         before = read.facts.entries[row.baseline_entry].cache_key or ""

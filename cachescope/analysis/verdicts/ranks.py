@@ -77,8 +77,7 @@ def _differences(
         of_graph = [by_graph[graph] for graph in sorted(by_graph)]
     for mine in of_graph:
         within = varying if mine is members else _values(mine, details)
-        for field, held in within.items():
-            yield _difference(field, mine, held, rank_of, details)
+        yield from (_difference(field, mine, held, rank_of, details) for field, held in within.items())
 
 
 def _values(members: Sequence[LookupRow], details: HashDetails) -> dict[str, list[int]]:

@@ -115,8 +115,7 @@ def _lines(stream: IO[bytes]) -> Iterator[bytes]:
 
 def _from_utf16(stream: IO[bytes]) -> Iterator[bytes]:
     decoder = codecs.getincrementaldecoder(_BOMS[stream.read(2)])("replace")
-    for piece in _pieces(stream):
-        yield decoder.decode(piece).encode("utf-8", "replace")
+    yield from (decoder.decode(piece).encode("utf-8", "replace") for piece in _pieces(stream))
     yield decoder.decode(b"", final=True).encode("utf-8", "replace")
 
 
@@ -157,8 +156,7 @@ def _whole_lines(parts: Iterator[tuple[str, bytes]]) -> Iterator[bytes]:
             line = b"".join(begun.pop(stream))
             held -= len(line)
             yield line
-    for texts in begun.values():
-        yield b"".join(texts)
+    yield from (b"".join(texts) for texts in begun.values())
 
 
 def _lines_of_texts(stream: IO[bytes]) -> Iterator[bytes]:
