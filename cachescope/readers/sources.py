@@ -29,7 +29,7 @@ from cachescope.readers.kinds import (
     looks_like_vllm_log,
     shipped_kind,
 )
-from cachescope.readers.logs.byte_source import read_head
+from cachescope.readers.logs.byte_source import FAILURES, open_bytes, read_head
 from cachescope.readers.logs.log_events import LogKind
 from cachescope.readers.logs.many_logs import read_logs
 from cachescope.readers.logs.notes import WHY_SILENT, holds_a_note, tell_of_runs
@@ -55,6 +55,7 @@ _SILENT_RUN: Final = (
     f"got that far or does not use torch, {WHY_SILENT}"
 )
 _NOT_FOLLOWED: Final = "not looked into: a link to a folder elsewhere; give that folder too"
+_NOT_SEARCHED: Final = f"no line of torch is among its first {file_size(LOG_HEAD_BYTES)}, and the rest was not searched: give the file itself"
 _PRINTED_SHOWN: Final = 4
 # A store answers slowly, but many requests at once.
 _OPEN_AT_ONCE: Final = 32
@@ -225,7 +226,7 @@ def _find(path: str, reading: Reading) -> Iterator[tuple[Kind, str]]:
                 note_source(SourceError(one, _SILENT_RUN, "unknown_source"), reading)
             waiting += [(child, unpackable) for child in reversed(children)]
         elif not _is_archive(one):
-            yield from _find_file(one, reading)
+            yield from _find_file(one, reading, is_given=one == path)
         else:
             from cachescope.readers.archives import MOST_TIMES, unpacked
 
@@ -283,9 +284,9 @@ def _is_looked_into(path: str, given: str, reading: Reading) -> bool:
     return os.path.isdir(path) or os.path.isfile(path)
 
 
-def _find_file(path: str, reading: Reading) -> Iterator[tuple[Kind, str]]:
+def _find_file(path: str, reading: Reading, *, is_given: bool = False) -> Iterator[tuple[Kind, str]]:
     try:
-        yield from ((kind, path) for kind in _kinds_of_file(path))
+        yield from ((kind, path) for kind in _kinds_of_file(path, is_given))
     except SourceError as error:
         note_source(error, reading)
 
@@ -321,8 +322,8 @@ def _is_of_cache(item: os.DirEntry[str], around: Place) -> bool:
     return item.is_symlink() or known or (item.is_dir() and looks_like_cache_dir(item.path))
 
 
-def _kinds_of_file(path: str) -> list[Kind]:
-    """What a file is; a log of torch may be one of vLLM, too."""
+def _kinds_of_file(path: str, is_given: bool) -> list[Kind]:
+    """What a file is; a log of torch may be one of vLLM, too. One that is given itself is searched to its end."""
     if not os.path.exists(path):
         raise SourceError(path, "this link leads nowhere", "missing")
     if not os.access(path, os.R_OK):
@@ -337,14 +338,28 @@ def _kinds_of_file(path: str) -> list[Kind]:
         return ["snapshot"]
     if looks_like_dump(head):
         return ["dump"]
-    of_torch = kind_of_log(path, head)
-    found: list[Kind] = [] if of_torch is None else [of_torch]
-    found += ["vLLM log"] if looks_like_vllm_log(head) else []
+    found = _kinds_of_log(path, head)
     if not found and holds_mega_cache(head):
         # By pickle or torch.save.
         message = "what torch.compiler.save_cache_artifacts() returns is packed into this file: write its first value, the bytes, to a file of its own"
         raise SourceError(path, message, "unknown_source")
+    # A program may print for hours before it compiles. A log that was cut while it was written begins with zeros.
+    is_text = b"\0" not in head.lstrip(b"\0") and not head.lstrip().startswith((b"{", b"[", b"<"))
+    if not found and is_text and len(head) == LOG_HEAD_BYTES:
+        if not is_given:
+            raise SourceError(path, _NOT_SEARCHED, "limit")
+        with open_bytes(path) as stream, contextlib.suppress(*FAILURES):
+            before = b""
+            while not found and (piece := stream.read(LOG_HEAD_BYTES)):
+                found = _kinds_of_log(path, before + piece)
+                before = piece[-PROBE_BYTES:]
     return found
+
+
+def _kinds_of_log(path: str, part: bytes) -> list[Kind]:
+    of_torch = kind_of_log(path, part)
+    found: list[Kind] = [] if of_torch is None else [of_torch]
+    return [*found, "vLLM log"] if looks_like_vllm_log(part) else found
 
 
 def _kind_at_address(address: str) -> Kind | SourceError | None:

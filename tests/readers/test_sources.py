@@ -12,12 +12,14 @@ import tarfile
 import tempfile
 import zipfile
 from pathlib import Path
+from unittest.mock import ANY
 
 import pytest
 
 from cachescope.cli import main
 from cachescope.errors import SourceError
 from cachescope.readers.index.log_tables import LogTables, write_logs
+from cachescope.readers.kinds import LOG_HEAD_BYTES
 from cachescope.readers.logs.byte_source import zstd
 from cachescope.readers.reading import Reading
 from cachescope.readers.sources import _distinct, logs_in, read_sources
@@ -216,6 +218,22 @@ def test_a_tar_that_ends_with_a_zip_is_a_tar(tmp_path: Path) -> None:
     assert zipfile.is_zipfile(tmp_path / "archive")
     ((kind, path),) = found(tmp_path, "archive")[0]
     assert kind == "trace" and path.endswith("/archive/a")
+
+
+@pytest.mark.parametrize("begins", ["step 1: loss 0.5\n", "\0", '{"step": 1}\n'])
+@pytest.mark.parametrize("kind", ["trace", "text"])
+def test_torch_begins_late_in_a_log(kind: str, begins: str, tmp_path: Path) -> None:
+    put(tmp_path, f"d/a:{kind}")
+    log = tmp_path / "d" / "a"
+    log.write_bytes(begins.encode() * (2 * LOG_HEAD_BYTES // len(begins)) + b"\n" + log.read_bytes())
+    # Any large file may lie in a folder: of these the beginning alone is searched.
+    problem = (
+        "no line of torch is among its first 4.2 MB, and the rest was not searched: give the file itself"
+    )
+    is_json = begins.startswith("{")
+    assert found(tmp_path, "d/a") == (([], [ANY]) if is_json else ([(kind, "d/a")], []))
+    put(tmp_path, "d/b:text")
+    assert found(tmp_path, "d") == ([("text", "d/b")], [] if is_json else [("d/a", "limit", problem)])
 
 
 def test_what_is_packed_into_a_file_is_told_of_the_file_in_its_folder(tmp_path: Path) -> None:
