@@ -344,15 +344,18 @@ def _kinds_of_file(path: str, is_given: bool) -> list[Kind]:
         message = "what torch.compiler.save_cache_artifacts() returns is packed into this file: write its first value, the bytes, to a file of its own"
         raise SourceError(path, message, "unknown_source")
     # A program may print for hours before it compiles. A log that was cut while it was written begins with zeros.
-    is_text = b"\0" not in head.lstrip(b"\0") and not head.lstrip().startswith((b"{", b"[", b"<"))
-    if not found and is_text and len(head) == LOG_HEAD_BYTES:
-        if not is_given:
+    if found or len(head) < LOG_HEAD_BYTES or b"\0" in head.lstrip(b"\0"):
+        return found
+    if not is_given:
+        # Beside logs lie profiles, pages and data.
+        if not head.lstrip().startswith((b"{", b"[", b"<")):
             raise SourceError(path, _NOT_SEARCHED, "limit")
-        with open_bytes(path) as stream, contextlib.suppress(*FAILURES):
-            before = b""
-            while not found and (piece := stream.read(LOG_HEAD_BYTES)):
-                found = _kinds_of_log(path, before + piece)
-                before = piece[-PROBE_BYTES:]
+        return found
+    before = b""
+    with open_bytes(path) as stream, contextlib.suppress(*FAILURES):
+        while not found and (piece := stream.read(LOG_HEAD_BYTES)):
+            found = _kinds_of_log(path, before + piece)
+            before = piece[-PROBE_BYTES:]
     return found
 
 
