@@ -61,8 +61,7 @@ def members(path: str) -> Iterator[tuple[tarfile.TarInfo, Callable[[], IO[bytes]
                 yield _as_in_tar(one, archive), partial(archive.open, one)
         return
     with _tar(path) as archive_of_tar:
-        for member in archive_of_tar:
-            yield member, partial(archive_of_tar.extractfile, member)
+        yield from ((member, partial(archive_of_tar.extractfile, member)) for member in archive_of_tar)
 
 
 @contextlib.contextmanager

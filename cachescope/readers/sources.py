@@ -209,6 +209,7 @@ def _find(path: str, reading: Reading) -> Iterator[tuple[Kind, str]]:
     # A list rather than a call for each folder: folders may be nested more deeply than calls may.
     waiting: list[tuple[str, list[int] | None]] = [(path, None)]
     left = _MOST_ARCHIVED
+    silent: set[str] = set()
     while waiting:
         one, unpackable = waiting.pop()
         if is_redis(one):
@@ -220,13 +221,14 @@ def _find(path: str, reading: Reading) -> Iterator[tuple[Kind, str]]:
             if os.path.isdir(one):
                 yield from _logs_in_cache(one, reading)
         elif os.path.isdir(one):
-            children = _children(one, path, reading)
-            are_logs = (kind in _LOGS for child in children for kind, _ in _find_file(child, Reading()))
-            if holds_a_note(one) and not any(are_logs):
-                note_source(SourceError(one, _SILENT_RUN, "unknown_source"), reading)
-            waiting += [(child, unpackable) for child in reversed(children)]
+            waiting += [(child, unpackable) for child in reversed(_children(one, path, reading))]
+            if holds_a_note(one):
+                silent.add(one.rstrip(os.sep))
         elif not _is_archive(one):
-            yield from _find_file(one, reading, is_given=one == path)
+            for kind, file in _find_file(one, reading, is_given=one == path):
+                yield kind, file
+                if kind in _LOGS:
+                    silent.discard(os.path.dirname(file))
         else:
             from cachescope.readers.archives import MOST_TIMES, unpacked
 
@@ -244,6 +246,8 @@ def _find(path: str, reading: Reading) -> Iterator[tuple[Kind, str]]:
                 note_source(error, reading)
             except FileNotFoundError:
                 continue  # it vanished meanwhile
+    for folder in sorted(silent):
+        note_source(SourceError(folder, _SILENT_RUN, "unknown_source"), reading)
 
 
 def _is_archive(path: str) -> bool:
