@@ -24,10 +24,10 @@ pytestmark = pytest.mark.slow
 SIZE = 1 << 20
 TIMES = 5
 # Below them noise and what is the same for every file, as the space into which a snapshot is read, weigh more than the input.
-FLOOR_S = 2
+FLOOR_S = 1
 # Of a busy machine, which counts more processor time for the same: as many times a loop of half a million turns, 0.04 s on a quiet one.
 # A row for each of half a million lines needs as much as 40 of them; what grows with the square of its length, hours.
-FLOOR_LOOPS = 128
+FLOOR_LOOPS = 64
 # How often is tried, since what else runs on a machine comes and goes.
 TRIES = 3
 FLOOR_BYTES = 72 << 20
