@@ -95,6 +95,13 @@ def kind_of_log(path: str, head: bytes) -> Literal["trace", "text"] | None:
     return None
 
 
+def kinds_of_log(path: str, part: bytes) -> list[Literal["trace", "text", "vLLM log"]]:
+    """Which logs a file with such a part is: one of torch may be one of vLLM, too."""
+    of_torch = kind_of_log(path, part)
+    found: list[Literal["trace", "text", "vLLM log"]] = [] if of_torch is None else [of_torch]
+    return [*found, "vLLM log"] if looks_like_vllm_log(part) else found
+
+
 def is_tar(head: bytes) -> bool:
     """Whether a file is a tar archive, packed or not: the header of its first member says so."""
     return head[257:262] == b"ustar"

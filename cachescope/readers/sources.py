@@ -6,7 +6,7 @@ import contextlib
 import glob
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -24,9 +24,9 @@ from cachescope.readers.kinds import (
     is_tar,
     is_zip,
     kind_of_log,
+    kinds_of_log,
     looks_like_dump,
     looks_like_snapshot,
-    looks_like_vllm_log,
     shipped_kind,
 )
 from cachescope.readers.logs.byte_source import FAILURES, open_bytes, read_head
@@ -326,8 +326,8 @@ def _is_of_cache(item: os.DirEntry[str], around: Place) -> bool:
     return item.is_symlink() or known or (item.is_dir() and looks_like_cache_dir(item.path))
 
 
-def _kinds_of_file(path: str, is_given: bool) -> list[Kind]:
-    """What a file is; a log of torch may be one of vLLM, too. One that is given itself is searched to its end."""
+def _kinds_of_file(path: str, is_given: bool) -> Sequence[Kind]:
+    """What a file is. A log that is given itself is searched to its end."""
     if not os.path.exists(path):
         raise SourceError(path, "this link leads nowhere", "missing")
     if not os.access(path, os.R_OK):
@@ -342,7 +342,7 @@ def _kinds_of_file(path: str, is_given: bool) -> list[Kind]:
         return ["snapshot"]
     if looks_like_dump(head):
         return ["dump"]
-    found = _kinds_of_log(path, head)
+    found = kinds_of_log(path, head)
     if not found and holds_mega_cache(head):
         # By pickle or torch.save.
         message = "what torch.compiler.save_cache_artifacts() returns is packed into this file: write its first value, the bytes, to a file of its own"
@@ -358,15 +358,9 @@ def _kinds_of_file(path: str, is_given: bool) -> list[Kind]:
     before = b""
     with open_bytes(path) as stream, contextlib.suppress(*FAILURES):
         while not found and (piece := stream.read(LOG_HEAD_BYTES)):
-            found = _kinds_of_log(path, before + piece)
+            found = kinds_of_log(path, before + piece)
             before = piece[-PROBE_BYTES:]
     return found
-
-
-def _kinds_of_log(path: str, part: bytes) -> list[Kind]:
-    of_torch = kind_of_log(path, part)
-    found: list[Kind] = [] if of_torch is None else [of_torch]
-    return [*found, "vLLM log"] if looks_like_vllm_log(part) else found
 
 
 def _kind_at_address(address: str) -> Kind | SourceError | None:
