@@ -193,18 +193,12 @@ def test_the_details_of_the_graphs_of_a_result(part: Object, key: str | None) ->
 RESULT_OF_A_CALLABLE = Object(f"{RESULT}.BundledAOTAutogradResult", {"guards_expr": "of the entry"})
 
 
-@pytest.mark.parametrize(("stored", "guards"), [
-    (RESULT_OF_A_CALLABLE, "of the entry"),
-    ((RESULT_OF_A_CALLABLE,), "of the entry"),
-    ((RESULT_OF_A_CALLABLE, 1), "of the entry"),
+@pytest.mark.parametrize(("stored", "guards"), [(stored, guards) for guards, values in [
+    ("of the entry", [RESULT_OF_A_CALLABLE, (RESULT_OF_A_CALLABLE,), (RESULT_OF_A_CALLABLE, 1)]),
     # What another backend stores.
-    ((1, RESULT_OF_A_CALLABLE), None),
-    ((), None),
-    (("text",), None),
-    (None, None),
-    ([RESULT_OF_A_CALLABLE], None),
-    (Object("backend.Result", {"guards_expr": "of the backend"}), None),
-])  # fmt: skip
+    (None, [(1, RESULT_OF_A_CALLABLE), (), ("text",), None, [RESULT_OF_A_CALLABLE],
+     Object("backend.Result", {"guards_expr": "of the backend"})]),
+] for stored in values])  # fmt: skip
 def test_what_a_callable_stores(stored: object, guards: str | None) -> None:
     entry = row("aot_compile")
     take_bundled(entry, loads_harmless(entry_bytes(stored)), Reading())
