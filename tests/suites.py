@@ -43,7 +43,7 @@ SUITES = (
     # What other versions of torch recorded is read by tests that always run; here the installed one records it again.
     Suite("recordings made anew", "program", ("tests",),
         ("cachescope/capture", "cachescope/readers", "tests/data")),
-    Suite("the explorer in chromium", "browser", ("tests/views", "tests/test_notebooks_still.py"),
+    Suite("the explorer in chromium", "browser", ("tests/views", "tests/test_notebooks.py"),
         ("cachescope/figures", "cachescope/views", "notebooks", "tests/jupyter_lab.py", "tests/views")),
     Suite(
         "reports in chromium",

@@ -28,8 +28,8 @@ from tests.answers.test_worklist import check_every_cause_is_there_under_a_name_
 from tests.auditing.test_recordings import check_nothing_stands_against_it
 from tests.conftest import Recording
 from tests.readers.logs.test_many_logs import check_workers_tell_what_one_process_reads
+from tests.readers.logs.test_repeated_records import check_no_lookup_is_lacking_that_an_event_tells_of
 from tests.readers.logs.test_same_details import check_every_fx_entry_holds_the_details_that_the_trace_told
-from tests.readers.logs.test_unknown_records import check_no_lookup_is_lacking_that_an_event_tells_of
 from tests.recordings import RECORDED, Recorded, hold
 from tests.report.test_replay import (
     check_the_browser_has_the_numbers_of_the_package,

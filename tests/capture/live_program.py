@@ -1,4 +1,4 @@
-"""What test_live.py runs in one process: blocks that are recorded while torch compiles. Needs torch.
+"""What test_magic.py runs in one process: blocks that are recorded while torch compiles. Needs torch.
 
 Also by hand, with another torch: ``PYTHONPATH=. TORCH_TRACE=… python tests/capture/live_program.py out.json [SCENARIO…]``.
 """
@@ -475,7 +475,7 @@ SCENARIOS = [
     and not name.startswith("_")
     and str(inspect.signature(function)) == "() -> 'None'"
 ]
-"""Every function here that takes nothing and returns nothing; test_live.py reads their names."""
+"""Every function here that takes nothing and returns nothing; test_magic.py reads their names."""
 
 if __name__ == "__main__":
     results: dict[str, str | None] = {}

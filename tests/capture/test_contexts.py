@@ -1,22 +1,36 @@
-"""A captured context gives torch's keys, and a snapshot of it the same ones."""
+"""A captured context gives torch's keys, and a snapshot of it the same ones; hash details captured of a process are those its compiles have."""
 
+import ast
 import importlib
 import json
 import math
 import os
+import pickle
+import pkgutil
 import sys
+import sysconfig
+from base64 import b64encode
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+import cachescope
 from cachescope.capture import contexts
+from cachescope.capture.key_fields import OF_THE_GRAPH, aot_key_fields, functorch_config, key_fields
+from cachescope.capture.torch_manifest import modules_below, torch_manifest
 from cachescope.errors import CachescopeError
 from cachescope.keys import CONTEXT_FORMS, UnsupportedValueError, all_schemas, isolation_key
 from cachescope.readers.kinds import looks_like_snapshot
 from cachescope.readers.snapshot import read_snapshot
+from cachescope.terms import RUNTIME_FORMS
+from tests.capture.preflights import environment
+from tests.programs import ran
 
 
 def test_a_context_has_torchs_key_under_every_schema(caching_context: ModuleType, tmp_path: Path) -> None:
@@ -163,3 +177,165 @@ def test_a_snapshot_has_the_cores_and_the_limits_of_its_process(
     machine: Any = contexts.capture()["machine"]
     cores = {"cores": os.cpu_count(), "usable_cores": len(os.sched_getaffinity(0))}
     assert machine == cores | limits
+
+
+# A parameter has gradients, so that there is a backward graph as well.
+PROGRAM = """
+import json, sys
+import cachescope
+snapshot = cachescope.capture(torch_manifest=True)
+json.dump(snapshot, open(sys.argv[1], "w"))
+import torch
+torch.compile(torch.nn.Linear(4, 4))(torch.randn(2, 4)).sum().backward()
+"""
+LOGGERS = "+torch._inductor.codecache,+torch._functorch._aot_autograd.autograd_cache"
+
+
+def recorded(folder: Path, **variables: str) -> tuple[dict[str, dict[str, str]], cachescope.Scope]:
+    """The snapshot of a process and what its compiles recorded."""
+    traced = {"TORCH_TRACE": str(folder / "trace"), "TORCH_LOGS": LOGGERS}
+    command = [sys.executable, "-c", PROGRAM, folder / "snapshot.json"]
+    ran(command, environment(folder / "cache", **traced, **variables))
+    return json.loads((folder / "snapshot.json").read_text()), cachescope.read(folder)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    "variables",
+    [{}, {"OMP_NUM_THREADS": "1", "TORCHINDUCTOR_COORDINATE_DESCENT_TUNING": "1"}],
+    ids=["as is", "set"],
+)
+def test_captured_fields_are_those_of_every_lookup(variables: dict[str, str], tmp_path: Path) -> None:
+    snapshot, scope = recorded(tmp_path, **variables)
+    process_wide = snapshot["key_fields"]
+    assert snapshot["key_fields_problem"] is None
+    assert "cpp_runtime_thread_count" in process_wide
+    assert scope.lookups["cache"].tolist() == ["aotautograd", "fxgraph", "fxgraph"]
+    for row in scope.lookups.itertuples():
+        details = scope.hash_details(lookup=row.lookup).set_index("field")["detail_hash"].to_dict()
+        own = process_wide | (snapshot["aot_key_fields"] if row.cache == "aotautograd" else {})
+        assert {field: details.get(field) for field in own} == own
+        # What is not captured follows from the graph, its inputs and the call.
+        assert {field.partition("[")[0] for field in details.keys() - own.keys()} <= OF_THE_GRAPH
+
+
+@pytest.mark.torch
+def test_the_options_of_functorch_are_those_that_torch_pickles(caching_context: ModuleType) -> None:
+    config = pytest.importorskip("torch._functorch.config")
+    with config.patch(donated_buffer=False, activation_memory_budget=0.5, unlift_effect_tokens=True):
+        pickled, told = pickle.loads(config.save_config()), functorch_config()
+    assert {name: ast.literal_eval(text) for name, text in told.items()} == pickled
+
+
+@pytest.mark.torch
+def test_a_run_and_the_snapshot_of_its_process_agree(tmp_path: Path) -> None:
+    _, scope = recorded(tmp_path)
+    sources = (tmp_path / "trace", tmp_path / "snapshot.json")
+    of_run, taken = (cachescope.read(source).all_contexts.rows[0] for source in sources)
+    shown = [form for form in RUNTIME_FORMS if form not in of_run.missing_forms]
+    assert shown == [*RUNTIME_FORMS]
+    assert [getattr(of_run, form) for form in shown] == [getattr(taken, form) for form in shown]
+    (both,) = scope.all_contexts.rows
+    assert (both.run, both.missing_forms, both.torch_version_hash) == (0, (), taken.torch_version_hash)
+
+
+def test_key_fields_follow_the_process(caching_context: ModuleType) -> None:
+    torch = caching_context.torch
+    before, _ = key_fields()
+    before_aot, _ = aot_key_fields()
+    with torch._inductor.config.patch(epilogue_fusion=False), torch.no_grad():
+        after, _ = key_fields()
+        after_aot, _ = aot_key_fields()
+    assert before is not None and after is not None and before_aot is not None and after_aot is not None
+    assert [one for one in before if before[one] != after[one]] == ["inductor_config[epilogue_fusion]"]
+    assert [field for field in before_aot if before_aot[field] != after_aot[field]] == ["grad_enabled"]
+    assert before.keys().isdisjoint(before_aot)
+
+
+def test_a_process_whose_keys_torch_would_not_make_says_so(caching_context: ModuleType) -> None:
+    config = caching_context.torch._inductor.config
+    with config.patch(post_grad_custom_post_pass=lambda graph: None):
+        fields, problem = aot_key_fields()
+    assert fields is None
+    assert problem
+
+
+def test_another_torch_gives_no_fields(codecache: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    # What imports it from there, torch's own, was loaded before.
+    importlib.import_module("torch._functorch._aot_autograd.autograd_cache")
+    monkeypatch.delattr(codecache, "FxGraphHashDetails")
+    fields, problem = key_fields()
+    assert fields is None
+    assert "makes its keys differently" in str(problem)
+
+
+def test_the_manifest_is_made_of_the_bytes_of_torchs_own_key(codecache: ModuleType) -> None:
+    manifest = torch_manifest()
+    assert manifest["is_complete"]
+    assert manifest["torch_key"] == b64encode(codecache.torch_key()).decode()
+    some = {"version.py", "_inductor/codecache.py", "_inductor/codegen/aoti_runtime/interface.cpp"}
+    assert some <= set(manifest["files"])
+    assert len(manifest["files"]) > 2000
+
+
+def test_another_torch_has_no_whole_manifest(codecache: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(codecache, "torch_key", lambda: b"another key")
+    assert not torch_manifest()["is_complete"]
+
+
+SUFFIXES = (".py", ".pyc", ".so", str(sysconfig.get_config_var("EXT_SUFFIX")), ".abi3.so", ".pyi", ".txt", "")
+STEMS = ("a", "b", "B", "__init__", "a.b", "ä", "", "__main__", "_", "a-b")
+
+
+def walked_by_torch(roots: Iterable[str], prefix: str) -> Iterator[tuple[str, str]]:
+    """As ``build_code_hash`` (torch/_inductor/codecache.py, 2.4 to 2.15)."""
+    for module in sorted(pkgutil.iter_modules(roots, prefix), key=lambda one: one.name):
+        finder: Any = module.module_finder
+        spec = finder.find_spec(module.name, None)
+        yield spec.name, spec.origin
+        if module.ispkg:
+            yield from walked_by_torch(spec.submodule_search_locations, f"{spec.name}.")
+
+
+# Of a folder that is called as a module's file torch finds no module, and stops.
+folders = st.sampled_from(STEMS).filter(bool)
+files = st.tuples(st.sampled_from(STEMS), st.sampled_from(SUFFIXES)).map("".join).filter(bool)
+empty = st.dictionaries(files, st.none(), max_size=8)
+trees = st.recursive(
+    empty,
+    lambda inner: st.tuples(st.dictionaries(folders, inner, max_size=4), empty).map(
+        lambda two: two[1] | two[0]
+    ),
+    max_leaves=10,
+)
+
+
+@pytest.mark.slow
+@given(tree=trees)
+def test_modules_of_any_tree_are_found_as_by_torch(tmp_path_factory: Any, tree: dict[str, Any]) -> None:
+    root = tmp_path_factory.mktemp("modules")
+    made(root, tree)
+    assert list(modules_below(str(root), "t.")) == list(walked_by_torch([str(root)], "t."))
+
+
+def made(folder: Path, tree: dict[str, Any]) -> None:
+    """A tree of empty files, and folders."""
+    for name, inner in tree.items():
+        if inner is None:
+            (folder / name).touch()
+        else:
+            (folder / name).mkdir()
+            made(folder / name, inner)
+
+
+def test_links_are_followed_and_what_leads_nowhere_is_no_module(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    (root / "package").mkdir(parents=True)
+    (root / "package" / "__init__.py").touch()
+    os.symlink(root / "package", root / "other")
+    os.symlink(root / "package" / "__init__.py", root / "one.py")
+    os.symlink(root / "gone.py", root / "lost.so")
+    (root / "lost.py").touch()
+    found = [name for name, _ in modules_below(str(root), "")]
+    walked = [one for one, _ in walked_by_torch([str(root)], "")]
+    assert found == walked == ["lost", "one", "other", "package"]

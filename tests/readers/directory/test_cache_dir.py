@@ -1,15 +1,25 @@
+"""The walk of a cache directory, real and made; where it is by default; and its locks, which are told held or free and not changed."""
+
 import gc
+import getpass
 import os
+import subprocess
+import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
+from filelock import FileLock, Timeout
 from hostile_pickles import Object, entry_bytes
 
+import cachescope
 from cachescope.errors import RecordError
 from cachescope.keys.hashing import entry_name
 from cachescope.readers.directory.cache_dir import CacheWalk, read_cache_dir
+from cachescope.readers.directory.default_root import default_root
+from cachescope.readers.directory.file_contents import is_lock_held
 from cachescope.readers.directory.place_of import looks_like_cache_dir
 from cachescope.readers.directory.places import ROOT
 from cachescope.readers.reading import Reading
@@ -167,3 +177,151 @@ def test_the_garbage_collector_is_left_as_it_was(cache: Path) -> None:
         assert not gc.isenabled()
     finally:
         gc.enable()
+
+
+def test_the_variable_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", "relative")
+    assert default_root() == str(tmp_path / "relative")
+    assert list(tmp_path.iterdir()) == []
+
+
+def as_user(user: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    def name() -> str:
+        if user is None:
+            raise OSError("no such account")
+        return user
+
+    monkeypatch.setattr(getpass, "getuser", name)
+    monkeypatch.delenv("TORCHINDUCTOR_CACHE_DIR", raising=False)
+
+
+@pytest.mark.parametrize("user", ["ann", 'a/n:n*"x"', None])
+def test_it_is_torchs_own_and_is_not_made(
+    user: str | None, codecache: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from torch._inductor.runtime.cache_dir_utils import default_cache_dir
+
+    as_user(user, monkeypatch)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    assert default_root() == default_cache_dir()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("user", "uid", "wanted"), [
+    ("ann", 7, "torchinductor_ann"),
+    ('a/n:n*"x"', 7, "torchinductor_a_n_n__x_"),
+    (None, 7, "torchinductor_uid_7"),
+    (None, None, "torchinductor_unknown_user"),
+])  # fmt: skip
+def test_it_is_named_by_the_user(
+    user: str | None, uid: int | None, wanted: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As torch's function above names it; whoever has no name is a number, where the system has one."""
+    as_user(user, monkeypatch)
+    if uid is None:
+        monkeypatch.delattr(os, "getuid")
+    else:
+        monkeypatch.setattr(os, "getuid", lambda: uid)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    assert default_root() == str(tmp_path / wanted)
+
+
+HOLDER = """
+import sys
+from filelock import FileLock
+with FileLock(sys.argv[1]):
+    print("ready", flush=True)
+    sys.stdin.read()
+"""
+TIMES = ("st_mtime_ns", "st_ctime_ns", "st_size", "st_ino", "st_mode")
+
+
+def state(path: Path) -> list[int]:
+    status = path.stat()
+    return [getattr(status, name) for name in TIMES]
+
+
+@pytest.fixture
+def locked(tmp_path: Path) -> Path:
+    """A directory of code with two locks, as torch leaves them: empty."""
+    for letter in "ab":
+        key = f"c{letter * 51}"
+        code = tmp_path / "cache" / key[1:3] / f"{key}.cpp"
+        code.parent.mkdir(parents=True)
+        code.write_text("int main() {}")
+        lock = tmp_path / "cache" / "locks" / f"{key}.lock"
+        lock.parent.mkdir(exist_ok=True)
+        lock.touch()
+        os.utime(lock, ns=(10**18, 10**18))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def held(locked: Path) -> Iterator[Path]:
+    """One of them, held by another process through filelock."""
+    path = locked / "locks" / f"c{'a' * 51}.lock"
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        os.utime(path, ns=(10**18, 10**18))
+        yield path
+        process.communicate()
+
+
+def test_held_and_free_are_told_apart_and_the_files_stay_as_they_were(locked: Path, held: Path) -> None:
+    free = held.with_name(f"c{'b' * 51}.lock")
+    before = [state(held), state(free)]
+    scope = cachescope.read(locked)
+    locks = scope.locks().set_index("path")["lock_held"]
+    assert locks.to_dict() == {str(held): True, str(free): False}
+    assert [state(held), state(free)] == before
+    assert sorted(held.parent.iterdir()) == [held, free]
+
+
+def test_a_free_lock_is_given_back_at_once(locked: Path) -> None:
+    path = next((locked / "locks").iterdir())
+    assert is_lock_held(str(path)) is False
+    with FileLock(path, timeout=0) as lock:
+        assert lock.is_locked
+        assert is_lock_held(str(path)) is True
+    assert is_lock_held(str(path)) is False
+
+
+def test_a_held_lock_stays_held(held: Path) -> None:
+    assert is_lock_held(str(held)) is True
+    with pytest.raises(Timeout):
+        FileLock(held, timeout=0).acquire()
+
+
+def test_a_lock_that_may_only_be_read_is_told(locked: Path) -> None:
+    path = next((locked / "locks").iterdir())
+    path.chmod(0o444)
+    assert is_lock_held(str(path)) is False
+
+
+def test_what_vanished_or_is_no_file_is_unknown_and_is_not_made(locked: Path, tmp_path: Path) -> None:
+    scope = cachescope.read(locked)
+    gone, replaced = sorted((locked / "locks").iterdir())
+    gone.unlink()
+    replaced.unlink()
+    os.mkfifo(replaced)
+    assert scope.locks()["lock_held"].isna().all()
+    assert not gone.exists()
+    (tmp_path / "target").touch()
+    gone.symlink_to(tmp_path / "target")
+    assert is_lock_held(str(gone)) is None
+
+
+def test_reading_a_directory_tries_no_lock(locked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise AssertionError("a lock was tried")
+
+    monkeypatch.setattr("fcntl.flock", refuse)
+    scope = cachescope.read(locked)
+    assert len(scope.entries) == 4
+    assert scope._repr_html_()
+    with pytest.raises(AssertionError):
+        scope.locks()

@@ -330,9 +330,6 @@ def test_the_compiled_functions_of_a_model(backends: list[str | None], detail: s
     assert (entry.detail, reading.problems) == (detail, [])
 
 
-Package = Callable[[str], Path]
-
-
 @pytest.fixture
 def package_of(archive: Archive, tmp_path: Path) -> Package:
     """A copy of a precompile package, and of what torch itself unpickles of it."""

@@ -19,7 +19,7 @@ from cachescope.readers.logs import second_pass, trace_records
 from cachescope.readers.logs.log_prefix import pid_of
 from cachescope.readers.logs.second_pass import TraceEvent, TraceEvents
 from tests.conftest import RECORDINGS, Recording
-from tests.readers.logs.test_byte_source import Failing
+from tests.readers.logs.test_log_lines import Failing
 from tests.readers.logs.test_trace_process import looked_up, prefix, record
 
 DEEP = "[" * 100_000 + "]" * 100_000

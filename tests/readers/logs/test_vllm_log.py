@@ -1,7 +1,9 @@
-"""vLLM's own logs: what real ones say of each declared step, among other output and hostile lines, and of several processes."""
+"""vLLM's own logs: what real ones say of each declared step, among other output and hostile lines, and of several processes, which are runs."""
 
 import json
+import os
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +17,8 @@ from cachescope.readers.kinds import looks_like_vllm_log
 from cachescope.readers.logs import vllm_log
 from cachescope.readers.logs.vllm_log import read_vllm_log
 from cachescope.readers.reading import Reading
+from tests.conftest import Recording
+from tests.vllm_logs import NOON, said, start, write_log
 from tests.vllm_recordings import LOADED, VERSIONS, Recorded, recorded_ranks
 
 LEAD = "INFO 11-22 10:00:00 [backends.py:500] "
@@ -166,7 +170,7 @@ def starts(folder: Path, *lines: str, end: str = "\n") -> list[StartRow]:
     return read_lines(folder, *lines, end=end).vllm_starts
 
 
-def said(process: str, *messages: str) -> list[str]:
+def said_by(process: str, *messages: str) -> list[str]:
     return [f"{process}{LEAD}{message}" for message in messages]
 
 
@@ -178,11 +182,11 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_processes_of_ray_are_told_apart_by_their_hosts(tmp_path: Path) -> None:
     engine = "0: (EngineCore_0 pid=1) "
     one, two = (f"{engine}(RayWorkerWrapper pid=7, ip=10.0.0.{host}) " for host in (1, 2))
-    named = [*said(one, DIRECTORY.format(FOLDER, 0)), *said(two, DIRECTORY.format(FOLDER, 8))]
+    named = [*said_by(one, DIRECTORY.format(FOLDER, 0)), *said_by(two, DIRECTORY.format(FOLDER, 8))]
     mixed = [
-        *said(one, COMPILED_IN.format(3)),
-        *said(two, GRAPHS_LOADED, ENDS_AFTER.format(2)),
-        *said(one, ENDS_AFTER.format(4)),
+        *said_by(one, COMPILED_IN.format(3)),
+        *said_by(two, GRAPHS_LOADED, ENDS_AFTER.format(2)),
+        *said_by(one, ENDS_AFTER.format(4)),
     ]
     rows = starts(tmp_path, *named, *mixed)
     assert {(row.process, row.pid) for row in rows} == {("RayWorkerWrapper", 7)}
@@ -194,7 +198,7 @@ def test_what_ray_writes_once_for_several_is_said_to_be_left_out(tmp_path: Path)
     process = "(EngineCore pid=1) \x1b[36m(RayWorkerWrapper pid=7, ip=10.0.0.1)\x1b[0m "
     repeated = " [repeated 6x across cluster] (Ray deduplicates logs by default. Set RAY_DEDUP_LOGS=0 to ...)"
     named = DIRECTORY.format(FOLDER, 7) + repeated
-    reading = read_lines(tmp_path, *said(process, named, COMPILED_IN.format(3)))
+    reading = read_lines(tmp_path, *said_by(process, named, COMPILED_IN.format(3)))
     assert [(row.rank, row.folder) for row in reading.vllm_starts] == [(7, FOLDER)]
     (problem,) = reading.problems
     assert problem.kind == "not_logged"
@@ -203,19 +207,19 @@ def test_what_ray_writes_once_for_several_is_said_to_be_left_out(tmp_path: Path)
 
 def test_lines_that_ran_together_are_of_neither_process(tmp_path: Path) -> None:
     torn = f"{TP0}{LEAD}Compiling a graph for compile range (1, {TP1}{LEAD}{COMPILED_IN.format(5)}"
-    lines = [*said(TP0, DIRECTORY.format(FOLDER, 0)), *said(TP1, DIRECTORY.format(FOLDER, 1)), torn]
+    lines = [*said_by(TP0, DIRECTORY.format(FOLDER, 0)), *said_by(TP1, DIRECTORY.format(FOLDER, 1)), torn]
     assert {row.outcome for row in starts(tmp_path, *lines)} == {"not_known"}
 
 
 def test_a_name_before_the_name_of_another_process_changes_nothing(tmp_path: Path) -> None:
-    (row,) = starts(tmp_path, *said(TP0 + TP1, DIRECTORY.format(FOLDER, 1)))
+    (row,) = starts(tmp_path, *said_by(TP0 + TP1, DIRECTORY.format(FOLDER, 1)))
     assert (row.process, row.pid) == ("Worker_TP1", 8)
 
 
 def test_without_names_only_what_has_a_path_is_of_one_rank(tmp_path: Path) -> None:
     first, second = (DIRECTORY.format(FOLDER, rank) for rank in (0, 1))
-    lines = said("", first, "Dynamo bytecode transform time: 1.5 s", second)
-    mixed = said("", COMPILED_IN.format(3), GRAPHS_LOADED, ENDS_AFTER.format(4), ENDS_AFTER.format(5))
+    lines = said_by("", first, "Dynamo bytecode transform time: 1.5 s", second)
+    mixed = said_by("", COMPILED_IN.format(3), GRAPHS_LOADED, ENDS_AFTER.format(4), ENDS_AFTER.format(5))
     rows = starts(tmp_path, *lines, *mixed)
     assert sorted((row.rank, row.outcome) for row in rows) == [(0, "not_known"), (1, "not_known")]
     assert {(row.compile_time_ns, row.total_time_ns) for row in rows} == {(None, None)}
@@ -226,7 +230,7 @@ def test_without_names_one_after_the_other_is_known(tmp_path: Path) -> None:
     first, second = (
         (DIRECTORY.format(FOLDER, rank), COMPILED_IN.format(rank), ENDS_AFTER.format(rank)) for rank in (0, 1)
     )
-    rows = starts(tmp_path, *said("", *first, *second))
+    rows = starts(tmp_path, *said_by("", *first, *second))
     found = [(row.rank, row.outcome, row.total_time_ns) for row in rows]
     assert found == [(0, "compiled", 250_000_000), (1, "compiled", 1_250_000_000)]
 
@@ -237,23 +241,23 @@ def test_without_names_one_after_the_other_is_known(tmp_path: Path) -> None:
     REFUSED.format("e" * 64),
 ])  # fmt: skip
 def test_a_last_line_that_may_be_cut_is_no_start(message: str, tmp_path: Path) -> None:
-    assert not starts(tmp_path, *said(TP1, message), end="")
+    assert not starts(tmp_path, *said_by(TP1, message), end="")
 
 
 def test_what_was_refused_is_said_of_the_start_that_follows_not_of_one_that_crashed(tmp_path: Path) -> None:
-    crashed = said(TP1, "Starting torch.compile", DIRECTORY.format(FOLDER, 1))
+    crashed = said_by(TP1, "Starting torch.compile", DIRECTORY.format(FOLDER, 1))
     refused = REFUSED.format("e" * 64)
     again = (refused, "Starting torch.compile", DIRECTORY.format(OTHER, 1), COMPILED_IN.format(3))
-    rows = starts(tmp_path, *crashed, *said(TP1, *again, ENDS_AFTER.format(4)))
+    rows = starts(tmp_path, *crashed, *said_by(TP1, *again, ENDS_AFTER.format(4)))
     assert [(row.folder, row.outcome) for row in rows] == [(FOLDER, "not_known"), (OTHER, "compiled")]
     assert [row.load_error for row in rows] == [None, "Source code has changed"]
 
 
 def test_graphs_of_a_model_that_was_then_refused_are_no_start(tmp_path: Path) -> None:
-    attempt = said(TP1, DIRECTORY.format(FOLDER, 1), GRAPHS_LOADED, REFUSED.format("e" * 64))
+    attempt = said_by(TP1, DIRECTORY.format(FOLDER, 1), GRAPHS_LOADED, REFUSED.format("e" * 64))
     ended = COMPILED_IN.format(3), ENDS_AFTER.format(4)
     compiled = ("Starting torch.compile", DIRECTORY.format(FOLDER, 1), *ended)
-    (row,) = starts(tmp_path, *attempt, *said(TP1, *compiled))
+    (row,) = starts(tmp_path, *attempt, *said_by(TP1, *compiled))
     assert (row.outcome, row.load_error) == ("compiled", "Source code has changed")
 
 
@@ -265,15 +269,15 @@ def test_graphs_of_a_model_that_was_then_refused_are_no_start(tmp_path: Path) ->
 ])  # fmt: skip
 def test_what_cannot_be_an_attempt_stays_a_start(before: list[str], outcome: str, tmp_path: Path) -> None:
     """Of a whole model that was tried, only the graphs can have been loaded."""
-    rows = starts(tmp_path, *said(TP1, *before, REFUSED.format("e" * 64), COMPILED_IN.format(3)))
+    rows = starts(tmp_path, *said_by(TP1, *before, REFUSED.format("e" * 64), COMPILED_IN.format(3)))
     found = [(row.outcome, row.load_error) for row in rows]
     assert found == [(outcome, None), ("compiled", "Source code has changed")]
 
 
 def test_a_refused_model_is_none_of_the_most_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vllm_log, "_MOST_STARTS", 2)
-    attempt = said(TP1, DIRECTORY.format(FOLDER, 1), GRAPHS_LOADED, REFUSED.format("e" * 64))
-    reading = read_lines(tmp_path, *attempt, *said(TP1, COMPILED_IN.format(3), ENDS_AFTER.format(4)))
+    attempt = said_by(TP1, DIRECTORY.format(FOLDER, 1), GRAPHS_LOADED, REFUSED.format("e" * 64))
+    reading = read_lines(tmp_path, *attempt, *said_by(TP1, COMPILED_IN.format(3), ENDS_AFTER.format(4)))
     assert [row.outcome for row in reading.vllm_starts] == ["compiled"]
     assert not reading.problems
 
@@ -284,13 +288,13 @@ def test_only_a_log_with_more_than_the_most_starts_is_said_to_be_cut(
 ) -> None:
     monkeypatch.setattr(vllm_log, "_MOST_STARTS", most)
     once = (DIRECTORY.format(FOLDER, 1), COMPILED_IN.format(3), ENDS_AFTER.format(4))
-    reading = read_lines(tmp_path, *said(TP1, *once), *said(TP1, *once))
+    reading = read_lines(tmp_path, *said_by(TP1, *once), *said_by(TP1, *once))
     assert len(reading.vllm_starts) == most
     assert [problem.kind for problem in reading.problems] == kinds
 
 
 def test_a_process_lasts_from_its_first_line_to_its_last(tmp_path: Path) -> None:
-    lines = said(TP1, NAMED, COMPILED_IN.format(3), ENDS_AFTER.format(4))
+    lines = said_by(TP1, NAMED, COMPILED_IN.format(3), ENDS_AFTER.format(4))
     for at, second in enumerate((3, 5, 9)):
         lines[at] = lines[at].replace("10:00:00", f"10:00:0{second}")
     (process,) = read_lines(tmp_path, *lines).processes
@@ -337,3 +341,97 @@ def test_damage_makes_no_row_that_is_wrong(logs: Path, tmp_path: Path) -> None:
             assert row.folder in {None, *(one.folder for one in likely)}
             assert row.total_time_ns in {None, *(one.total_time_ns for one in likely)}
             assert row.compile_time_ns in {None, *(one.compile_time_ns for one in likely)}
+
+
+PREFIX = re.compile(rb"[VIWEC](\d\d)(\d\d) (\d\d:\d\d:\d\d)\.\d{6} (\d+) ")
+
+
+def lines_of_vllm(text: bytes, *, later: bool = False, pid: int | None = None) -> bytes:
+    """A start of vLLM by the process of a text log of torch, at the time of its first or its last line."""
+    found = list(PREFIX.finditer(text))
+    match = found[-1 if later else 0]
+    month, day, time, own = (part.decode() for part in match.groups())
+    lead = f"(EngineCore pid={own if pid is None else pid}) INFO {month}-{day} {time} [compilation/backends.py:500] "
+    path = "/c/torch_compile_cache/aaaaaaaaaa/rank_0_0/backbone"
+    texts = (
+        f"Using cache directory: {path} for vLLM's torch.compile",
+        "Compiling a graph for compile range (1, 8) takes 8.00 s",
+        "torch.compile takes 9.00 s in total",
+    )
+    return "".join(f"{lead}{one}\n" for one in texts).encode()
+
+
+@pytest.fixture
+def text(recording: Recording) -> bytes:
+    return (recording("2.13.0", "cold_warm") / "text" / "00_cold.log").read_bytes()
+
+
+def test_what_torch_says_in_the_same_log_is_of_the_same_process(text: bytes, tmp_path: Path) -> None:
+    log = tmp_path / "server.log"
+    log.write_bytes(text)
+    alone = cachescope.read(log)
+    log.write_bytes(lines_of_vllm(text) + text)
+    both = cachescope.read(log)
+    assert len(both.runs) == len(alone.runs) == 1
+    assert both.runs["pid"].tolist() == alone.runs["pid"].tolist()
+    assert both.lookups["cache"].tolist() == ["vllm", *alone.lookups["cache"]]
+    of_torch = both.misses.merge(both.lookups[both.lookups["cache"] != "vllm"][["lookup"]])
+    columns = ["verdict", "kind", "changed", "root", "evidence"]
+    assert of_torch[columns].to_dict("list") == alone.misses[columns].to_dict("list")
+
+
+def test_another_process_of_the_same_log_is_another_run(text: bytes, tmp_path: Path) -> None:
+    log = tmp_path / "server.log"
+    log.write_bytes(text + lines_of_vllm(text, later=True, pid=1))
+    runs = cachescope.read(log).runs
+    assert len(runs) == 2
+    assert 1 in runs["pid"].tolist()
+
+
+def test_a_container_that_starts_again_is_another_run(tmp_path: Path) -> None:
+    log = write_log(tmp_path / "server.log", start("aaaaaaaaaa"), start("aaaaaaaaaa", NOON + 60))
+    scope = cachescope.read(log)
+    assert scope.runs["pid"].tolist() == [1, 1]
+    assert scope.lookups["run"].tolist() == [0, 1]
+
+
+def test_parts_of_one_engine_are_lookups_of_one_run(tmp_path: Path) -> None:
+    draft = start("aaaaaaaaaa", NOON + 11, prefix="eagle_head", outcome="loaded")
+    scope = cachescope.read(write_log(tmp_path / "server.log", start("aaaaaaaaaa"), draft))
+    assert scope.lookups[["run", "order", "outcome"]].values.tolist() == [[0, 0, "full_miss"], [0, 1, "hit"]]
+    assert set(scope.lookups["cache_key"]) == {"aaaaaaaaaa"}
+    assert scope.lookups["time"].astype("int64").tolist() == [NOON * 10**9, (NOON + 11) * 10**9]
+    assert scope.vllm_starts["lookup"].tolist() == [0, 1]
+
+
+def test_a_start_that_lasts_into_the_new_year_began_in_the_old_one(tmp_path: Path) -> None:
+    began = int(time.mktime((2026, 12, 31, 23, 59, 55, 0, 0, -1)))
+    log = write_log(tmp_path / "server.log", start("aaaaaaaaaa", began))
+    os.utime(log, (began + 60, began + 60))
+    scope = cachescope.read(log)
+    assert scope.lookups["time"].astype("int64").tolist() == [began * 10**9]
+    assert scope.lookups["end_time"].astype("int64").tolist() == [(began + 10) * 10**9]
+    assert scope.runs["end_time"].astype("int64").tolist() == [(began + 10) * 10**9]
+
+
+def test_a_whole_model_that_was_loaded_is_a_hit_of_its_folder(tmp_path: Path) -> None:
+    key = "0" * 64
+    loaded = said(f"Directly load AOT compilation from path /c/torch_aot_compile/{key}/rank_3_0/model", NOON)
+    scope = cachescope.read(write_log(tmp_path / "server.log", loaded))
+    assert scope.lookups[["cache_key", "outcome"]].values.tolist() == [[key, "hit"]]
+    assert scope.runs["rank"].tolist() == [3]
+
+
+def test_what_is_not_said_is_unknown_and_in_no_rate(tmp_path: Path) -> None:
+    scope = cachescope.read(write_log(tmp_path / "server.log", start("aaaaaaaaaa", outcome="not said")))
+    assert scope.lookups["outcome"].tolist() == ["unknown"]
+    assert scope.hit_rates()["hit_rate"].isna().all()
+    assert scope.misses.empty
+
+
+def test_a_day_that_is_none_has_no_time(tmp_path: Path) -> None:
+    text = start("aaaaaaaaaa")
+    wrong = re.sub(r"\d\d-\d\d (\d\d:\d\d:\d\d)", r"13-32 \1", text)
+    scope = cachescope.read(write_log(tmp_path / "server.log", wrong))
+    assert scope.lookups["time"].isna().all()
+    assert scope.misses["verdict"].tolist() == ["first_lookup"]
