@@ -5,14 +5,16 @@ to it at the end.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import cachescope
 from cachescope import scope
+from cachescope.readers.reading import Reading
 
 _FRAMES = ("runs", "lookups", "misses", "entries", "problems")
 _held: dict[tuple[str, ...], tuple[cachescope.Scope, str]] = {}
@@ -30,6 +32,13 @@ def _read(paths: tuple[str, ...]) -> cachescope.Scope:
 def read_once(*paths: Path) -> cachescope.Scope:
     """As `cachescope.read`, for files that no test writes to."""
     return _read(tuple(map(os.fspath, paths)))
+
+
+def read_by(read: Callable[..., Any], *given: Any, strict: bool = False) -> Reading:
+    """What one reader reads of what it is given."""
+    reading = Reading(strict=strict)
+    read(*given, reading)
+    return reading
 
 
 def changed_readings() -> Iterator[tuple[str, ...]]:

@@ -17,7 +17,6 @@ from cachescope.keys.detail_hash import torch_detail_hash
 from cachescope.readers import snapshot
 from cachescope.readers.json_record import MOST_NS, moment_ns
 from cachescope.readers.kinds import looks_like_snapshot
-from cachescope.readers.reading import Reading
 from cachescope.readers.snapshot import context_row, read_snapshot
 from cachescope.readers.sources import read_sources
 from cachescope.report.comparison import comparison_blocks
@@ -27,6 +26,7 @@ from cachescope.report.terminal import terminal_lines
 from cachescope.report.time_spent import time_blocks
 from cachescope.terms import COMPILE_FORMS, RUNTIME_FORMS
 from tests.conftest import Recording
+from tests.readings import read_by
 
 CONTEXT: dict[str, Any] = {
     "runtime_context": {"inductor_configs": {"epilogue_fusion": True}},
@@ -258,14 +258,12 @@ def test_a_file_of_the_largest_size_is_read(tmp_path: Path, monkeypatch: pytest.
 
 def test_what_is_wrong_with_a_snapshot_is_a_problem_beside_it(tmp_path: Path) -> None:
     path = written(tmp_path, {**SNAPSHOT, "time": "no time", "torch_version": ""})
-    reading = Reading()
-    read_sources([str(path)], reading)
+    reading = read_by(read_sources, [str(path)])
     found = [(one.source, one.where, one.kind) for one in reading.problems]
     assert found == [(str(path), "time", "bad_value"), (str(path), "versions", "bad_value")]
     (row,) = reading.contexts
     assert (row.source, row.torch_version, row.python_version) == (str(path), None, "3.11.2")
-    reading = Reading()
-    read_sources([str(written(tmp_path, {**SNAPSHOT, "time": None}))], reading)
+    reading = read_by(read_sources, [str(written(tmp_path, {**SNAPSHOT, "time": None}))])
     assert reading.problems == []
 
 

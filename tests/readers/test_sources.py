@@ -26,6 +26,7 @@ from tests.readers.directory.test_followed_links import FX, GRAPH, NAME
 from tests.readers.directory.test_mega_cache import body
 from tests.readers.logs.test_text_lookups import Log
 from tests.readers.logs.test_trace_process import looked_up
+from tests.readings import read_by
 
 TRACE = looked_up().encode()
 TEXT = ("\n".join(Log().outcome("f1", "hit").lines) + "\n").encode()
@@ -150,8 +151,7 @@ def test_a_path_that_holds_nothing_says_so(
     assert problems[0][2].startswith(message)
     # Beside something else it is a problem, by itself an error.
     put(tmp_path, "z:trace")
-    reading = Reading()
-    read_sources([str(tmp_path / path), str(tmp_path / "z")], reading)
+    reading = read_by(read_sources, [str(tmp_path / path), str(tmp_path / "z")])
     assert [(one.where, one.kind) for one in reading.problems] == [("the whole source", kind)]
     assert len(reading.processes) == 1
     if kind == "missing":
@@ -341,9 +341,7 @@ def test_where_nothing_can_be_read_the_first_failure_is_raised(tmp_path: Path) -
             read_sources(order, Reading())
         assert error.value.source == order[0]
     put(tmp_path, "c:snapshot")
-    reading = Reading()
-    read_sources([*paths, str(tmp_path / "c")], reading)
-    assert [one.source for one in reading.problems] == paths
+    assert [one.source for one in read_by(read_sources, [*paths, str(tmp_path / "c")]).problems] == paths
     with pytest.raises(SourceError):
         read_sources([*paths, str(tmp_path / "c")], Reading(strict=True))
 

@@ -20,7 +20,7 @@ from cachescope.readers.logs.text_log import TEXT
 from cachescope.readers.logs.trace_log import TRACE
 from cachescope.readers.reading import Reading
 from tests.conftest import Recording
-from tests.readings import read_once
+from tests.readings import read_by, read_once
 from tests.truth import SERVICES, processes
 
 pytestmark = pytest.mark.slow
@@ -76,9 +76,7 @@ def test_what_shows_nothing_stays_one_process(recording: Recording) -> None:
 def test_a_reset_within_a_process_is_no_restart(recording: Recording) -> None:
     folder = recording("2.13.0", "in_process")
     for path in sorted((folder / "text").iterdir()):
-        reading = Reading()
-        TEXT.read(str(path), reading)
-        (process,) = reading.processes
+        (process,) = read_by(TEXT.read, str(path)).processes
         ids = [lookup.compile_id for lookup in process.lookups if lookup.cache == "aotautograd"]
         # The same ids again and again: its program calls torch._dynamo.reset() in between.
         assert len(ids) > len(set(ids)) > 0
@@ -91,12 +89,10 @@ def test_a_clock_that_goes_back_begins_another_process(recording: Recording, tmp
     earlier = hour.sub(lambda found: b"%s %02d:" % (found[1], int(found[2]) - 2), cold)
     assert earlier != cold
     (tmp_path / "a.log").write_bytes(cold + earlier)
-    reading = Reading()
-    TEXT.read(str(tmp_path / "a.log"), reading)
+    reading = read_by(TEXT.read, str(tmp_path / "a.log"))
     assert [len(process.lookups) for process in reading.processes] == [2, 2]
     (tmp_path / "b.log").write_bytes(earlier + cold)
-    reading = Reading()
-    TEXT.read(str(tmp_path / "b.log"), reading)
+    reading = read_by(TEXT.read, str(tmp_path / "b.log"))
     assert [len(process.lookups) for process in reading.processes] == [4]
 
 

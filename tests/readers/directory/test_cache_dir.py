@@ -24,15 +24,14 @@ from cachescope.readers.directory.place_of import looks_like_cache_dir
 from cachescope.readers.directory.places import ROOT
 from cachescope.readers.reading import Reading
 from tests.conftest import Recording
+from tests.readings import read_by
 
 FX_KEY = "f" + "a" * 51
 SOUND = entry_bytes(Object("torch._inductor.output_code.CompiledFxGraph", {"cache_key": "x"}))
 
 
 def read(path: Path, *, strict: bool = False) -> Reading:
-    reading = Reading(strict=strict)
-    read_cache_dir(str(path), reading)
-    return reading
+    return read_by(read_cache_dir, str(path), strict=strict)
 
 
 @pytest.fixture

@@ -44,6 +44,7 @@ from cachescope.readers.reading import Reading
 from cachescope.terms import MEGA_CACHE
 from tests.readers.directory.test_graph_entries import CODE, FX, RESULT, graph, read, row
 from tests.readers.directory.test_mega_cache import body, summed
+from tests.readings import read_by
 
 HEADER = bytes.fromhex("5feceb66")
 
@@ -419,8 +420,7 @@ def read_one(root: Path, place: str, data: bytes) -> tuple[EntryRow, Reading]:
     file = root / place
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(data)
-    reading = Reading()
-    read_cache_dir(str(root), reading)
+    reading = read_by(read_cache_dir, str(root))
     (entry,) = reading.entries
     kinds = {"damaged": ["damaged_entry"], "unreadable": ["unreadable"]}
     assert [problem.kind for problem in reading.problems] == kinds.get(entry.status, [])

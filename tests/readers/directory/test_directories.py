@@ -16,6 +16,7 @@ from cachescope.readers.directory.place_of import looks_like_cache_dir
 from cachescope.readers.reading import Reading
 from cachescope.terms import ENTRY_KINDS
 from tests.conftest import DIRECTORIES, Directory
+from tests.readings import read_by
 
 NAMES = sorted(path.name.removesuffix(".tar.xz") for path in DIRECTORIES.glob("*.tar.xz"))
 WITH_PGO = [name for name in NAMES if name.startswith("torch_") and name != "torch_2.6.0"]
@@ -51,8 +52,7 @@ def test_every_file_is_one_row_and_the_sizes_add_up(name: str, directory: Direct
     caches = caches_below(directory(name))
     assert caches
     for cache in caches:
-        reading = Reading()
-        read_cache_dir(str(cache), reading)
+        reading = read_by(read_cache_dir, str(cache))
         assert {entry.path: entry.size_bytes for entry in reading.entries} == files_below(cache)
         assert len({entry.path for entry in reading.entries}) == len(reading.entries)
 
@@ -75,8 +75,7 @@ def test_no_file_that_torch_wrote_is_foreign(name: str, directory: Directory) ->
 def test_the_files_of_a_triton_kernel_share_one_key(directory: Directory) -> None:
     versions = {}
     for cache in caches_below(directory("triton_cross")):
-        reading = Reading(strict=True)
-        read_cache_dir(str(cache), reading)
+        reading = read_by(read_cache_dir, str(cache), strict=True)
         kernels = [one for one in reading.entries if one.path.endswith("_kernel.json") and one.device_types]
         assert kernels
         for entry in kernels:
@@ -177,8 +176,7 @@ def test_a_cache_that_a_killed_process_left_in_a_cache_has_its_own_root(director
 @pytest.mark.parametrize("name", WITH_PGO)
 def test_a_mega_cache_is_counted(name: str, directory: Directory) -> None:
     for blob in directory(name).glob("*.bin"):
-        reading = Reading()
-        read_shipped_file(str(blob), reading)
+        reading = read_by(read_shipped_file, str(blob))
         (entry,) = reading.entries
         assert (entry.cache, entry.status) == ("mega_cache", "ok")
         assert entry.fx_keys
@@ -214,9 +212,7 @@ WRITERS = 4
 
 
 def read(cache: Path) -> Reading:
-    reading = Reading()
-    read_cache_dir(str(cache), reading)
-    return reading
+    return read_by(read_cache_dir, str(cache))
 
 
 @pytest.mark.torch

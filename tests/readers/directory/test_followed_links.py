@@ -12,8 +12,8 @@ from cachescope.readers.directory import place_of
 from cachescope.readers.directory.cache_dir import read_cache_dir, read_shipped_file
 from cachescope.readers.directory.place_of import looks_like_cache_dir
 from cachescope.readers.directory.places import ROOT
-from cachescope.readers.reading import Reading
 from tests.readers.directory import test_mega_cache as mega_cache
+from tests.readings import read_by
 
 FX = "f" + "a" * 51
 FX_2 = "f" + "b" * 51
@@ -33,9 +33,7 @@ def put(root: Path, *files: str) -> Path:
 
 
 def entries(cache: Path) -> list[EntryRow]:
-    reading = Reading()
-    read_cache_dir(str(cache), reading)
-    return list(reading.entries)
+    return list(read_by(read_cache_dir, str(cache)).entries)
 
 
 def rows(cache: Path) -> list[Row]:
@@ -347,8 +345,7 @@ def test_folders_by_themselves_that_hold_no_entry(cache: Path) -> None:
 def test_paths_are_as_they_were_given(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(cache / "fxgraph" / "aa" / FX)
     for path in (".", NAME):
-        reading = Reading()
-        read_cache_dir(path, reading)
+        reading = read_by(read_cache_dir, path)
         (one,) = reading.entries
         assert (one.root, one.cache_key, one.status) == (".", FX, "ok")
         assert os.path.basename(one.path) == NAME
@@ -356,8 +353,7 @@ def test_paths_are_as_they_were_given(cache: Path, monkeypatch: pytest.MonkeyPat
     (cache / "m.bin").write_bytes(data)
     monkeypatch.chdir(cache)
     for path, root in (("m.bin", "."), (str(cache / "m.bin"), str(cache))):
-        reading = Reading()
-        read_shipped_file(path, reading)
+        reading = read_by(read_shipped_file, path)
         (one,) = reading.entries
         assert (one.path, one.root, one.cache, one.status) == (path, root, "mega_cache", "ok")
         assert (one.size_bytes, one.modified_time) == (len(data), os.stat("m.bin").st_mtime_ns)

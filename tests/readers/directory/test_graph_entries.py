@@ -26,6 +26,7 @@ from cachescope.readers.directory.graph_entries import (
 from cachescope.readers.pickles.inert_pickle import NotRead, UnreadablePickle, loads_harmless, loads_inert
 from cachescope.readers.reading import Reading
 from tests.conftest import Recording
+from tests.readings import read_by
 
 FX = "f" + "a" * 51
 CODE = "c" + "d" * 51
@@ -46,8 +47,7 @@ def graph(**state: object) -> bytes:
 
 @pytest.mark.parametrize("version", ["2.10.0", "2.13.0", "2.15.0"])
 def test_a_real_graph_gives_its_key_code_time_and_details(version: str, recording: Recording) -> None:
-    reading = Reading(strict=True)
-    read_cache_dir(str(recording(version, "cold_warm") / "cache"), reading)
+    reading = read_by(read_cache_dir, str(recording(version, "cold_warm") / "cache"), strict=True)
     graphs = [entry for entry in reading.entries if entry.cache == "fxgraph"]
     assert graphs
     for entry in graphs:
@@ -61,15 +61,13 @@ def test_a_real_graph_gives_its_key_code_time_and_details(version: str, recordin
 
 
 def test_a_real_graph_with_dynamic_shapes_gives_its_guards(recording: Recording) -> None:
-    reading = Reading(strict=True)
-    read_cache_dir(str(recording("2.13.0", "dynamic_guards_fx") / "cache"), reading)
+    reading = read_by(read_cache_dir, str(recording("2.13.0", "dynamic_guards_fx") / "cache"), strict=True)
     assert any("L['" in (entry.guards_expr or "") for entry in reading.entries)
 
 
 @pytest.mark.parametrize("version", ["2.10.0", "2.13.0", "2.15.0"])
 def test_a_real_result_of_training_gives_both_keys_and_details(version: str, recording: Recording) -> None:
-    reading = Reading(strict=True)
-    read_cache_dir(str(recording(version, "training") / "cache"), reading)
+    reading = read_by(read_cache_dir, str(recording(version, "training") / "cache"), strict=True)
     graphs = {entry.cache_key: entry for entry in reading.entries if entry.cache == "fxgraph"}
     results = [entry for entry in reading.entries if entry.cache == "aotautograd"]
     assert any(len(entry.fx_keys) == 2 for entry in results)

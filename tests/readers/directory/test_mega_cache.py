@@ -15,6 +15,7 @@ from cachescope.readers.kinds import mega_cache_start
 from cachescope.readers.reading import Reading
 from cachescope.readers.sources import read_sources
 from tests.conftest import Directory
+from tests.readings import read_by
 
 FX, OTHER = "f" + "a" * 51, "f" + "b" * 51
 AOT = "a" + "b" * 51
@@ -190,8 +191,7 @@ def test_of_several_saves_the_first_is_lost(tmp_path: Path) -> None:
 
 def test_the_details_of_keys_that_it_holds_are_known(directory: Directory) -> None:
     path = recorded(directory)
-    reading = Reading()
-    read_sources([str(path)], reading)
+    reading = read_by(read_sources, [str(path)])
     inside = entries_inside(str(path), Reading())
     known = {entry.cache_key for entry in inside if entry.cache == "fxgraph" and entry.detail_set is not None}
     assert known and set(reading.details_of_key) == known

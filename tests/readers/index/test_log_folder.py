@@ -26,6 +26,7 @@ from cachescope.readers.sources import logs_in
 from tests.conftest import Recording
 from tests.made import component, set_of
 from tests.readers.logs.growing import assert_same_scopes, tour
+from tests.readings import read_by
 
 
 @pytest.fixture
@@ -225,9 +226,7 @@ def test_many_equal_logs_are_no_bomb(tmp_path: Path) -> None:
     long = log_tables.LogTables("/a", [], [ProblemRow("/a", "byte 1", "unreadable", text)], [], [])
     log_tables.write_logs(tmp_path, [long] * 400)
     (file,) = tmp_path.iterdir()
-    reading = Reading()
-    log_tables.read_log_file(str(file), reading)
-    assert sum(problem.count for problem in reading.problems) == 400
+    assert sum(problem.count for problem in read_by(log_tables.read_log_file, str(file)).problems) == 400
 
 
 def log(source: str = "/log", components: tuple[str, ...] = ("a", "b")) -> log_tables.LogTables:

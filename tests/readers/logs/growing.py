@@ -18,6 +18,7 @@ from cachescope.readers.logs.text_log import TEXT
 from cachescope.readers.logs.trace_log import TRACE, read_trace_part
 from cachescope.readers.reading import Reading
 from cachescope.scope import Scope
+from tests.readings import read_by
 
 
 def written(path: Path, data: bytes) -> Path:
@@ -87,9 +88,7 @@ def folded(path: Path, *parts: bytes, strict: bool = False) -> Reading:
 
 
 def read_anew(path: Path) -> Reading:
-    reading = Reading()
-    _kind(path).read(str(path), reading)
-    return reading
+    return read_by(_kind(path).read, str(path))
 
 
 def in_parts(path: Path, places: Sequence[tuple[int, int | None]], strict: bool = False) -> Reading:

@@ -24,7 +24,7 @@ from cachescope.report.why_missed import answer_blocks
 from tests import conftest
 from tests.conftest import DATA, Archive, Recording
 from tests.programs import ran
-from tests.readings import read_once
+from tests.readings import read_by, read_once
 
 
 @pytest.fixture(scope="module")
@@ -35,9 +35,7 @@ def cold(recording: Recording) -> bytes:
 def read(data: bytes, folder: Path) -> Reading:
     path = folder / "text.log"
     path.write_bytes(data)
-    reading = Reading()
-    TEXT.read(str(path), reading)
-    return reading
+    return read_by(TEXT.read, str(path))
 
 
 def told(reading: Reading) -> list[list[tuple[object, ...]]]:

@@ -12,6 +12,7 @@ from cachescope.readers.logs.text_log import TEXT
 from cachescope.readers.logs.text_messages import Message
 from cachescope.readers.reading import Process, Reading
 from tests.readers.logs.growing import can_go_on, keep
+from tests.readings import read_by
 
 FILE = "torch/_inductor/codecache.py:1646"
 
@@ -60,9 +61,7 @@ class Log:
 def read_lines(lines: list[str], folder: Path) -> Reading:
     path = folder / "made.log"
     path.write_text("\n".join(lines) + "\n")
-    reading = Reading()
-    TEXT.read(str(path), reading)
-    return reading
+    return read_by(TEXT.read, str(path))
 
 
 def name_of(cache_key: str | None) -> str:
@@ -264,8 +263,7 @@ def test_lines_that_two_processes_write_at_once_are_of_one_moment(tmp_path: Path
 def test_a_reason_that_is_cut_is_none(tmp_path: Path) -> None:
     lines = Log().outcome("a1", "hit").say("Bypassing autograd cache due to: not").lines
     (tmp_path / "cut.log").write_text("\n".join(lines))
-    reading = Reading()
-    TEXT.read(str(tmp_path / "cut.log"), reading)
+    reading = read_by(TEXT.read, str(tmp_path / "cut.log"))
     assert [one.outcome for one in reading.processes[0].lookups] == ["hit"]
     (problem,) = reading.problems
     assert (problem.where, problem.message) == ("line 2", "the log ends within torch's reason")
@@ -416,8 +414,7 @@ def test_a_line_that_is_too_long_is_a_problem(tmp_path: Path, monkeypatch: pytes
 def test_a_log_that_breaks_off_is_a_problem_at_its_end(tmp_path: Path) -> None:
     data = "\n".join(Log().outcome("f1", "hit").lines * 2000).encode()
     (tmp_path / "cut.log.gz").write_bytes(gzip.compress(data)[:-30])
-    reading = Reading()
-    TEXT.read(str(tmp_path / "cut.log.gz"), reading)
+    reading = read_by(TEXT.read, str(tmp_path / "cut.log.gz"))
     assert [(one.where, one.kind) for one in reading.problems] == [("end", "damaged_compression")]
     # One that is packed, and one that ends within a line, cannot be read on; a whole one can.
     for end, compress, can in (("\n", False, True), ("", False, False), ("\n", True, False)):
@@ -451,9 +448,7 @@ def test_a_file_of_no_age_gives_no_times(tmp_path: Path) -> None:
     path = tmp_path / "old.log"
     path.write_text("\n".join(Log().details("f1").outcome("f1", "hit").lines) + "\n")
     os.utime(path, (5, 5))
-    reading = Reading()
-    TEXT.read(str(path), reading)
-    (process,) = reading.processes
+    (process,) = read_by(TEXT.read, str(path)).processes
     assert process.start_time is process.lookups[0].time is process.lookups[0].logged_time is None
 
 

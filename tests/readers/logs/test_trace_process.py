@@ -21,6 +21,7 @@ from cachescope.readers.logs.trace_log import TRACE
 from cachescope.readers.reading import Process, Reading
 from tests.conftest import Archive
 from tests.made import component
+from tests.readings import read_by
 
 KEY = "f" + "a" * 51
 PLACE = "torch/_inductor/codecache.py:1646"
@@ -83,9 +84,7 @@ def read(*records: str, folder: Path, name: str = "t.log", cut: int = 0) -> Read
     data = "".join(records).encode()
     path.write_bytes(data[: len(data) - cut])
     os.utime(path, (NOON + 60, NOON + 60))
-    reading = Reading()
-    TRACE.read(str(path), reading)
-    return reading
+    return read_by(TRACE.read, str(path))
 
 
 def one(*records: str, folder: Path, **told: Any) -> tuple[Process, list[tuple[str, str, str]]]:
@@ -711,9 +710,7 @@ def test_a_file_of_no_age_gives_no_times(tmp_path: Path) -> None:
     path = tmp_path / "t.log"
     path.write_text(looked_up() + looked_up(payload={"cache_event_time": NOON * 10**9}))
     os.utime(path, (5, 5))
-    reading = Reading()
-    TRACE.read(str(path), reading)
-    (process,) = reading.processes
+    (process,) = read_by(TRACE.read, str(path)).processes
     assert process.start_time is None
     # A time that the artifact says itself is one.
     times = [(x.time, x.end_time, x.logged_time) for x in process.lookups]

@@ -18,6 +18,7 @@ from cachescope.readers.logs import vllm_log
 from cachescope.readers.logs.vllm_log import read_vllm_log
 from cachescope.readers.reading import Reading
 from tests.conftest import Recording
+from tests.readings import read_by
 from tests.vllm_logs import NOON, said, start, write_log
 from tests.vllm_recordings import LOADED, VERSIONS, Recorded, recorded_ranks
 
@@ -31,9 +32,7 @@ DIRECTORY = "Using cache directory: /c/torch_compile_cache/{}/rank_{}_0/backbone
 def read(text: str | bytes, folder: Path) -> Reading:
     file = folder / "server.log"
     file.write_bytes(text.encode() if isinstance(text, str) else text)
-    reading = Reading()
-    read_vllm_log(str(file), reading)
-    return reading
+    return read_by(read_vllm_log, str(file))
 
 
 def test_each_step_is_one_start_with_its_outcome(vllm: Recorded) -> None:
@@ -306,8 +305,7 @@ def test_a_process_lasts_from_its_first_line_to_its_last(tmp_path: Path) -> None
 
 
 def test_no_year_is_claimed(logs: Path) -> None:
-    reading = Reading()
-    read_vllm_log(str(logs / "first.log"), reading)
+    reading = read_by(read_vllm_log, str(logs / "first.log"))
     assert reading.vllm_starts
     assert all(re.fullmatch(r"\d\d-\d\d \d\d:\d\d:\d\d", row.logged) for row in reading.vllm_starts)
 

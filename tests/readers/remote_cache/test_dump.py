@@ -14,9 +14,9 @@ from remote_recordings import VERSIONS, keys_of_trace, unpacked
 
 import cachescope
 from cachescope.readers.logs.byte_source import zstd
-from cachescope.readers.reading import Reading
 from cachescope.readers.remote_cache import stored
 from cachescope.readers.remote_cache.stored import Stored, read_dump, read_stored
+from tests.readings import read_by
 
 QUICK = [pytest.param(one, marks=() if one == "2.13.0" else pytest.mark.slow) for one in VERSIONS]
 FX_KEY = "pt2:fx-graph-v1::f" + "a" * 51 + ":c1"
@@ -186,9 +186,7 @@ def test_a_bundle_says_what_is_in_it(tmp_path: Path) -> None:
 def test_any_value_gives_a_row(value: bytes) -> None:
     keys = ["pt2:fx-graph-v1::k:c1", "pt2:dynamo-pgo::k:c1", BUNDLE, f"pt2:{'0' * 64}::k:c1"]
     for content in (value, json.dumps({"data": base64.b64encode(value).decode()}).encode()):
-        reading = Reading()
-        read_stored("root", [Stored(key, content) for key in keys], reading)
-        assert len(reading.entries) == len(keys)
+        assert len(read_by(read_stored, "root", [Stored(key, content) for key in keys]).entries) == len(keys)
 
 
 @given(st.integers(0, 10_000))
@@ -197,8 +195,7 @@ def test_a_dump_that_was_cut_keeps_what_is_whole(recorded: dict[str, Path], cut:
     left = whole[: len(whole) * cut // 10_000]
     path = recorded["2.13.0"] / "cut.jsonl"
     path.write_bytes(left)
-    reading = Reading()
-    read_dump(str(path), reading)
+    reading = read_by(read_dump, str(path))
     lines = left.splitlines()
     are_whole = sum(one in whole.splitlines() for one in lines)
     assert len(reading.entries) == are_whole
@@ -207,8 +204,7 @@ def test_a_dump_that_was_cut_keeps_what_is_whole(recorded: dict[str, Path], cut:
 
 def test_an_entry_beyond_the_limit_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stored, "Limits", lambda: type("Few", (), {"size_bytes": 3}))
-    reading = Reading()
-    read_stored("root", [Stored(FX_KEY, {"data": base64.b64encode(b"12345").decode()})], reading)
+    reading = read_by(read_stored, "root", [Stored(FX_KEY, {"data": base64.b64encode(b"12345").decode()})])
     (entry,) = reading.entries
     assert (entry.status, entry.damage) == ("unreadable", "more than 3 bytes: not read")
 
@@ -219,7 +215,5 @@ def test_json_that_unfolds_is_not_read(tmp_path: Path) -> None:
     path = written(tmp_path / "dump.jsonl", line(BUNDLE, {}), line(FX_KEY, value))
     (problem,) = cachescope.read(path).problems.to_dict("records")
     assert (problem["where"], "values of JSON" in problem["message"]) == ("line 2", True)
-    reading = Reading()
-    read_stored("root", [Stored(FX_KEY, json.dumps(value).encode())], reading)
-    (entry,) = reading.entries
+    (entry,) = read_by(read_stored, "root", [Stored(FX_KEY, json.dumps(value).encode())]).entries
     assert entry.status == "unreadable"
