@@ -1,4 +1,4 @@
-"""What the processes of test_prediction.py run: a snapshot of the process, then a few compiles. Needs torch."""
+"""What the processes of test_preflight_against.py run: a snapshot of the process, then a few compiles. Needs torch."""
 
 import argparse
 import json

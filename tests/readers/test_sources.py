@@ -23,7 +23,7 @@ from cachescope.readers.logs.byte_source import zstd
 from cachescope.readers.reading import Reading
 from cachescope.readers.sources import _distinct, logs_in, read_sources
 from tests.readers.directory.test_followed_links import FX, GRAPH, NAME
-from tests.readers.directory.test_mega_cache import body
+from tests.readers.directory.test_shipped import body
 from tests.readers.logs.test_text_lookups import Log
 from tests.readers.logs.test_trace_process import looked_up
 from tests.readings import read_by

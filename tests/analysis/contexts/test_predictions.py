@@ -1,6 +1,6 @@
 """Whether a process would find an entry: entries and fields of a process in, a prediction out; made by hand.
 
-tests/capture/test_prediction.py holds them against what processes of torch then found.
+tests/capture/test_preflight_against.py holds them against what processes of torch then found.
 """
 
 from dataclasses import asdict, replace

@@ -12,7 +12,7 @@ from cachescope.readers.directory import place_of
 from cachescope.readers.directory.cache_dir import read_cache_dir, read_shipped_file
 from cachescope.readers.directory.place_of import looks_like_cache_dir
 from cachescope.readers.directory.places import ROOT
-from tests.readers.directory import test_mega_cache as mega_cache
+from tests.readers.directory import test_shipped as mega_cache
 from tests.readings import read_by
 
 FX = "f" + "a" * 51
