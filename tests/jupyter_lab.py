@@ -133,22 +133,15 @@ def lab(folder: Path, code: str, theme: str = "JupyterLab Light") -> Iterator[st
             lab.wait(30)
 
 
+_OPTIONS = (
+    "--no-browser --allow-root --ServerApp.port_retries=0 --ServerApp.ip=127.0.0.1 --IdentityProvider.token= "
+    "--ServerApp.password= --ServerApp.disable_check_xsrf=True --LabApp.expose_app_in_browser=True "
+    "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate --LabApp.extension_manager=readonly"
+)
+
+
 def _command(port: int, root: Path) -> list[str]:
-    return [
-        str(LAB),
-        "--no-browser",
-        "--allow-root",
-        f"--ServerApp.port={port}",
-        "--ServerApp.port_retries=0",
-        "--ServerApp.ip=127.0.0.1",
-        f"--ServerApp.root_dir={root}",
-        "--IdentityProvider.token=",
-        "--ServerApp.password=",
-        "--ServerApp.disable_check_xsrf=True",
-        "--LabApp.expose_app_in_browser=True",
-        "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
-        "--LabApp.extension_manager=readonly",
-    ]
+    return [str(LAB), *_OPTIONS.split(), f"--ServerApp.port={port}", f"--ServerApp.root_dir={root}"]
 
 
 def _free_port() -> int:

@@ -21,25 +21,11 @@ from fuzz.watch import Watch
 
 # How often a kind comes. No medium has most of them, and what takes long comes seldom: a directory takes as long as hundreds of pickles.
 WEIGHTS = {
-    "pickles": 1_700,
-    "trace records": 500,
-    "traces in parts": 100,
-    "text lines": 500,
-    "entries": 300,
-    "JSON files": 100,
-    "files of a directory": 100,
-    "mega-caches": 100,
-    "shipped files": 40,
-    "vLLM logs": 20,
-    "remote caches": 40,
-    "packed logs": 40,
-    "locks": 40,
-    "indexes": 40,
-    "planted recordings": 12,
-    "directories": 4,
-    "saved scopes": 4,
-    "collected logs": 4,
-}
+    "pickles": 1_700, "trace records": 500, "traces in parts": 100, "text lines": 500, "entries": 300,
+    "JSON files": 100, "files of a directory": 100, "mega-caches": 100, "shipped files": 40, "vLLM logs": 20,
+    "remote caches": 40, "packed logs": 40, "locks": 40, "indexes": 40, "planted recordings": 12,
+    "directories": 4, "saved scopes": 4, "collected logs": 4,
+}  # fmt: skip
 _SAY_SECONDS = 30
 _MOST_KEPT = 200
 

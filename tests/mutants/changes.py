@@ -11,26 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType
 
-_OTHER_OPERATOR: dict[type[ast.AST], type[ast.AST]] = {
-    ast.Eq: ast.NotEq,
-    ast.NotEq: ast.Eq,
-    ast.Lt: ast.LtE,
-    ast.LtE: ast.Lt,
-    ast.Gt: ast.GtE,
-    ast.GtE: ast.Gt,
-    ast.Is: ast.IsNot,
-    ast.IsNot: ast.Is,
-    ast.In: ast.NotIn,
-    ast.NotIn: ast.In,
-    ast.Add: ast.Sub,
-    ast.Sub: ast.Add,
-    ast.Mult: ast.FloorDiv,
-    ast.FloorDiv: ast.Mult,
-    ast.BitAnd: ast.BitOr,
-    ast.BitOr: ast.BitAnd,
-    ast.And: ast.Or,
-    ast.Or: ast.And,
-}
+_OPPOSITES: tuple[tuple[type[ast.AST], type[ast.AST]], ...] = (
+    (ast.Eq, ast.NotEq), (ast.Lt, ast.LtE), (ast.Gt, ast.GtE), (ast.Is, ast.IsNot), (ast.In, ast.NotIn),
+    (ast.Add, ast.Sub), (ast.Mult, ast.FloorDiv), (ast.BitAnd, ast.BitOr), (ast.And, ast.Or),
+)  # fmt: skip
+_OTHER_OPERATOR = {one: other for pair in _OPPOSITES for one, other in (pair, pair[::-1])}
 _OTHER_FUNCTION = {"min": "max", "max": "min", "any": "all", "all": "any"}
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _LEFT_ALONE = (ast.Assert, ast.Raise, ast.Import, ast.ImportFrom)

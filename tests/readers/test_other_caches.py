@@ -219,22 +219,10 @@ def test_the_file_system_of_a_folder(path: str, point: str, kind: str, outlasts:
     assert mount_of(path, "") is None
 
 
-NAMES = st.sampled_from(
-    [
-        "cache",
-        KEY,
-        HEX64,
-        "a",
-        "0",
-        "f",
-        "e64cb42d1c1752",
-        "90a",
-        "cached_ops",
-        "x.json",
-        "\x1b[2J",
-        "torch_compile_cache",
-    ]
-)
+NAMES = st.sampled_from([
+    "cache", KEY, HEX64, "a", "0", "f", "e64cb42d1c1752", "90a", "cached_ops", "x.json", "\x1b[2J",
+    "torch_compile_cache",
+])  # fmt: skip
 
 
 @given(

@@ -20,16 +20,10 @@ from tests.made import component
 
 CODE = "<lambda>()\n\n\n\ndef forward(self, x, y):\n    return x"
 FX = {
-    "gm": CODE,
-    "example_inputs[0]": "cpu",
-    "example_inputs[1]": "cpu",
-    "inductor_config[a]": "1",
-    "inductor_config[b]": "2",
-    "torch_version": "v1",
-    "system_info[hash]": "s1",
-    "system_info[device]": "d1",
+    "gm": CODE, "example_inputs[0]": "cpu", "example_inputs[1]": "cpu", "inductor_config[a]": "1",
+    "inductor_config[b]": "2", "torch_version": "v1", "system_info[hash]": "s1", "system_info[device]": "d1",
     "_fuse_ddp_communication_passes": "p",
-}
+}  # fmt: skip
 AOT = {"aot_config": "c", **{name: text for name, text in FX.items() if "system_info[device]" not in name}}
 Fields = dict[str, str]
 
@@ -231,17 +225,10 @@ def names(found: Shapes, store: HashDetails, cache: str, code: int) -> dict[obje
 def test_the_fields_of_each_group() -> None:
     logs = Logs()
     more = {
-        **FX,
-        "cpp_runtime_thread_count": "8",
-        "inductor_config_comms[q]": "1",
-        "fx_kwargs[is_inference]": "True",
-        "new_dict[x]": "1",
-        "default_cuda_device_index": "0",
-        "inputs_to_check[0]": "0",
-        "user_defined_triton_source[0]": "code",
-        "pre_grad_custom_pass": "x",
-        "plain": "1",
-    }
+        **FX, "cpp_runtime_thread_count": "8", "inductor_config_comms[q]": "1",
+        "fx_kwargs[is_inference]": "True", "new_dict[x]": "1", "default_cuda_device_index": "0", "inputs_to_check[0]": "0", "plain": "1",
+        "user_defined_triton_source[0]": "code", "pre_grad_custom_pass": "x",
+    }  # fmt: skip
     code = logs.code(more)
     store = logs.reading.details
     assert names(Shapes(store), store, "fxgraph", code) == {
