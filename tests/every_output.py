@@ -41,14 +41,8 @@ ARCHIVES = (
 )  # fmt: skip
 # The context forms that keys carry, a part of all inputs, single fields, and two patterns.
 SCHEMAS = (
-    "inductor_configs",
-    "torch_determinism_configs",
-    "cuda_matmul_precision_configs",
-    "torch_version_hash",
-    "example_inputs[*].device",
-    "example_inputs[*]",
-    "inductor_config[epilogue_fusion]",
-    "gm",
+    "inductor_configs", "torch_determinism_configs", "cuda_matmul_precision_configs", "torch_version_hash",
+    "example_inputs[*].device", "example_inputs[*]", "inductor_config[epilogue_fusion]", "gm",
 )  # fmt: skip
 ALONE = ("explain", "time", "compiles", "contexts", "devices", "what-if", "entries", "check", "audit")
 # What the file system, and not the recording, decides; and where a packed sample is unpacked.

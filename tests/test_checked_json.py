@@ -17,16 +17,13 @@ MACHINE = [
     "torch_version", "torch_key", "cuda", "hip", "triton_version", "triton_key", "devices", "cpu_features",
 ]  # fmt: skip
 LOCK = {
-    "cachescope_lock": 1,
-    "cachescope": "0.1",
+    "cachescope_lock": 1, "cachescope": "0.1",
     "machine": {"python_version": "3.12", "architecture": "x86_64", **dict.fromkeys(MACHINE)},
     "variables": {"X": {"value": None, "fields": {"f": ["switch", None]}}},
     "contexts": [{"like": None, "without": [], "fields": {"f": ["a" * 51, "x"]}}],
-    "processes": [{"torch_version": "2.13.0", "python_version": None, "rank": 3}],
-    "files": [FILE],
-    "links": {"l": ".", "m": "a/b"},
-    "expected": [{"cache": "fxgraph", "key": "f1"}],
-}
+    "processes": [{"torch_version": "2.13.0", "python_version": None, "rank": 3}], "files": [FILE],
+    "links": {"l": ".", "m": "a/b"}, "expected": [{"cache": "fxgraph", "key": "f1"}],
+}  # fmt: skip
 
 
 @pytest.mark.slow

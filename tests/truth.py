@@ -22,13 +22,9 @@ COUNTERS = {"fxgraph": ("inductor", "fxgraph_cache"), "aotautograd": ("aot_autog
 OUTCOMES = {"full_miss": "miss", "guard_miss": "miss"}
 # By the name of the step: two services in one stream, a restarted container.
 SERVICES: dict[str, Run] = {
-    "serve": COLD * 2,
-    "score": COLD * 2,
-    "serve_fusion_off": changed(FUSION) * 2,
-    "score_again": HIT * 2,
-    "serve_back": HIT * 2,
-    "score_once_more": HIT * 2,
-}
+    "serve": COLD * 2, "score": COLD * 2, "serve_fusion_off": changed(FUSION) * 2, "score_again": HIT * 2,
+    "serve_back": HIT * 2, "score_once_more": HIT * 2,
+}  # fmt: skip
 # By the name of a case that was made by hand (`data/field_cases`): its lookups.
 MADE: dict[str, list[str]] = {
     "vllm-0.9-two-starts.log": ["vllm miss", "vllm hit"],

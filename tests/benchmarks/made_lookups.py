@@ -184,27 +184,21 @@ class _Fleet:
         for at, letter in enumerate("af"):
             is_known = one.is_recorded and not is_bypass
             row = {
-                "lookup": number + at,
-                "run": one.run,
-                "order": order + at,
-                "time": one.time + at * 1_000_000,
-                "end_time": one.time + at * 1_000_000,
+                "lookup": number + at, "run": one.run, "order": order + at,
+                "time": one.time + at * 1_000_000, "end_time": one.time + at * 1_000_000,
                 "cache": ("aotautograd", "fxgraph")[at],
-                "cache_key": None if is_bypass else f"{letter}{sets[at]:051d}",
-                "outcome": one.outcome,
+                "cache_key": None if is_bypass else f"{letter}{sets[at]:051d}", "outcome": one.outcome,
                 "cache_state": {"hit": "hit", "bypass": "bypass"}.get(one.outcome, "miss"),
                 "status_detailed": None if is_bypass else one.outcome.replace("full_miss", "miss"),
                 "compile_id": f"{one.graph if one.place is None else one.place}/0",
-                "direction": "inference" if at else None,
-                "aot_lookup": number if at else None,
+                "direction": "inference" if at else None, "aot_lookup": number if at else None,
                 "bypass_reason": f"custom pass {one.graph % 3} at 0x{number:x}" if is_bypass else None,
                 "guards_expr": "L['t0'] <= 8" if one.outcome == "guard_miss" else None,
                 "time_taken_ns": None if is_hit or not at else _COMPILE_NS,
-                "time_saved_ns": _COMPILE_NS if is_hit and at else None,
-                "segment": 1,
+                "time_saved_ns": _COMPILE_NS if is_hit and at else None, "segment": 1,
                 "details": "recorded" if is_known else "not_recorded",
                 "detail_set": sets[at] if is_known else None,
-            }
+            }  # fmt: skip
             for name, values in columns.items():
                 values.append(row[name])
 

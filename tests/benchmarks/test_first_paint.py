@@ -36,7 +36,7 @@ SHOWN = {
         ".js-plotly-plot .main-svg",
         1,
     ),
-}
+}  # fmt: skip
 WATCH = """window.seen = {}; setInterval(() => { const now = Date.now();
   if (!seen.first && document.querySelector('%s')) seen.first = now;
   if (!seen.all && document.querySelectorAll('%s').length >= %d) seen.all = now; }, 5);

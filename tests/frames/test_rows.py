@@ -107,13 +107,8 @@ def test_a_frame_of_rows_is_the_frame_that_they_were_read_from(name: str) -> Non
 def values(kind: type, number: int) -> dict[str, object]:
     """Made by hand: a value in each column, or none where there may be none in the second row."""
     some = {
-        WHOLE: number,
-        TIME: number,
-        TEXT: str(number),
-        FLAG: number == 1,
-        REAL: number / 2,
-        TUPLE: ("a",),
-    }
+        WHOLE: number, TIME: number, TEXT: str(number), FLAG: number == 1, REAL: number / 2, TUPLE: ("a",),
+    }  # fmt: skip
     return {
         column.name: None if number == 2 and column.missing != "never" else some[column.dtype]
         for column in columns_of(kind)

@@ -72,17 +72,10 @@ def check_outputs(path: Path, folder: Path, which: int) -> None:
     """One of the commands, as numbers choose, as it is and hidden."""
     page = folder / "page.html"
     forms: tuple[tuple[object, ...], ...] = (
-        ("explain", path),
-        ("explain", path, "--json"),
-        ("report", path, "-o", page),
-        ("report", path, "--markdown"),
-        ("entries", path),
-        ("entries", path, "--json"),
-        ("time", path),
-        ("contexts", path, "--json"),
-        ("audit", path),
-        ("compiles", path, "--json"),
-    )
+        ("explain", path), ("explain", path, "--json"), ("report", path, "-o", page),
+        ("report", path, "--markdown"), ("entries", path), ("entries", path, "--json"), ("time", path),
+        ("contexts", path, "--json"), ("audit", path), ("compiles", path, "--json"),
+    )  # fmt: skip
     words = forms[which % len(forms)]
     for hides in ((), ("--redact",)):
         page.unlink(missing_ok=True)

@@ -18,8 +18,9 @@ def text_config(name: str, size: Size, **more: Any) -> Any:
     """A configuration with the names that most of the library shares."""
     usual = {
         "vocab_size": 64, "hidden_size": size.hidden, "num_hidden_layers": size.layers,
-        "num_attention_heads": 2, "intermediate_size": 48, "max_position_embeddings": 64, "hidden_act": size.activation,
-        "attn_implementation": size.attention, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 1,
+        "num_attention_heads": 2, "intermediate_size": 48, "max_position_embeddings": 64,
+        "hidden_act": size.activation, "attn_implementation": size.attention, "pad_token_id": 0,
+        "bos_token_id": 1, "eos_token_id": 1,
     }  # fmt: skip
     return getattr(hf, f"{name}Config")(**usual | more)
 

@@ -346,13 +346,9 @@ _LOOKUP = re.compile(
 )
 _CACHES = {b"fx_graph_cache": "fxgraph", b"aotautograd_cache": "aotautograd"}
 SOURCES = [
-    ("2.13.0", "four_graphs"),
-    ("2.13.0", "bypass_custom_pass"),
-    ("2.13.0", "killed_before_save"),
-    ("2.15.0", "training"),
-    ("2.10.0", "dynamic_guards"),
-    ("2.6.0", "training"),
-]
+    ("2.13.0", "four_graphs"), ("2.13.0", "bypass_custom_pass"), ("2.13.0", "killed_before_save"),
+    ("2.15.0", "training"), ("2.10.0", "dynamic_guards"), ("2.6.0", "training"),
+]  # fmt: skip
 MARK = b"\xef\xbb\xbf"
 
 

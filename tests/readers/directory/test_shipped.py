@@ -39,14 +39,10 @@ RECORDED = DATA / "shipped"
 VERSIONS = sorted(path.name.removesuffix(".tar.xz") for path in RECORDED.glob("*.tar.xz"))
 QUICK = [pytest.param(one, marks=() if one == "2.13.0" else pytest.mark.slow) for one in VERSIONS]
 KINDS = {
-    "bundle.bin": "mega_cache",
-    "function.pt": "aot_compile",
-    "library.pt2": "aotinductor",
-    "model.pt": "aot_compile",
-    "sources.pt2": "aotinductor",
-    "standalone.bin": "standalone",
+    "bundle.bin": "mega_cache", "function.pt": "aot_compile", "library.pt2": "aotinductor",
+    "model.pt": "aot_compile", "sources.pt2": "aotinductor", "standalone.bin": "standalone",
     "standalone_aot.bin": "standalone",
-}
+}  # fmt: skip
 
 
 @pytest.fixture(scope="session")

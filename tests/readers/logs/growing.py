@@ -32,12 +32,9 @@ def written(path: Path, data: bytes) -> Path:
 
 # Recordings that have every kind of record of a trace.
 TRACES = [
-    ("2.13.0", "tour"),
-    ("2.13.0", "force_disabled"),
-    ("2.13.0", "bypass_custom_pass_fx"),
-    ("2.6.0", "config_flip"),
-    ("2.10.0", "config_flip"),
-]
+    ("2.13.0", "tour"), ("2.13.0", "force_disabled"), ("2.13.0", "bypass_custom_pass_fx"),
+    ("2.6.0", "config_flip"), ("2.10.0", "config_flip"),
+]  # fmt: skip
 
 
 def one_trace(recorded: Path) -> bytes:

@@ -226,8 +226,9 @@ def test_the_fields_of_each_group() -> None:
     logs = Logs()
     more = {
         **FX, "cpp_runtime_thread_count": "8", "inductor_config_comms[q]": "1",
-        "fx_kwargs[is_inference]": "True", "new_dict[x]": "1", "default_cuda_device_index": "0", "inputs_to_check[0]": "0", "plain": "1",
-        "user_defined_triton_source[0]": "code", "pre_grad_custom_pass": "x",
+        "fx_kwargs[is_inference]": "True", "new_dict[x]": "1", "default_cuda_device_index": "0",
+        "inputs_to_check[0]": "0", "plain": "1", "user_defined_triton_source[0]": "code",
+        "pre_grad_custom_pass": "x",
     }  # fmt: skip
     code = logs.code(more)
     store = logs.reading.details

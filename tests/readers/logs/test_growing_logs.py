@@ -201,14 +201,9 @@ def test_the_year_of_a_log_is_that_of_its_file_until_an_event_shows_it(tmp_path:
 
 
 WRITTEN = [
-    ("2.13.0", "four_processes"),
-    ("2.13.0", "entry_truncated"),
-    ("2.13.0", "bypass_custom_pass"),
-    ("2.13.0", "logs_out"),
-    ("2.6.0", "dynamic_guards"),
-    ("2.10.0", "training"),
-    ("2.15.0", "config_flip"),
-]
+    ("2.13.0", "four_processes"), ("2.13.0", "entry_truncated"), ("2.13.0", "bypass_custom_pass"),
+    ("2.13.0", "logs_out"), ("2.6.0", "dynamic_guards"), ("2.10.0", "training"), ("2.15.0", "config_flip"),
+]  # fmt: skip
 HEAD = re.compile(rb"[VIWEC]\d{4} \S+ \d+ [^\]]*\](?: \[[-!\d/_]+\])?")
 
 

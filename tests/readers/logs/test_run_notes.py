@@ -129,15 +129,9 @@ def test_a_note_of_something_else_says_nothing(note: bytes, trace: Path, tmp_pat
 
 
 WRONG = [
-    str(-(2**31) - 1),
-    str(1 << 64),
-    "9" * 5_000,
-    "true",
-    '"1"',
-    "NaN",
-    '"\\ud800"',
+    str(-(2**31) - 1), str(1 << 64), "9" * 5_000, "true", '"1"', "NaN", '"\\ud800"',
     "[" * 100_000 + "]" * 100_000,
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("status", ["0", str(-(2**31)), "255", *WRONG], ids=range(11))
