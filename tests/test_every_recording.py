@@ -36,8 +36,7 @@ from tests.report.test_replay import (
     check_the_page_says_what_the_package_says,
 )
 from tests.sampling import drawn
-from tests.test_agreement import check_what_is_lost
-from tests.test_counts import check_every_count
+from tests.test_counts import check_every_count, check_what_is_lost
 from tests.wild.test_damaged_recordings import check_verdicts_stay_or_become_not_known
 
 CHECKS = (

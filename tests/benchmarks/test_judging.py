@@ -93,6 +93,34 @@ def report(kind: str, scope: Scope, steps: Iterable[str]) -> None:
         print(f"{name:>14} {took:8.2f} s {each:8.1f} µs a lookup; peak {peak_megabytes()} MB", flush=True)
 
 
+# A toggle and a sensitivity over lookups of 640 fields: nearly every key is new, 35 fields vary, and what a replay has to hold is
+# as large as it gets.
+MANY = [int(size) for size in os.environ.get("CACHESCOPE_LOOKUPS", "100000").split(",")]
+
+
+@pytest.fixture(scope="module", params=MANY)
+def scope(request: pytest.FixtureRequest) -> Scope:
+    made = made_scope("varied", request.param)
+    made.what_if()  # the first makes what all toggles share
+    return made
+
+
+@pytest.mark.benchmark(group="what-if")
+@pytest.mark.parametrize("without", [LEAK, "inductor_configs", "gm", "inductor_config[cpp.*]"])
+def test_toggle(scope: Scope, without: str, benchmark) -> None:  # type: ignore[no-untyped-def]
+    """The rates before and after: what a screen shows."""
+    benchmark.extra_info |= {"lookups": len(scope.lookups), "fields": len(scope.replay.table.fields)}
+    scope.what_if(without=without)
+    rates = benchmark(lambda: scope.what_if(without=without).rates)
+    assert rates["lookups"].tolist() == [len(scope.lookups)] * 2
+
+
+@pytest.mark.benchmark(group="what-if")
+def test_sensitivity(scope: Scope, benchmark) -> None:  # type: ignore[no-untyped-def]
+    ranking = benchmark.pedantic(scope.sensitivity, rounds=3, warmup_rounds=1)
+    assert (LEAK,) in ranking["fields"].tolist()
+
+
 if __name__ == "__main__":
     kind, size, *saved = sys.argv[1:]
     if not saved:
