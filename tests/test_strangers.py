@@ -79,14 +79,8 @@ def test_copies_of_an_entry_are_one_entry_in_several_places(recording: Recording
     assert len(many.entries) == 3 * len(one.entries) + 1
     assert many.past_misses["verdict"].tolist() == one.past_misses["verdict"].tolist() == ["key_changed"]
     columns = [
-        "cache_key",
-        "guards_expr",
-        "code_key",
-        "kernel_keys",
-        "time_taken_ns",
-        "device_types",
-        "fx_keys",
-    ]
+        "cache_key", "guards_expr", "code_key", "kernel_keys", "time_taken_ns", "device_types", "fx_keys",
+    ]  # fmt: skip
     assert many.entries[columns].value_counts(dropna=False).max() % 3 == 0
     explained = many.entries.drop_duplicates([*columns, "size_bytes", "cache"])
     assert len(explained) == len(one.entries.drop_duplicates([*columns, "size_bytes", "cache"])) + 1

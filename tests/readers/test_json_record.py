@@ -126,17 +126,9 @@ def test_half_a_character_is_made_one_that_can_be_written() -> None:
 
 
 @pytest.mark.parametrize(("value", "said"), [
-    (None, "null"),
-    (True, "true"),
-    (7, "7"),
-    (-1.5, "-1.5"),
-    (10**24 - 1, str(10**24 - 1)),
-    (10**24, "a huge number"),
-    (-(10**24), "a huge number"),
-    (1e30, "1e+30"),
-    ("text", "the text 'text'"),
-    ("t" * 41, f"the text '{'t' * 40}'"),
-    ([1], "a list"),
+    (None, "null"), (True, "true"), (7, "7"), (-1.5, "-1.5"), (10**24 - 1, str(10**24 - 1)),
+    (10**24, "a huge number"), (-(10**24), "a huge number"), (1e30, "1e+30"), ("text", "the text 'text'"),
+    ("t" * 41, f"the text '{'t' * 40}'"), ([1], "a list"),
 ])  # fmt: skip
 def test_what_stands_there_is_named(value: object, said: str) -> None:
     assert Record(value).wrong == [f"{said} where an object belongs"]
@@ -163,12 +155,8 @@ def test_the_most_that_is_taken(method: str, asked_for: tuple[int, ...], most: A
 
 
 @pytest.mark.parametrize(("number", "read"), [
-    (2**64 - 1, 2**64 - 1),
-    (-(2**63), -(2**63)),
-    (2**64, float(2**64)),
-    (-(2**63) - 1, float(-(2**63) - 1)),
-    (int("9" * 308), 1e308),
-    (int("9" * 309), math.inf),
+    (2**64 - 1, 2**64 - 1), (-(2**63), -(2**63)), (2**64, float(2**64)),
+    (-(2**63) - 1, float(-(2**63) - 1)), (int("9" * 308), 1e308), (int("9" * 309), math.inf),
     (-int("9" * 4_000), -math.inf),
 ])  # fmt: skip
 def test_a_whole_number_is_one_within_64_bits(number: int, read: float) -> None:

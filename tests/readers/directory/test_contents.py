@@ -265,11 +265,7 @@ def test_a_file_of_a_kind(
 
 
 @pytest.mark.parametrize(("taken", "wanted"), [
-    (0, 0),
-    (3, 3_000_000),
-    (-1, None),
-    (1 << 40, None),
-    ((1 << 40) - 1, ((1 << 40) - 1) * 10**6),
+    (0, 0), (3, 3_000_000), (-1, None), (1 << 40, None), ((1 << 40) - 1, ((1 << 40) - 1) * 10**6),
     (1.5, None),
 ])  # fmt: skip
 def test_how_long_the_search_for_a_configuration_took(taken: float, wanted: int | None) -> None:

@@ -126,17 +126,12 @@ def test_what_a_single_file_is(path: str, place: places.Place | str | None, kind
     assert found[1].kind == kind
 
 
-@pytest.mark.parametrize(("files", "wanted"), [
-    ([f"fxgraph/{FX}/"], True),
-    ([f"fxgraph/aa/{FX}/"], True),
-    ([f"aotautograd/{AOT_KEY}/"], True),
+@pytest.mark.parametrize(("files", "wanted"), [(files, wanted) for wanted, trees in [
+    (True, [[f"fxgraph/{FX}/"], [f"fxgraph/aa/{FX}/"], [f"aotautograd/{AOT_KEY}/"]]),
     # What other places hold is not asked for: the link may lead anywhere.
-    ([f"cache/{HEX64}", f"ab/{CODE}.py"], False),
-    ([f"fxgraph/{CODE}.py"], False),
-    ([f"fxgraph/x/{FX}/"], False),
-    ([f"deep/fxgraph/{FX}/"], False),
-    ([], False),
-])  # fmt: skip
+    (False, [[f"cache/{HEX64}", f"ab/{CODE}.py"], [f"fxgraph/{CODE}.py"], [f"fxgraph/x/{FX}/"],
+     [f"deep/fxgraph/{FX}/"], []]),
+] for files in trees])  # fmt: skip
 def test_whether_a_link_leads_to_a_cache(files: list[str], wanted: bool, tmp_path: Path) -> None:
     assert is_linked_root(str(made(tmp_path / "c", *files))) is wanted
 

@@ -283,13 +283,8 @@ def test_a_file_of_the_index_that_another_process_removed_is_no_error(
 
 
 @pytest.mark.parametrize("head", [
-    b"",
-    b"cachescope index\n",
-    b"cachescope index\n[]\n",
-    b"cachescope index\n{}\n",
-    b"cachescope index\nno json\n",
-    b'cachescope index\n{"log": {}}\n',
-    b"another index..\n{}\n",
+    b"", b"cachescope index\n", b"cachescope index\n[]\n", b"cachescope index\n{}\n",
+    b"cachescope index\nno json\n", b'cachescope index\n{"log": {}}\n', b"another index..\n{}\n",
 ])  # fmt: skip
 def test_a_file_that_is_none_of_the_index_is_passed_over(head: bytes, tmp_path: Path) -> None:
     (tmp_path / "a.log_index").write_bytes(head)
@@ -442,13 +437,9 @@ def test_what_is_no_state_or_of_another_version(sized_log: Path) -> None:
 
 
 @pytest.mark.parametrize(("modified", "changed", "wanted"), [
-    (0, 0, False),
-    (-2_000_000_000, -2_000_000_000, False),
-    (-2_000_000_001, -2_000_000_001, True),
+    (0, 0, False), (-2_000_000_000, -2_000_000_000, False), (-2_000_000_001, -2_000_000_001, True),
     # Whichever is later.
-    (-9_000_000_000, 0, False),
-    (0, -9_000_000_000, False),
-    (5, 5, False),
+    (-9_000_000_000, 0, False), (0, -9_000_000_000, False), (5, 5, False),
 ])  # fmt: skip
 def test_a_log_is_quiet_two_seconds_after_its_last_change(
     modified: int, changed: int, wanted: bool, sized_log: Path, monkeypatch: pytest.MonkeyPatch

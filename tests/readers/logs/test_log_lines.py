@@ -61,14 +61,10 @@ def test_a_line_that_is_too_long_is_cut(size: int, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize(("data", "number", "line"), [
-    (b"a:b\nc\n", 1, b"a:b"),
-    (b"x\ny\na:b\nc\n", 3, b"a:b"),
-    (b"x\ny\na:b", 3, b"a:b"),
+    (b"a:b\nc\n", 1, b"a:b"), (b"x\ny\na:b\nc\n", 3, b"a:b"), (b"x\ny\na:b", 3, b"a:b"),
     (b"x\n:\n", 2, b":"),
     # A line that may go on is not passed over before its end is known.
-    (b"x\ny", 2, b"y"),
-    (b"x\ny\n", 2, None),
-    (b"", 0, None),
+    (b"x\ny", 2, b"y"), (b"x\ny\n", 2, None), (b"", 0, None),
 ])  # fmt: skip
 def test_lines_without_marks_are_passed_over(data: bytes, number: int, line: bytes | None, size: int) -> None:
     lines = lines_of(data)
@@ -310,13 +306,9 @@ def test_a_rank_that_none_has() -> None:
 
 
 @pytest.mark.parametrize(("text", "wanted"), [
-    (b"text\x1b[0m", b"text"),
-    (b"text\x1b[0m\x1b[K", b"text"),
-    (b"a\x1b[01;31m\x1b[Ktext\x1b[m\x1b[K", b"atext"),
-    (b"item", b"item"),
-    (b"text\x1b[0mK", b"textK"),
-    (b"\x1b[0m", b""),
-    (b"text", b"text"),
+    (b"text\x1b[0m", b"text"), (b"text\x1b[0m\x1b[K", b"text"),
+    (b"a\x1b[01;31m\x1b[Ktext\x1b[m\x1b[K", b"atext"), (b"item", b"item"), (b"text\x1b[0mK", b"textK"),
+    (b"\x1b[0m", b""), (b"text", b"text"),
 ])  # fmt: skip
 def test_colours_are_left_out(text: bytes, wanted: bytes) -> None:
     assert uncoloured(text) == wanted

@@ -264,14 +264,9 @@ ID = {"frame_id": 1, "frame_compile_id": 2}
 
 
 @pytest.mark.parametrize(("ids", "wanted"), [
-    (ID, "1/2"),
-    ({**ID, "attempt": 0}, "1/2"),
-    ({**ID, "attempt": 3}, "1/2_3"),
-    ({"compiled_autograd_id": 4, **ID}, "!4/1/2"),
-    ({"compiled_autograd_id": 4}, "!4"),
-    ({"compiled_autograd_id": 0}, "!0"),
-    ({"frame_id": 0, "frame_compile_id": 0}, "0/0"),
-    ({}, None),
+    (ID, "1/2"), ({**ID, "attempt": 0}, "1/2"), ({**ID, "attempt": 3}, "1/2_3"),
+    ({"compiled_autograd_id": 4, **ID}, "!4/1/2"), ({"compiled_autograd_id": 4}, "!4"),
+    ({"compiled_autograd_id": 0}, "!0"), ({"frame_id": 0, "frame_compile_id": 0}, "0/0"), ({}, None),
 ])  # fmt: skip
 def test_a_compile_id_is_printed_as_torch_prints_it(ids: dict[str, int], wanted: str | None) -> None:
     assert trace_compiles.compile_id_of(Record(ids)) == wanted

@@ -470,13 +470,9 @@ def test_of_another_form_of_it_nothing_is_told(payload: dict[str, Any], tmp_path
 
 
 @pytest.mark.parametrize(("name", "ranks", "wanted"), [
-    ("t.log", [], None),
-    ("t.log", [3], 3),
-    ("t.log", [3, 4], 3),
-    ("dedicated_log_torch_trace_rank_5_x.log", [], 5),
-    ("dedicated_log_torch_trace_rank_5_x.log", [3], 5),
-    ("rank_1234567890.log", [], None),
-    ("t.log", [-1], None),
+    ("t.log", [], None), ("t.log", [3], 3), ("t.log", [3, 4], 3),
+    ("dedicated_log_torch_trace_rank_5_x.log", [], 5), ("dedicated_log_torch_trace_rank_5_x.log", [3], 5),
+    ("rank_1234567890.log", [], None), ("t.log", [-1], None),
 ])  # fmt: skip
 def test_the_rank_of_a_process(name: str, ranks: list[int], wanted: int | None, tmp_path: Path) -> None:
     records = [looked_up(ids={"rank": rank}) for rank in ranks] or [looked_up()]

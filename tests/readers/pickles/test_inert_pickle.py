@@ -303,19 +303,12 @@ def test_an_error_names_its_byte() -> None:
 
 
 @pytest.mark.parametrize(("module", "name", "is_refused"), [
-    ("os", "system", True),
-    ("os.path", "join", True),
-    ("subprocess", "Popen", True),
-    ("builtins", "eval", True),
-    ("__builtin__", "eval", True),
-    ("builtins", "eval.__call__", True),
+    ("os", "system", True), ("os.path", "join", True), ("subprocess", "Popen", True),
+    ("builtins", "eval", True), ("__builtin__", "eval", True), ("builtins", "eval.__call__", True),
     ("builtins", "set", False),
     # A module of that name within another is the user's own, and so is a function.
-    ("mine.os", "system", False),
-    ("mine", "eval", False),
-    ("mine.builtins", "eval", False),
-    ("osmosis", "system", False),
-    ("torch._inductor.codecache", "CompiledFxGraph", False),
+    ("mine.os", "system", False), ("mine", "eval", False), ("mine.builtins", "eval", False),
+    ("osmosis", "system", False), ("torch._inductor.codecache", "CompiledFxGraph", False),
 ])  # fmt: skip
 def test_hostile_names(module: str, name: str, is_refused: bool) -> None:
     data = f"c{module}\n{name}\n.".encode()
