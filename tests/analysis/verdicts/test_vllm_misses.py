@@ -162,27 +162,57 @@ def test_the_second_compile_into_a_folder_is_not_explained(tmp_path: Path) -> No
     assert second.baseline_lookup == first.lookup
 
 
-def test_of_another_model_nothing_changed(tmp_path: Path) -> None:
-    one = start(folder_name(ENV), env=ENV)
-    two = start(folder_name(ENV, "other", "other"), NOON + 60, pid=2, env=ENV, config="other", code="other")
-    _, miss = verdicts(write_log(tmp_path / "server.log", one, two))
-    assert (miss.verdict, miss.changed, miss.evidence) == ("first_lookup", (), "not_known")
+SAME = "aaaaaaaaaa"
+FIRST = start(folder_name(ENV), env=ENV)
+FIRST_LOOKUP, NOT_KNOWN = (
+    ("first_lookup", "vllm", (), "inferred"),
+    ("first_lookup", "not known", (), "not_known"),
+)
+NEAREST = ("key_changed", "", ("code_hash",), "recorded")
+DISABLED = "vLLM's torch.compile cache is disabled."
 
 
-def test_of_another_part_or_rank_nothing_changed(tmp_path: Path) -> None:
-    one = start(folder_name(ENV), env=ENV)
-    draft = start(folder_name(OTHER), NOON + 60, pid=2, env=OTHER, prefix="eagle_head")
-    other = start(folder_name(OTHER), NOON + 120, pid=3, env=OTHER, rank="rank_1_0")
-    misses = verdicts(write_log(tmp_path / "server.log", one, draft, other))
-    assert {(miss.verdict, miss.changed) for miss in misses} == {("first_lookup", ())}
+def of_other(at: int, pid: int, **told: Any) -> str:
+    return start(folder_name(OTHER), NOON + at, pid=pid, **{"env": OTHER, **told})
 
 
-def test_without_hashes_it_is_not_known(tmp_path: Path) -> None:
-    log = write_log(tmp_path / "server.log", start("aaaaaaaaaa"), start("bbbbbbbbbb", NOON + 60, pid=2))
-    first, second = verdicts(log)
-    assert first.verdict == "first_lookup"
-    assert (second.verdict, second.evidence) == ("details_not_recorded", "not_known")
-    assert "VLLM_LOGGING_LEVEL=DEBUG" in second.reason
+def beside_nearer(**between: Any) -> list[str]:
+    """A start that stored its part and logged its hashes, another one just before, and one that differs in its code."""
+    first = start(folder_name(ENV, code="old"), env=ENV, code="old")
+    return [first, of_other(60, 2, **between), start(folder_name(ENV), NOON + 120, pid=3, env=ENV)]
+
+
+# Starts in one log, and what is said of the last one; what it is compared with, if anything, is the first.
+STARTS: dict[str, tuple[list[str], tuple[str, str, tuple[str, ...], str]]] = {
+    "of another model nothing changed": (
+        [FIRST, start(folder_name(ENV, "other", "other"), NOON + 60, pid=2, env=ENV, config="other", code="other")], NOT_KNOWN),
+    "nor of another part": ([FIRST, of_other(60, 2, prefix="eagle_head")], FIRST_LOOKUP),
+    "nor of another rank": ([FIRST, of_other(60, 2, prefix="eagle_head"), of_other(120, 3, rank="rank_1_0")], FIRST_LOOKUP),
+    "without hashes it is not known": ([start(SAME), start("bbbbbbbbbb", NOON + 60, pid=2)], ("details_not_recorded", "vllm", (), "not_known")),
+    # It is compared with the nearest that can be.
+    "the nearest logged no hashes": (beside_nearer(env=None), NEAREST),
+    "the nearest is not known to have stored": (beside_nearer(outcome="not known"), NEAREST),
+    "the one just before is farther": (beside_nearer(code="old"), NEAREST),
+    "a cache that is off": ([start(SAME, before=[DISABLED])], ("disabled", "vllm", (), "recorded")),
+    "in another directory": ([start(SAME), start(SAME, NOON + 60, pid=2, root="/d")], ("entry_unavailable", "another directory", (), "recorded")),
+    "still made in another directory": ([start(SAME), start(SAME, NOON + 1, pid=2, root="/d")], FIRST_LOOKUP),
+    "two at once": ([start(SAME), start(SAME, NOON + 5, pid=2)], ("compiled_concurrently", "", (), "inferred")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", STARTS)
+def test_a_start_after_others(case: str, tmp_path: Path) -> None:
+    starts, wanted = STARTS[case]
+    scope = cachescope.read(write_log(tmp_path / "server.log", *starts))
+    miss = list(scope.misses.itertuples())[-1]
+    assert (miss.verdict, miss.kind, miss.changed, miss.evidence) == wanted
+    assert (
+        pd.isna(miss.baseline_lookup)
+        if wanted[0] in ("first_lookup", "disabled", "details_not_recorded")
+        else miss.baseline_lookup == 0
+    )
+    assert scope.lookups["outcome"].iloc[-1] == ("disabled" if wanted[0] == "disabled" else "full_miss")
+    assert ("VLLM_LOGGING_LEVEL=DEBUG" in miss.reason) is (wanted[0] == "details_not_recorded")
 
 
 @pytest.mark.parametrize(
@@ -192,38 +222,6 @@ def test_a_folder_not_read_is_unknown_beside_another(prefix: str, verdict: str, 
     make_folder(tmp_path, prefix=prefix, time=NOON - 500)
     (miss,) = verdicts(tmp_path, write_log(tmp_path / "server.log", start("aaaaaaaaaa")))
     assert (miss.verdict, miss.changed) == (verdict, ())
-
-
-@pytest.mark.parametrize(
-    "between",
-    [{}, {"env": OTHER, "outcome": "not known"}, {"env": OTHER, "code": "old"}],
-    ids=["no hashes", "not stored", "farther"],
-)
-def test_a_start_is_compared_with_the_nearest_that_can_be(between: dict[str, Any], tmp_path: Path) -> None:
-    """It stored its part, and logged its hashes; another start, just before, did not or is farther."""
-    first = start(folder_name(ENV, code="old"), env=ENV, code="old")
-    other = start(folder_name(OTHER), NOON + 60, pid=2, **between)
-    new = start(folder_name(ENV), NOON + 120, pid=3, env=ENV)
-    *_, miss = verdicts(write_log(tmp_path / "server.log", first, other, new))
-    assert (miss.verdict, miss.changed, miss.evidence) == ("key_changed", ("code_hash",), "recorded")
-    assert miss.baseline_lookup == 0
-
-
-def test_a_cache_that_is_switched_off_is_said_to_be(tmp_path: Path) -> None:
-    off = start("aaaaaaaaaa", before=["vLLM's torch.compile cache is disabled."])
-    scope = cachescope.read(write_log(tmp_path / "server.log", off))
-    assert scope.lookups["outcome"].tolist() == ["disabled"]
-    assert scope.misses["verdict"].tolist() == ["disabled"]
-
-
-def test_the_same_folder_elsewhere_is_another_directory(tmp_path: Path) -> None:
-    starts = start("aaaaaaaaaa"), start("aaaaaaaaaa", NOON + 60, pid=2, root="/d")
-    log = write_log(tmp_path / "server.log", *starts)
-    _, miss = verdicts(log)
-    assert (miss.verdict, miss.kind, miss.evidence) == ("entry_unavailable", "another directory", "recorded")
-    # Not of one that was still made there.
-    made = write_log(log, start("aaaaaaaaaa"), start("aaaaaaaaaa", NOON + 1, pid=2, root="/d"))
-    assert verdicts(made)[1].verdict == "first_lookup"
 
 
 @pytest.mark.sweep
@@ -248,11 +246,6 @@ def test_a_clock_of_another_time_zone_is_told_by_two_folders(hours: int, tmp_pat
     assert {miss.changed for miss in verdicts(tmp_path, log)} == {("env[VLLM_A]",)}
     (miss,) = verdicts(tmp_path, write_log(tmp_path / "server.log", starts[0]))
     assert (miss.changed, miss.evidence) == ((), "not_known")
-
-
-def test_two_that_compile_at_once_race(tmp_path: Path) -> None:
-    log = write_log(tmp_path / "server.log", start("aaaaaaaaaa"), start("aaaaaaaaaa", NOON + 5, pid=2))
-    assert [miss.verdict for miss in verdicts(log)] == ["first_lookup", "compiled_concurrently"]
 
 
 def test_a_model_that_could_not_be_saved_is_why_the_next_start_compiled(tmp_path: Path) -> None:
