@@ -4,6 +4,7 @@ import pytest
 
 from cachescope.errors import NotFoundError
 from cachescope.keys.key_schema import Removed, form_fields, is_tensor_text, pattern_fields, without_parts
+from cachescope.keys.printed_values import graph_inputs
 
 FIELDS = [
     "gm", "example_inputs[0]", "example_inputs[1]", "inductor_config[cpp.threads]",
@@ -183,3 +184,22 @@ def test_names_of_forms_may_have_been_meant_as_well() -> None:
     assert refused("[*]", ["gm", "x[1]"]).startswith(
         "no field '[*]'; there are gm, x[…]; and the context forms inductor_configs, "
     )
+
+
+@pytest.mark.parametrize(("graph", "wanted"), [
+    ("def forward(self, x, y):", 2),
+    ("def forward(self, x):", 1),
+    ("def forward(self):", 0),
+    ("def forward(x, y):", 2),
+    ("def forward(self, x: f(a, b), y: 't, u') -> tuple[a, b]:", 2),
+    ("def forward(self, x: a[b[c, d], e], y):", 2),
+    ('def forward(self, x: "f32[8, 8]", y):', 2),
+    ("def forward(self, x, *rest, **more):", 1),
+    ("def forward(self, x,):", 1),
+    ("text\ndef forward(self, x):\n  y", 1),
+    ("  def forward(self, x):", 0),
+    ("def forward(self, x, y", 0),
+    ("nothing", 0),
+])  # fmt: skip
+def test_how_many_inputs_a_printed_graph_takes(graph: str, wanted: int) -> None:
+    assert len(graph_inputs(graph)) == wanted

@@ -3,6 +3,8 @@
 Metadata and graphs are written by hand as torch 2.13 prints them, but where a recording is named.
 """
 
+from collections.abc import Sequence
+
 import pytest
 
 import cachescope
@@ -10,7 +12,6 @@ from cachescope.analysis.differences import FieldChange, field_change
 from cachescope.analysis.verdicts.causes import AdviceFacts, cause_advice
 from cachescope.analysis.verdicts.recompiles import OF_ANOTHER_CALL
 from cachescope.verdict_kinds import OTHER_INPUTS, OTHERWISE, RECOMPILE, UPGRADE, Verdict
-from tests.analysis.key_advice import changes_advice
 from tests.conftest import Recording
 from tests.made import CODE, fx, run, scope_of
 
@@ -26,6 +27,11 @@ BEFORE = {
 
 
 GRAPH = "def forward(self, p_0):\n    {local} = torch.ops.aten.mul.Tensor({argument}, {number})\n    return ({local},)"
+
+
+def changes_advice(changes: Sequence[FieldChange]) -> str | None:
+    """The advice for a key whose fields changed."""
+    return cause_advice(AdviceFacts("key_changed", changes=tuple(changes)))
 
 
 @pytest.mark.parametrize(("name", "said", "is_edit"), [
