@@ -3,6 +3,7 @@
 import os
 import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,8 @@ from tests.nobody import as_nobody
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("torch_read_once")]
 
-Tampering = Callable[[LockedCopy], tuple[set[tuple[str, str]], set[str]]]
-"""Does it, and returns what must be found: kinds with paths, and the keys without a whole entry."""
+# What must be found: kinds with paths, and the keys without a whole entry.
+Found = tuple[set[tuple[str, str]], set[str]]
 
 FX = "fxgraph"
 AOT = "aotautograd"
@@ -40,27 +41,19 @@ def key_of(locked: LockedCopy, path: Path) -> str:
     return locked.lock.files[named(locked, path)].key or ""
 
 
-def altered(kind: str, change: Callable[[bytes], bytes]) -> Tampering:
+def altered(kind: str, change: Callable[[bytes], bytes], locked: LockedCopy) -> Found:
     """Other content in one file of a kind."""
-
-    def tamper(locked: LockedCopy) -> tuple[set[tuple[str, str]], set[str]]:
-        path = locked.one(kind)
-        put(path, change(path.read_bytes()))
-        keys = {key_of(locked, path)} if kind in (FX, AOT) else set()
-        return {("altered", named(locked, path))}, keys
-
-    return tamper
+    path = locked.one(kind)
+    put(path, change(path.read_bytes()))
+    keys = {key_of(locked, path)} if kind in (FX, AOT) else set()
+    return {("altered", named(locked, path))}, keys
 
 
-def added(name: str, data: bytes | None = None) -> Tampering:
-    """One more file beside an entry, by default with its content."""
-
-    def tamper(locked: LockedCopy) -> tuple[set[tuple[str, str]], set[str]]:
-        path = locked.one(FX).with_name(name)
-        path.write_bytes(locked.one(FX).read_bytes() if data is None else data)
-        return {("extra", named(locked, path))}, set()
-
-    return tamper
+def added(name: str, data: bytes | None, locked: LockedCopy) -> Found:
+    """One more file beside an entry, with its content or another."""
+    path = locked.one(FX).with_name(name)
+    path.write_bytes(locked.one(FX).read_bytes() if data is None else data)
+    return {("extra", named(locked, path))}, set()
 
 
 def with_a_bit_flipped(data: bytes) -> bytes:
@@ -68,31 +61,27 @@ def with_a_bit_flipped(data: bytes) -> bytes:
     return data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]
 
 
-def gone(kind: str, put: Callable[[Path], object] = str) -> Tampering:
+def gone(kind: str, put: Callable[[Path], object], locked: LockedCopy) -> Found:
     """Nothing in the place of an entry, or something else."""
-
-    def tamper(locked: LockedCopy) -> tuple[set[tuple[str, str]], set[str]]:
-        path = locked.one(FX)
-        path.unlink()
-        put(path)
-        return {(kind, named(locked, path))}, {key_of(locked, path)}
-
-    return tamper
+    path = locked.one(FX)
+    path.unlink()
+    put(path)
+    return {(kind, named(locked, path))}, {key_of(locked, path)}
 
 
-def folder_deleted(locked: LockedCopy) -> tuple[set[tuple[str, str]], set[str]]:
+def folder_deleted(locked: LockedCopy) -> Found:
     files = [file for file in locked.lock.files.values() if file.kind == AOT]
     shutil.rmtree(locked.cache / "aotautograd")
     return {("missing", file.path) for file in files}, {file.key or "" for file in files}
 
 
-def renamed(locked: LockedCopy) -> tuple[set[tuple[str, str]], set[str]]:
+def renamed(locked: LockedCopy) -> Found:
     path = locked.one(FX)
     other = path.rename(path.with_name("y" * 51))
     return {("missing", named(locked, path)), ("extra", named(locked, other))}, {key_of(locked, path)}
 
 
-def swapped(locked: LockedCopy) -> tuple[set[tuple[str, str]], set[str]]:
+def swapped(locked: LockedCopy) -> Found:
     """Of one size, so only what they hold tells."""
     one, other = locked.one(AOT), locked.one(AOT, 1)
     assert one.stat().st_size == other.stat().st_size
@@ -103,7 +92,7 @@ def swapped(locked: LockedCopy) -> tuple[set[tuple[str, str]], set[str]]:
     return {("altered", named(locked, path)) for path in paths}, {key_of(locked, path) for path in paths}
 
 
-def link_out(locked: LockedCopy) -> tuple[set[tuple[str, str]], set[str]]:
+def link_out(locked: LockedCopy) -> Found:
     """To a file of the very same content."""
     path = locked.one(FX)
     away = locked.cache.parent / "away"
@@ -112,7 +101,7 @@ def link_out(locked: LockedCopy) -> tuple[set[tuple[str, str]], set[str]]:
     return {("link", named(locked, path))}, {key_of(locked, path)}
 
 
-def link_within(locked: LockedCopy) -> tuple[set[tuple[str, str]], set[str]]:
+def link_within(locked: LockedCopy) -> Found:
     path = locked.one("code")
     inside = locked.cache / "inside"
     path.rename(inside)
@@ -120,7 +109,7 @@ def link_within(locked: LockedCopy) -> tuple[set[tuple[str, str]], set[str]]:
     return {("link", named(locked, path)), ("extra", "inside")}, set()
 
 
-def folder_linked_out(locked: LockedCopy) -> tuple[set[tuple[str, str]], set[str]]:
+def folder_linked_out(locked: LockedCopy) -> Found:
     files = [file for file in locked.lock.files.values() if file.kind == AOT]
     (locked.cache / "aotautograd").rename(locked.cache.parent / "away")
     (locked.cache / "aotautograd").symlink_to(locked.cache.parent / "away")
@@ -128,30 +117,30 @@ def folder_linked_out(locked: LockedCopy) -> tuple[set[tuple[str, str]], set[str
     return found, {file.key or "" for file in files}
 
 
-def link_to_nowhere(locked: LockedCopy) -> tuple[set[tuple[str, str]], set[str]]:
+def link_to_nowhere(locked: LockedCopy) -> Found:
     (locked.cache / "broken").symlink_to("nowhere")
     return {("link", "broken")}, set()
 
 
-def name_of_other_bytes(locked: LockedCopy) -> tuple[set[tuple[str, str]], set[str]]:
+def name_of_other_bytes(locked: LockedCopy) -> Found:
     (locked.cache / os.fsdecode(b"a\xff")).write_bytes(b"")
     return {("extra", "a\\xff")}, set()
 
 
-KINDS: dict[str, Tampering] = {
-    "a bit flipped": altered(FX, with_a_bit_flipped),
-    "the last byte of code": altered("code", lambda data: data[:-1] + b"#"),
-    "truncated": altered(AOT, lambda data: data[:-1]),
-    "emptied": altered(FX, lambda data: b""),
-    "appended": altered("code", lambda data: data + b"\nimport os"),
-    "added": added("z" * 51),
+KINDS: dict[str, Callable[[LockedCopy], Found]] = {
+    "a bit flipped": partial(altered, FX, with_a_bit_flipped),
+    "the last byte of code": partial(altered, "code", lambda data: data[:-1] + b"#"),
+    "truncated": partial(altered, AOT, lambda data: data[:-1]),
+    "emptied": partial(altered, FX, lambda data: b""),
+    "appended": partial(altered, "code", lambda data: data + b"\nimport os"),
+    "added": partial(added, "z" * 51, None),
     # Torch before 2.15 loads such a file like any other in the folder of a key.
-    "added as unfinished": added(".1.2.tmp"),
-    "deleted": gone("missing"),
-    "a pipe in its place": gone("unreadable", os.mkfifo),
-    "a folder in its place": gone("missing", os.mkdir),
+    "added as unfinished": partial(added, ".1.2.tmp", None),
+    "deleted": partial(gone, "missing", str),
+    "a pipe in its place": partial(gone, "unreadable", os.mkfifo),
+    "a folder in its place": partial(gone, "missing", os.mkdir),
     # What torch leaves there is empty.
-    "added as a lock": added("x.lock", b"x"),
+    "added as a lock": partial(added, "x.lock", b"x"),
     **{
         one.__name__: one
         for one in (
