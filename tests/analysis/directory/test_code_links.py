@@ -11,16 +11,6 @@ import pytest
 
 import cachescope
 from cachescope.analysis.directory import links as module
-from cachescope.analysis.directory.links import (
-    CHOICE,
-    CPP_SOURCE,
-    INCLUDE,
-    NOT_THERE,
-    SAME_NAME,
-    TRITON_SOURCE,
-    Files,
-    choice_links,
-)
 from cachescope.analysis.directory.unused import OTHER_PATHS
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.readers.directory.places import triton_hash
@@ -39,22 +29,22 @@ def with_names(scope: cachescope.Scope) -> pd.DataFrame:
 @pytest.mark.parametrize("name", TORCHES)
 def test_a_wrapper_leads_to_the_compiled_files_of_its_kernels(name: str, directory: Directory) -> None:
     links = with_names(cachescope.read(directory(name) / "cache"))
-    kernels = links[links["known_by"].str.startswith(CPP_SOURCE)]
+    kernels = links[links["known_by"].str.startswith(module.CPP_SOURCE)]
     assert len(kernels)
-    assert (kernels["known_by"] == CPP_SOURCE).all(), "each was compiled by one command"
-    compiled = links[links["known_by"] == SAME_NAME]
+    assert (kernels["known_by"] == module.CPP_SOURCE).all(), "each was compiled by one command"
+    compiled = links[links["known_by"] == module.SAME_NAME]
     for link in compiled.itertuples():
         assert link.child_name.partition(".")[0] == link.parent_name.partition(".")[0]
     with_library = set(compiled[compiled["child_name"].str.endswith(".so")]["parent"])
     # The recorded 2.6 failed to compile the kernel that max-autotune chose.
     assert len(set(kernels["child"]) - with_library) == (1 if name == "torch_2.6.0" else 0)
-    assert not (links["known_by"] == NOT_THERE).any()
+    assert not (links["known_by"] == module.NOT_THERE).any()
 
 
 def test_older_kernels_include_a_header_of_the_directory(directory: Directory) -> None:
     cache = directory("torch_2.6.0") / "cache"
     links = with_names(cachescope.read(cache))
-    included = links[links["known_by"] == INCLUDE]
+    included = links[links["known_by"] == module.INCLUDE]
     for link in included.itertuples():
         (source,) = cache.glob(f"??/{link.parent_name}")
         assert link.child_name in source.read_text()
@@ -80,7 +70,7 @@ def test_timings_lead_to_the_code_that_was_measured(name: str, directory: Direct
     scope = cachescope.read(directory(name) / "cache")
     links = with_names(scope)
     measured = links[links["parent_kind"] == "autotune"]
-    assert set(measured["known_by"]) == {CHOICE}
+    assert set(measured["known_by"]) == {module.CHOICE}
     # Two layers: a template of its own for each, and the library's, which has no file.
     templates = {one.rpartition("-")[2] for one in choices(directory(name)) if "_mkl_linear" not in one}
     assert len(templates) == 2
@@ -120,10 +110,12 @@ def timed(number: int, **told: Any) -> EntryRow:
 def test_links_of_timings(
     rows: list[EntryRow], timings: list[tuple[int, str]], wanted: list[tuple[int, list[int]]]
 ) -> None:
-    found = list(choice_links(Files(rows), timings))
+    found = list(module.choice_links(module.Files(rows), timings))
     of_parents = [(parent, child) for parent, children in wanted for child in children]
     assert [(link.parent, link.child) for link in found] == of_parents
-    assert {(link.child_kind, link.child_key, link.known_by) for link in found} <= {("code", A_KEY, CHOICE)}
+    assert {(link.child_kind, link.child_key, link.known_by) for link in found} <= {
+        ("code", A_KEY, module.CHOICE)
+    }
 
 
 @pytest.fixture
@@ -251,7 +243,7 @@ def test_a_bundle_leads_to_the_directories_it_copies(venv: str, recorded: Path) 
 @pytest.mark.parametrize("venv", VENVS)
 def test_kernels_in_use_are_not_alone(venv: str, recorded: Path) -> None:
     scope = cachescope.read(recorded / f"cache_{venv}")
-    assert len(scope.links[scope.links["known_by"] == TRITON_SOURCE]) == 3
+    assert len(scope.links[scope.links["known_by"] == module.TRITON_SOURCE]) == 3
     # The directory lies where it was unpacked, and Triton writes absolute paths.
     assert set(scope.orphans["reason"]) == {OTHER_PATHS}
     assert len(scope.orphans) == 5
