@@ -323,10 +323,8 @@ def rank_of_a_start(rank: int, graphs: int, key: str = "a", at: float = 0) -> Ru
     for graph in range(graphs):
         told = {"compile_id": f"{graph}/0", "function": f"f{graph}", "file": "/p.py"}
         code, since = {"gm": f"{CODE} {graph}"}, at + 10 * graph + rank / 10
-        lookups += [
-            aot(f"{key}{graph}", at=since, **told),
-            fx(f"f{graph}", details=code, at=since + 1, took=5.0, **told),
-        ]
+        below = fx(f"f{graph}", details=code, at=since + 1, took=5.0, **told)
+        lookups += [aot(f"{key}{graph}", at=since, **told), below]
     return run(*lookups, rank=rank, pid=rank, cache_dir="/cache")
 
 
@@ -338,14 +336,9 @@ def test_another_branch_in_another_rank_of_a_job_is_no_edit(since: float, verdic
     def rank(number: int, at: float, more: str) -> Run:
         code = f"def forward(self, x):\n    a = torch.mm(x, x)\n    b = torch.relu(a){more}\n    return (b,)"
         later = (fx(f"f9{one}", details={"gm": str(one)}, at=at + 20 * one, took=1.0, compile_id=f"{one}/0") for one in range(1, 4))  # fmt: skip
-        lasts = {"clock_first_us": 0, "clock_last_us": 70_000_000}
+        of_rank = {"rank": number, "pid": number, "clock_first_us": 0, "clock_last_us": 70_000_000}
         return run(
-            fx(f"f{number}", details={"gm": code}, at=at, **told),
-            *later,
-            rank=number,
-            pid=number,
-            cache_dir="/cache",
-            **lasts,
+            fx(f"f{number}", details={"gm": code}, at=at, **told), *later, cache_dir="/cache", **of_rank
         )
 
     scope = scope_of(rank(0, 0, ""), rank(1, since, "\n    b = torch.softmax(b, -1)"))

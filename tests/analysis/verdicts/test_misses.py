@@ -138,14 +138,11 @@ def pair(key: str = "a11", *graphs: Made, at: float = 0, **told: Any) -> list[Ma
 def test_only_the_entry_whose_graph_is_looked_up_again_is_found_wanting() -> None:
     twice = pair("a11", graph("f11", at=1), graph("f11", at=2))
     others = {name: {**G, "gm": f"{OTHER} # {name}"} for name in ("0/1", "0/2")}
-    once = [
-        [
-            aot(f"a1{at}", details=details, at=10 * at, compile_id=name),
-            graph(f"f1{at}", details, at=10 * at + 1, compile_id=name),
-        ]
-        for at, (name, details) in enumerate(others.items(), 3)
-    ]
-    rows = miss_rows(scope_of(run(*twice, *once[0], *once[1], **HERE)))
+    once: list[Made] = []
+    for at, (name, details) in enumerate(others.items(), 3):
+        below = graph(f"f1{at}", details, at=10 * at + 1, compile_id=name)
+        once += [aot(f"a1{at}", details=details, at=10 * at, compile_id=name), below]
+    rows = miss_rows(scope_of(run(*twice, *once, **HERE)))
     assert [row["lookup"] for row in rows if row["kind"] == "graph entry"] == [0]
 
 
@@ -314,13 +311,11 @@ def test_a_disabled_cache() -> None:
 ])  # fmt: skip
 def test_guards_that_did_not_hold(told: dict[str, Any], evidence: str, shown: str) -> None:
     entries = [entry("fxgraph", "f11", G, at=1, guards_expr="s0 < 9", name=name) for name in ("one", "two")]
-    scope = scope_of(
-        run(graph("f11", at=0), **HERE),
-        run(fx("f11", "hit", G, at=50, guards_expr="s0 == 7"), **HERE),
-        run(fx("f11", "guard_miss", G, at=100, **told), **HERE),
-        entries=entries,
+    hit, missed = (
+        fx("f11", "hit", G, at=50, guards_expr="s0 == 7"),
+        fx("f11", "guard_miss", G, at=100, **told),
     )
-    row = miss_rows(scope)[-1]
+    row = last(*(run(one, **HERE) for one in (graph("f11", at=0), hit, missed)), entries=entries)
     assert (row["verdict"], row["kind"], row["evidence"]) == ("guard_failed", "f11", evidence)
     assert (row["baseline_lookup"], shown in row["reason"]) == (1, True), row["reason"]
 
@@ -507,17 +502,12 @@ def test_that_a_backward_graph_may_follow_is_no_edit(
     more: dict[str, tuple[str, str]], traced: tuple[str | None, str], kind: str
 ) -> None:
     """As of one function, of which an input needs gradients in the second run; a trace has no details of AOTAutograd's keys."""
-    runs = [
-        run(
-            fx(
-                f"f1{side}",
-                details={"gm": CODE.replace("return (b,)", f"return (b, {'a' * side}x)"), **{field: values[side] for field, values in more.items()}},
-                at=10 * side, **F, traced_graph=traced[side],
-            ),
-            **HERE,
-        )
-        for side in (0, 1)
-    ]  # fmt: skip
+    runs = []
+    for side in (0, 1):
+        graph = CODE.replace("return (b,)", f"return (b, {'a' * side}x)")
+        details = {"gm": graph, **{field: values[side] for field, values in more.items()}}
+        looked_up = fx(f"f1{side}", details=details, at=10 * side, **F, traced_graph=traced[side])
+        runs.append(run(looked_up, **HERE))
     (_, row) = miss_rows(scope_of(*runs))
     assert row["verdict"] == "key_changed"
     assert row["kind"].startswith(kind) and bool(row["kind"]) == bool(kind)
@@ -531,28 +521,15 @@ def test_what_a_forward_graph_keeps_for_its_backward_graph_is_no_input_of_the_pr
     batch: int, kind: str
 ) -> None:
     """As with another activation_memory_budget, which no FX key holds, where AOTAutograd's cache is off or bypassed."""
-    ways = ("False", "True")
     runs = []
     for size, keeps in ((4, "b, x"), (batch, "x")):
-        code = CODE.replace("(b,)", f"({keeps})")
-        kept = f"TensorMetadata(shape=torch.Size([{size}, {len(keeps)}]))"
-        inputs = f"TensorMetadata(shape=torch.Size([{size}, 8]))", kept
-        details = [
-            {
-                "gm": code,
-                "example_inputs[0]": one,
-                "fx_kwargs[is_backward]": way,
-                "fx_kwargs[is_inference]": "False",
-            }
-            for one, way in zip(inputs, ways, strict=True)
-        ]
-        runs.append(
-            run(
-                *(fx(f"f{size}{keeps}{way}", details=one, at=len(runs) * 10 + at, **TRACED)
-                  for at, (one, way) in enumerate(zip(details, ways, strict=True))),
-                **HERE,
-            )
-        )  # fmt: skip
+        key: Details = {"gm": CODE.replace("(b,)", f"({keeps})"), "fx_kwargs[is_inference]": "False"}
+        lookups = []
+        for at, (way, width) in enumerate((("False", 8), ("True", len(keeps)))):
+            inputs = f"TensorMetadata(shape=torch.Size([{size}, {width}]))"
+            details = {**key, "example_inputs[0]": inputs, "fx_kwargs[is_backward]": way}
+            lookups.append(fx(f"f{size}{keeps}{way}", details=details, at=len(runs) * 10 + at, **TRACED))
+        runs.append(run(*lookups, **HERE))
     assert miss_rows(scope_of(*runs))[-1]["kind"] == kind
 
 
@@ -584,17 +561,15 @@ def test_a_graph_that_an_option_rewrites_is_no_changed_code(
     option = "inductor_config[fallback_random]"
     graphs = CODE, graph.replace("return (b,)", "return (a,)")
     tensor = "TensorMetadata(shape=torch.Size({}))"
-    runs = [
-        run(
-            aot(f"a{side}", at=10 * side, **F, traced_graph=one, traced_code=one),
-            fx(
-                f"f{side}", details={"gm": graphs[side], "example_inputs[0]": tensor.format([*inputs[side]]), option: str(side == 1)},
-                at=10 * side, took=1.0, **F, traced_graph=one, traced_code=one,
-            ),
-            **HERE,
-        )
-        for side, one in enumerate(("t", traced))
-    ]  # fmt: skip
+    runs = []
+    for side, one in enumerate(("t", traced)):
+        told = {**F, "at": 10 * side, "traced_graph": one, "traced_code": one}
+        details = {
+            "gm": graphs[side],
+            "example_inputs[0]": tensor.format([*inputs[side]]),
+            option: str(side == 1),
+        }
+        runs.append(run(aot(f"a{side}", **told), fx(f"f{side}", details=details, took=1.0, **told), **HERE))
     scope = scope_of(*runs)
     (row,) = [row for row in miss_rows(scope) if row["verdict"] == "key_changed"]
     assert len(row["changed"]) == fields and option in row["changed"]
@@ -628,14 +603,10 @@ def test_a_key_that_each_process_makes_another_one_is_not_of_other_inputs(
 def test_above_a_graph_that_is_bypassed_nothing_is_stored() -> None:
     """Torch 2.15 misses in both runs and leaves no entry, as for a graph with linalg.inv: with_effects."""
     reason = "Can't cache HigherOrderOperator: with_effects"
-    runs = [
-        run(
-            aot("a11", details=G, at=10 * at, took=1),
-            fx(None, "bypass", at=10 * at + 0.5, took=0.5, bypass_reason=reason),
-            **HERE,
-        )
-        for at in (0, 1)
-    ]
+    runs = []
+    for at in (0, 10):
+        below = fx(None, "bypass", at=at + 0.5, took=0.5, bypass_reason=reason)
+        runs.append(run(aot("a11", details=G, at=at, took=1), below, **HERE))
     scope = scope_of(*runs)
     (_, row) = scope.misses.query("verdict != 'bypassed'").to_dict("records")
     assert (row["verdict"], row["kind"]) == ("entry_unavailable", "graph bypassed")

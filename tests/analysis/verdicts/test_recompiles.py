@@ -199,12 +199,10 @@ def test_a_compile_after_a_guard_failed_is_no_edit_of_what_another_run_compiled_
     def looked_up(key: str, outcome: str, details: dict[str, str], at: int, number: int, **told: Any) -> Made:
         return fx(key, outcome, details, at=at, compile_id=f"0/{number}", took=1, **place, **told)
 
+    again = looked_up("f3", "full_miss", another, 25, 1, recompile_reasons="0/0: s.k == 0")
     scope = scope_of(
         run(looked_up("f1", "full_miss", served, 0, 0), looked_up("f2", "full_miss", trained, 5, 1)),
-        run(
-            looked_up("f1", "hit", served, 20, 0),
-            looked_up("f3", "full_miss", another, 25, 1, recompile_reasons="0/0: s.k == 0"),
-        ),
+        run(looked_up("f1", "hit", served, 20, 0), again),
     )
     (found,) = [row for row in miss_rows(scope) if row["lookup"] == 3]
     assert found["kind"] == "compiled again: forward (blocks.py:1): s.k == …"
@@ -235,15 +233,9 @@ def test_what_a_forward_graph_keeps_for_its_backward_graph_is_no_size_of_the_pro
     def compiled(at: int, forward: str, **kept: str) -> list[Made]:
         told = {"function": "f", "file": "/a/m.py", "line": 9, "took": 1}
         graphs = {"False": {"gm": forward}, "True": {"gm": CODE.replace("relu", "tanh"), **kept}}
-        return [
-            fx(
-                f"f{at}{flag}",
-                details=details | {"fx_kwargs[is_backward]": flag},
-                at=at + (flag == "True"),
-                **told,
-            )
-            for flag, details in graphs.items()
-        ]
+        for flag, details in graphs.items():
+            details["fx_kwargs[is_backward]"] = flag
+        return [fx(f"f{at + n}", details=one, at=at + n, **told) for n, one in enumerate(graphs.values())]
 
     edited = CODE.replace("torch.mm(x, x)", "torch.mm(x, x) * 1")
     scope = scope_of(run(*compiled(0, CODE)), run(*compiled(20, edited, **{"example_inputs[0]": "('s63',)"})))
@@ -265,35 +257,22 @@ def test_no_guard_explains_a_key_whose_graph_had_been_compiled_before() -> None:
 
 def test_what_is_compiled_again_for_other_inputs_than_another_run_had_is_no_first_lookup() -> None:
     """As of a model that generates tokens, once for each prompt: one compile for the prompt, another for the tokens; no details of AOTAutograd."""
-    guard = "0/0: len(kwargs) == 6"
+    guard, place = "0/0: len(kwargs) == 6", {"function": "f", "file": "/p.py", "line": 1}
 
     def lookups(size: int) -> list[Made]:
         made: list[Made] = []
         for number, graph in enumerate([CODE, CODE.replace("torch.mm(x, x)", "torch.mm(x, x) * 1")]):
-            told: dict[str, Any] = {
-                "compile_id": f"0/{number}",
-                "at": size + number,
-                "function": "f",
-                "file": "/p.py",
-                "line": 1,
-                "traced_code": f"t{number}",
-            }
-            told |= {"recompile_reasons": guard} if number else {}
-            inputs = (
-                f"TensorMetadata(dtype=torch.float32, shape=torch.Size([1, {size + number}]), stride=(8, 1))"
-            )
+            told: dict[str, Any] = {**place, "compile_id": f"0/{number}", "at": size + number}
+            told |= {"traced_code": f"t{number}", "recompile_reasons": guard if number else None}
+            inputs = TENSOR.format("torch.float32", f"torch.Size([1, {size + number}])")
             details = {"gm": graph.replace("b = ", f"b = {size}; b = "), "example_inputs[0]": inputs}
-            made += [
-                aot(f"a{size}{number}", **told),
-                fx(f"f{size}{number}", details=details, took=1.0, **told),
-            ]
+            made += [aot(f"a{told['at']}", **told), fx(f"f{told['at']}", details=details, took=1.0, **told)]
         return made
 
     scope = scope_of(run(*lookups(10)), run(*lookups(20)))
     found = miss_rows(scope)[4:]
-    assert {row["kind"] for row in found if row["verdict"] == "key_changed"} == {
-        "other inputs of the same code: f (p.py:1), shape"
-    }
+    kinds = {row["kind"] for row in found if row["verdict"] == "key_changed"}
+    assert kinds == {"other inputs of the same code: f (p.py:1), shape"}
     assert [row["cause"] for row in found] == [found[0]["cause"]] * 4
 
 
