@@ -8,14 +8,10 @@ from cachescope.errors import NotFoundError
 from tests.made import CODE, entry, fx, run, scope_of
 
 G = {"gm": CODE}
+OF_FIRST = [("fabc1", outcome, G) for outcome in ("full_miss", "guard_miss", "hit")]
+LOOKUPS = [*OF_FIRST, ("fabd2", "hit", G), ("fxyz3", "full_miss", None)]
 SCOPE = scope_of(
-    run(
-        fx("fabc1", details=G, at=0, compile_id="0/0"),
-        fx("fabc1", "guard_miss", G, at=1, compile_id="1/0"),
-        fx("fabc1", "hit", G, at=2, compile_id="2/0"),
-        fx("fabd2", "hit", G, at=3, compile_id="3/0"),
-        fx("fxyz3", details=None, at=4, compile_id="4/0"),
-    ),
+    run(*(fx(*told, at=at, compile_id=f"{at}/0") for at, told in enumerate(LOOKUPS))),
     entries=[entry("fxgraph", "fent4", {**G, "x": "1"}), entry("code", "cabc1")],
 )
 

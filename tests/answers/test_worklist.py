@@ -84,21 +84,14 @@ def test_lines_give_the_changed_fields_their_earlier_values(recording: Recording
     """As recording_scenarios.py changed them; no line gives one process the value of another."""
     # What was avoidable comes first.
     one, both = Cards.of(Chosen(cachescope.read(recording("2.13.0", "three_changes")))).works
-    assert one.settings == {
-        "just before the first compile (or in mode or options of torch.compile, if set there)": (
-            "torch._inductor.config.epilogue_fusion = True",
-        )
-    }
+    place = "just before the first compile (or in mode or options of torch.compile, if set there)"
+    line = "torch._inductor.config.epilogue_fusion = True"
+    assert one.settings == {place: (line,)}
     # That says what sets it.
     said = card_text(one)
     assert one.advice is None and said.changes == ()
     assert said.title == "epilogue_fusion: True -> False"
-    assert said.lines == (
-        (
-            "do, just before the first compile (or in mode or options of torch.compile, if set there):",
-            "torch._inductor.config.epilogue_fusion = True",
-        ),
-    )
+    assert said.lines == ((f"do, {place}:", line),)
     # It sets Inductor's option, too.
     assert set().union(*both.settings.values()) == {"torch.use_deterministic_algorithms(False)"}
     # A size is no setting.

@@ -76,6 +76,10 @@ def mega_cache(*items: tuple[str, str, bytes]) -> bytes:
     return struct.pack(">I", zlib.crc32(body)) + body
 
 
+def _in_mega_cache(kind: str, key: str, root: Path, data: bytes) -> str:
+    return write(root, "mega.bin", mega_cache((kind, key, data)))
+
+
 # Pickles that Python itself makes of an object, in every protocol: `__reduce__` is how they are made in the wild.
 class Runs:
     def __init__(self, function: Any, *arguments: Any) -> None:
@@ -110,18 +114,10 @@ CONTAINERS: dict[str, Callable[[Path, bytes], str]] = {
     "on-disk cache": lambda root, data: write(
         root, f"cache/inductor_on_disk_cache/{'3' * 32}", HEADER + data
     ),
-    "FX entry in a mega-cache": lambda root, data: write(
-        root, "mega.bin", mega_cache(("inductor", FX_KEY, data))
-    ),
-    "AOTAutograd entry in a mega-cache": lambda root, data: write(
-        root, "mega.bin", mega_cache(("aot_autograd", AOT_KEY, data))
-    ),
-    "PGO state in a mega-cache": lambda root, data: write(
-        root, "mega.bin", mega_cache(("pgo", "job:0", data))
-    ),
-    "precompile package in a mega-cache": lambda root, data: write(
-        root, "mega.bin", mega_cache(("precompile", "e" * 64, data))
-    ),
+    "FX entry in a mega-cache": partial(_in_mega_cache, "inductor", FX_KEY),
+    "AOTAutograd entry in a mega-cache": partial(_in_mega_cache, "aot_autograd", AOT_KEY),
+    "PGO state in a mega-cache": partial(_in_mega_cache, "pgo", "job:0"),
+    "precompile package in a mega-cache": partial(_in_mega_cache, "precompile", "e" * 64),
 }
 
 

@@ -72,12 +72,11 @@ def test_what_cannot_be_hashed_or_has_no_twin_has_one_name(params: object) -> No
     assert (names.name, names.others, names.doubt) == (torchs_name((("fn", params), KEY)), (), None)
 
 
+NAMES = st.text(max_size=3)
 PLAIN = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3) | st.binary(max_size=3),
     lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.tuples(inner, inner)
-        | st.dictionaries(st.text(max_size=3), inner, max_size=3)
+        st.lists(inner, max_size=3) | st.tuples(inner, inner) | st.dictionaries(NAMES, inner, max_size=3)
     ),
     max_leaves=8,
 )

@@ -20,23 +20,12 @@ from cachescope.keys.printed_values import FLAG, NUMBER, shown_settings
 from tests.conftest import Recording
 from tests.readings import read_once
 
-SCALARS = (
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.integers(-(2**300), 2**300)
-    | st.floats()
-    | st.text()
-    | st.sampled_from(["\ud800", "a\udfff"])
-    | st.binary()
-)
+NUMBERS = st.integers() | st.integers(-(2**300), 2**300) | st.floats()
+TEXTS = st.text() | st.sampled_from(["\ud800", "a\udfff"]) | st.binary()
+NAMES = st.text() | st.integers() | st.tuples(st.text())
 VALUES = st.recursive(
-    SCALARS,
-    lambda inner: (
-        st.lists(inner)
-        | st.lists(inner).map(tuple)
-        | st.dictionaries(st.text() | st.integers() | st.tuples(st.text()), inner)
-    ),
+    st.none() | st.booleans() | NUMBERS | TEXTS,
+    lambda inner: st.lists(inner) | st.lists(inner).map(tuple) | st.dictionaries(NAMES, inner),
 )
 
 

@@ -144,17 +144,12 @@ def get_cache_key(src, backend, backend_options, env_vars):
 """
 FILES = {
     "__init__.py": "__version__ = '3.6.0'\n",
-    "runtime/__init__.py": "",
+    **{f"{name}/__init__.py": "" for name in ("runtime", "compiler", "backends", "backends/nvidia")},
+    **{f"{name}/__init__.py": "" for name in ("language", "language/extra", "language/extra/cuda")},
     "runtime/cache.py": TRITON_KEY,
-    "compiler/__init__.py": "",
     "compiler/compiler.py": "def triton_key_of_nothing():\n    pass\n",
-    "backends/__init__.py": "",
-    "backends/nvidia/__init__.py": "",
     "backends/nvidia/compiler.py": "x = 1\n",
     "backends/no_package/module.py": "y = 2\n",
-    "language/__init__.py": "",
-    "language/extra/__init__.py": "",
-    "language/extra/cuda/__init__.py": "",
     "language/extra/cuda/gdc.py": "z = 3\n",
     "_C/libtriton.so": "library " * 300_000,
 }

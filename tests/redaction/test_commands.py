@@ -145,14 +145,8 @@ def test_equal_texts_get_equal_stand_ins_in_all_one_command_says(shown: Shown, r
     assert problems[0] in error and problems[0].startswith("<path-")
 
 
-TEXTS = sorted(
-    {
-        column.name
-        for kind in FRAMES.values()
-        for column in columns_of(kind)
-        if column.dtype in ("str", "object")
-    }
-)
+_COLUMNS = [column for kind in FRAMES.values() for column in columns_of(kind)]
+TEXTS = sorted({column.name for column in _COLUMNS if column.dtype in ("str", "object")})
 
 
 @pytest.mark.parametrize("column", [*TEXTS, "a_column_of_later"])
@@ -206,15 +200,9 @@ def test_what_a_cause_says_of_a_known_defect_is_shown_and_who_reported_one_is_no
     assert reported >= {"kijai", "ComfyUI-KJNodes", "SkyRL"}
 
 
-RECORDINGS = [
-    *(
-        ("2.13.0", name)
-        for name in ("config_flip", "recompiles", "cpp_wrapper", "three_changes", "cache_key_tag")
-    ),
-    *(("2.13.0", name) for name in ("entry_garbage", "four_ranks", "rename_argument")),
-    ("2.10.0", "combined"),
-    ("2.15.0", "dynamic_guards"),
-]
+_SETTINGS = ("config_flip", "recompiles", "cpp_wrapper", "three_changes", "cache_key_tag")
+_NAMES = (*_SETTINGS, "entry_garbage", "four_ranks", "rename_argument")
+RECORDINGS = [*(("2.13.0", name) for name in _NAMES), ("2.10.0", "combined"), ("2.15.0", "dynamic_guards")]
 
 # What people go by: none of it tells anything of whoever recorded it.
 KEPT = (

@@ -259,12 +259,9 @@ def test_a_graph_under_one_key(
     sources: tuple[str | None, ...], kernels: tuple[Any, ...], result: str, evidence: str
 ) -> None:
     """The key of its code is another on each side."""
-    scope = scope_of(
-        entries=[
-            entry("fxgraph", "f11", root=root, code_key=root[1:], triton_hashes=bundled)
-            for root, bundled in zip(("/a", "/b"), kernels, strict=True)
-        ]
-    )
+    sides = zip("ab", kernels, strict=True)
+    made = [entry("fxgraph", "f11", root=f"/{one}", code_key=one, triton_hashes=some) for one, some in sides]
+    scope = scope_of(entries=made)
     of_path = dict(zip(scope.entries["path"], sources, strict=True))
     code = GeneratedCode(lambda file: of_path[file.path])
     binaries = KernelBinaries(scope.tables.entries.rows, scope.linked.rows, lambda path: None)

@@ -122,14 +122,9 @@ def test_a_what_if_knows_of_an_entry_what_a_verdict_knows(
 
 
 STORE = HashDetails()
+OF_BACKWARD = {"gm": "A", "fx_kwargs[is_backward]": "True", "fx_kwargs[is_inference]": "False"}
 OF_A, OF_B, BACKWARD, WITHOUT_GRAPH = (
-    lookup_row(detail_set=set_of(STORE, fields))
-    for fields in (
-        {"gm": "A"},
-        {"gm": "B"},
-        {"gm": "A", "fx_kwargs[is_backward]": "True", "fx_kwargs[is_inference]": "False"},
-        {"x": "1"},
-    )
+    lookup_row(detail_set=set_of(STORE, one)) for one in ({"gm": "A"}, {"gm": "B"}, OF_BACKWARD, {"x": "1"})
 )
 # Times that are no whole seconds: those of entries are exact to 1 ns.
 AT = 10**9 + 1

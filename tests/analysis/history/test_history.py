@@ -93,20 +93,12 @@ def test_the_latest_lookup_of_a_key() -> None:
 
 
 def test_the_guards_that_lookups_of_a_key_show() -> None:
-    found = history_of(
-        lookups(
-            {"cache_key": "k", "outcome": "hit", "guards_expr": "a"},
-            {"cache_key": "k", "outcome": "guard_miss", "guards_expr": "b"},
-            {"cache_key": "l", "outcome": "hit", "guards_expr": "c"},
-            {"cache_key": "k", "outcome": "full_miss", "guards_expr": "d"},
-            {"cache_key": "k", "outcome": "hit", "guards_expr": "a"},
-            {"cache_key": "k", "outcome": "hit", "guards_expr": None},
-            {"cache_key": None, "outcome": "hit", "guards_expr": "e"},
-            {"cache_key": "k", "outcome": "hit", "guards_expr": "f"},
-            {"cache_key": "k", "outcome": "hit"},
-            {"cache_key": None, "outcome": "hit"},
-        )
-    )
+    told = [
+        ("k", "hit", "a"), ("k", "guard_miss", "b"), ("l", "hit", "c"), ("k", "full_miss", "d"), ("k", "hit", "a"),
+        ("k", "hit", None), (None, "hit", "e"), ("k", "hit", "f"), ("k", "hit", None), (None, "hit", None),
+    ]  # fmt: skip
+    names = ("cache_key", "outcome", "guards_expr")
+    found = history_of(lookups(*(dict(zip(names, one, strict=True)) for one in told)))
     assert [found.guards_before(at) for at in (0, 1, 2, 4, 7, 8)] == [
         [], ["a"], [], ["a", "b"], ["a", "b"], ["a", "b", "f"],
     ]  # fmt: skip

@@ -137,9 +137,7 @@ def test_where_a_text_log_found_an_entry_is_known_where_it_had_been_stored(
     runs = [run_row(0, cache_dir="/a"), run_row(1, cache_dir=found_in)]
     outcomes = [(0, "full_miss"), (1, "hit"), (1, "full_miss")]
     lookups = [
-        replace(
-            row(run, 10 * at, outcome=outcome), lookup=at, status_detailed=outcome if is_of_trace else None
-        )
+        row(run, 10 * at, outcome=outcome, lookup=at, status_detailed=outcome if is_of_trace else None)
         for at, (run, outcome) in enumerate(outcomes)
     ]
     assert history_of(lookups, runs=runs).folders == wanted
@@ -208,15 +206,11 @@ def test_of_compiles_that_ended_in_another_order_the_latest_lookup_is_found() ->
 
 
 STORE = HashDetails()
-SYMBOLIC, PLAIN, ELSEWHERE, NUMBER = (
-    set_of(STORE, {field: text})
-    for field, text in (
-        ("example_inputs[0]", "TensorMetadata(shape=torch.Size([s7, 8]))"),
-        ("example_inputs[0]", "TensorMetadata(shape=torch.Size([7, 8]))"),
-        ("inductor_config[a]", "torch.Size([s7, 8])"),
-        ("example_inputs[1]", "('s7',)"),
-    )
+SYMBOLIC, PLAIN = (
+    set_of(STORE, {"example_inputs[0]": f"TensorMetadata(shape=torch.Size([{one}, 8]))"}) for one in ("s7", 7)
 )
+ELSEWHERE = set_of(STORE, {"inductor_config[a]": "torch.Size([s7, 8])"})
+NUMBER = set_of(STORE, {"example_inputs[1]": "('s7',)"})
 Told = dict[str, Any]
 
 

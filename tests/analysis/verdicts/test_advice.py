@@ -103,26 +103,17 @@ def elsewhere(cache_dir: str | None) -> AdviceFacts:
 _TENSOR = "TensorMetadata(dtype=torch.{}, shape=torch.Size([{}]), stride=({}), device=device(type='cpu'))"
 _FAILED = "a guard of compile 0/0 failed:"
 _PASSED = field_change("example_inputs[1]", None, _TENSOR.format("float64", "", ""))
-_SYMBOLIC = field_change(
-    "example_inputs[0]",
-    _TENSOR.format("float32", "8, 4", "4, 1"),
-    _TENSOR.format("float32", "8, s0", "s0, 1"),
-)
-_GROWN = field_change(
-    "example_inputs[0]", _TENSOR.format("float32", "8, 4", "4, 1"), _TENSOR.format("float32", "9, 4", "4, 1")
-)
+_SYMBOLIC, _GROWN, _STRIDED = (
+    field_change("example_inputs[0]", *(_TENSOR.format("float32", *side) for side in sides))
+    for sides in (
+        (("8, 4", "4, 1"), ("8, s0", "s0, 1")), (("8, 4", "4, 1"), ("9, 4", "4, 1")),
+        (("1, 4", "4, 1"), ("1, 4", "s0, 1")),
+    )
+)  # fmt: skip
 _BRANCHED = field_change("gm", "x + 1\nreturn x", "x.sin()\nreturn x")
 _TRAINED = field_change("fx_kwargs[is_inference]", "True", "False")
-_STRIDED = field_change(
-    "example_inputs[0]", _TENSOR.format("float32", "1, 4", "4, 1"), _TENSOR.format("float32", "1, 4", "s0, 1")
-)
-_PARAMETER = field_change(
-    "gm",
-    *(
-        f"def forward(self, L_x_ : {one}):\n    return (L_x_,)"
-        for one in ("torch.Tensor", "torch.nn.parameter.Parameter")
-    ),
-)
+_TAKES = "def forward(self, L_x_ : torch.{}):\n    return (L_x_,)".format
+_PARAMETER = field_change("gm", _TAKES("Tensor"), _TAKES("nn.parameter.Parameter"))
 _CONJUGATED = field_change(
     "example_inputs[0]", *(f"TensorMetadata(shape=torch.Size([8]), is_conj={one})" for one in (False, True))
 )

@@ -409,13 +409,7 @@ def test_what_the_directory_shows(made: LookupRow, entries: list[EntryRow], kind
 
 
 def test_each_lookup_has_its_own_reason_and_keeps_one_that_it_has() -> None:
-    rows = [
-        lookup(0, key="f2"),
-        lookup(1),
-        lookup(2, prediction="other"),
-        lookup(3),
-        lookup(4, prediction=""),
-    ]
+    rows = [lookup(key="f2"), lookup(1), lookup(2, prediction="other"), lookup(3), lookup(4, prediction="")]
     before = Why("disabled", "its caches are off", "recorded", "")
     found = judged(history_of(rows, entries=[DAMAGED]), (3, before))
     reasons = [None if why is None else why.reason for why in found.why]

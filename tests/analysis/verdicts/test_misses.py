@@ -405,13 +405,9 @@ def test_guards_are_its_own_then_those_of_entries_then_those_of_lookups_before()
         fx("f1", "hit", G, at=1, guards_expr="shown"),
         fx("f2", "hit", G, at=2, guards_expr="of another", compile_id="1/0"),
     ]
-    entries = [
-        entry("fxgraph", "f1", G, guards_expr="stored"),
-        entry("fxgraph", "f1", G, guards_expr="shown", name="other"),
-        entry("fxgraph", "f1", G, guards_expr="", name="none"),
-        entry("fxgraph", "f2", G, guards_expr="of f2"),
-        entry("aotautograd", "f1", G, guards_expr="of aot"),
-    ]
+    told = [*(("fxgraph", "f1", guards) for guards in ("stored", "shown", "")), ("fxgraph", "f2", "of f2")]
+    told.append(("aotautograd", "f1", "of aot"))
+    entries = [entry(cache, key, G, guards_expr=guards, name=f"of {guards}") for cache, key, guards in told]
     assert guarded(missed) == "own"
     assert guarded(*before, missed) == "own; shown"
     assert guarded(*before, missed, entries=entries) == "own; stored; shown"
@@ -564,11 +560,8 @@ def test_a_graph_that_an_option_rewrites_is_no_changed_code(
     runs = []
     for side, one in enumerate(("t", traced)):
         told = {**F, "at": 10 * side, "traced_graph": one, "traced_code": one}
-        details = {
-            "gm": graphs[side],
-            "example_inputs[0]": tensor.format([*inputs[side]]),
-            option: str(side == 1),
-        }
+        key = {"gm": graphs[side], "example_inputs[0]": tensor.format([*inputs[side]])}
+        details = key | {option: str(side == 1)}
         runs.append(run(aot(f"a{side}", **told), fx(f"f{side}", details=details, took=1.0, **told), **HERE))
     scope = scope_of(*runs)
     (row,) = [row for row in miss_rows(scope) if row["verdict"] == "key_changed"]

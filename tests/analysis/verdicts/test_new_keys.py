@@ -309,15 +309,9 @@ def test_what_was_set_besides_another_torch(
     values: tuple[bool | None, bool | None], versions: tuple[str | None, str | None], besides: tuple[str, ...]
 ) -> None:
     store = HashDetails()
-    sets = [
-        store.add(
-            [component("torch_version", f"b'{at}'"), *([] if value is None else [hashed(DEFAULTED, value)])]
-        )[0]
-        for at, value in enumerate(values)
-    ]
-    before, after = sets
-    assert before is not None
-    assert after is not None
+    options = [[] if value is None else [hashed(DEFAULTED, value)] for value in values]
+    before, after = (store.add([component("torch_version", f"b'{n}'"), *options[n]])[0] for n in (0, 1))
+    assert before is not None and after is not None
     assert changed_besides(store, store.changes(before, after), *versions) == besides
 
 

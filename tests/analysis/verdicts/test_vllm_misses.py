@@ -206,11 +206,8 @@ def test_a_start_after_others(case: str, tmp_path: Path) -> None:
     scope = cachescope.read(write_log(tmp_path / "server.log", *starts))
     miss = list(scope.misses.itertuples())[-1]
     assert (miss.verdict, miss.kind, miss.changed, miss.evidence) == wanted
-    assert (
-        pd.isna(miss.baseline_lookup)
-        if wanted[0] in ("first_lookup", "disabled", "details_not_recorded")
-        else miss.baseline_lookup == 0
-    )
+    is_compared = wanted[0] not in ("first_lookup", "disabled", "details_not_recorded")
+    assert (miss.baseline_lookup == 0) if is_compared else pd.isna(miss.baseline_lookup)
     assert scope.lookups["outcome"].iloc[-1] == ("disabled" if wanted[0] == "disabled" else "full_miss")
     assert ("VLLM_LOGGING_LEVEL=DEBUG" in miss.reason) is (wanted[0] == "details_not_recorded")
 

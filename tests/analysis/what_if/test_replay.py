@@ -269,16 +269,12 @@ def table(rows: Iterable[object], *names: str) -> list[tuple[Any, ...]]:
 
 
 def test_compile_times_are_those_of_fx_misses() -> None:
-    scope = scope_of(
-        run(
-            aot("a1", details=G, at=0, took=9.0),
-            fx("f1", details=G, at=1, took=0.0),
-            fx("f2", "hit", G, at=5, took=9.0, compile_id="1/0"),
-            fx("f3", details=G, at=6, compile_id="2/0"),
-            fx("f4", details=G, at=7, took=3.0, compile_id="3/0"),
-            fx(None, "bypass", at=8, took=2.0, compile_id="4/0"),
-        )
-    )
+    told = [("f1", "full_miss", 0.0), ("f2", "hit", 9.0), ("f3", "full_miss", None), ("f4", "full_miss", 3.0)]
+    made = [
+        fx(key, how, G, at=n + 1, took=took, compile_id=f"{n}/0") for n, (key, how, took) in enumerate(told)
+    ]
+    bypass = fx(None, "bypass", at=8, took=2.0, compile_id="4/0")
+    scope = scope_of(run(aot("a1", details=G, at=0, took=9.0), *made, bypass))
     replay = scope.replay
     assert replay.taken == [None, 0, None, None, 3 * SECOND_NS, 2 * SECOND_NS]
     assert [replay.total(some) for some in ([0, 2], [1], [1, 3, 4], [])] == [None, 0, 3 * SECOND_NS, None]
