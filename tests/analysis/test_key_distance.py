@@ -13,9 +13,8 @@ from tests.made import component
 
 FIELDS = ("gm", "example_inputs[0]", "inputs_to_check[0]", "x", "y", "z", "w")
 # Fields in any order, some of them missing or there twice; most sets differ from another one in little.
-usual = st.tuples(*[st.sampled_from("1112")] * len(FIELDS)).map(
-    lambda values: list(zip(FIELDS, values, strict=True))
-)
+values = st.tuples(*[st.sampled_from("1112")] * len(FIELDS))
+usual = values.map(lambda found: list(zip(FIELDS, found, strict=True)))
 odd = st.lists(st.tuples(st.sampled_from(FIELDS), st.sampled_from("12")), min_size=1, max_size=9)
 sets = st.lists(usual | odd, min_size=1, max_size=8)
 

@@ -259,9 +259,8 @@ def test_advice_speaks_of_each_kind_that_was_found() -> None:
 ])  # fmt: skip
 def test_of_code_only_what_is_certain_is_told(before: str, after: str, sides: Any, said: str) -> None:
     details = HashDetails()
-    one, other = (
-        set_of(details, {"gm": f"def forward(self, x):\n    y = f(x, {told})"}) for told in (before, after)
-    )
+    codes = (f"def forward(self, x):\n    y = f(x, {told})" for told in (before, after))
+    one, other = (set_of(details, {"gm": code}) for code in codes)
     (found,) = field_changes(details, one, other, sides)
     assert found.summary.startswith(said)
 

@@ -152,7 +152,7 @@ def test_another_form_of_a_function_is_one_cause(forms: Path) -> None:
         assert of_function["cause"].nunique() == 1, of_function.to_string()
     of = {
         function: causes.loc[cause]
-        for function, cause in misses[["function", "cause"]].itertuples(index=False)
+        for function, cause in zip(misses["function"], misses["cause"], strict=True)
     }
     assert of["cast"]["fields"] == ("autocast_state[cpu]",)
     assert "the same operators more or less often" in of["layered"]["advice"]

@@ -137,9 +137,8 @@ def test_what_another_rank_compiled_again_is_not_denied() -> None:
 def test_what_all_ranks_compiled_has_what_a_single_process_did() -> None:
     alone = run(fx("f0", details={"gm": CODE}, at=0, took=5.0))
     lasts = {"clock_first_us": 0, "clock_last_us": 5_000_000}
-    ranks = [
-        run(fx(f"f{rank}", details={"gm": f"{rank}"}, at=90, took=3.0), rank=rank, **lasts) for rank in (1, 2)
-    ]
+    made = (fx(f"f{rank}", details={"gm": f"{rank}"}, at=90, took=3.0) for rank in (1, 2))
+    ranks = [run(one, rank=rank, **lasts) for rank, one in enumerate(made, 1)]
     said = "8.0 s of first compiles. That is the slowest rank of each start; all ranks together compiled for 11.0 s"
     assert headline(Chosen(scope_of(alone, *ranks))).endswith(said)
 
@@ -312,10 +311,8 @@ def test_the_ranks_of_first_lookups_are_told_where_other_ranks_had_none() -> Non
     each = [run(one, rank=rank) for rank, one in enumerate(missed)]
     assert "2 misses, 4.0 s in 2 ranks    " in footer(Chosen(scope_of(*each)))
     told = footer(Chosen(scope_of(*each, entries=[entry("mega_cache", "blob", root="/shipped")])))
-    assert (
-        "/shipped/mega_cache/lo/blob/entry holds 0 of the 2 FX keys that missed: cachescope diff FILE RUN"
-        in told
-    )
+    said = "holds 0 of the 2 FX keys that missed: cachescope diff FILE RUN"
+    assert f"/shipped/mega_cache/lo/blob/entry {said}" in told
 
 
 def test_of_runs_of_several_days_each_says_its_own() -> None:

@@ -160,13 +160,8 @@ def test_paths_are_held_against_each_other_by_their_slowest(recording: Any) -> N
 def test_one_path_or_one_in_another_compares_all_processes(scope: tuple[Path, cachescope.Scope]) -> None:
     trace, read = scope
     runs = TimeSpent.of(read).runs
-    for paths in (
-        [],
-        [str(trace)],
-        [str(trace), str(trace)],
-        [str(trace), "nowhere"],
-        [str(trace), str(trace / "*")],
-    ):
+    here = str(trace)
+    for paths in ([], [here], [here, here], [here, "nowhere"], [here, str(trace / "*")]):
         assert members_of(read, runs, paths) == runs, paths
 
 

@@ -114,9 +114,8 @@ def test_unknown_outcomes_stand_beside_the_rate_with_their_reason() -> None:
     lookups = [fx("f1", "hit", at=0), fx("f2", at=1), fx("f3", "unknown", at=2)]
     scope = scope_of(run(*lookups))
     assert "1 hit, 1 missed, 1 of unknown outcome (50 % of the 2 known by count" in counts_text(scope)
-    assert "unknown: 1, for the log ends before its outcome, has lost the line of it, or is" in footer(
-        Chosen(scope)
-    )
+    said = "unknown: 1, for the log ends before its outcome, has lost the line of it, or is"
+    assert said in footer(Chosen(scope))
     seen = scope_of(run(*lookups[:2]))
     assert "known" not in counts_text(seen) and "unknown" not in footer(Chosen(seen))
     # Those of another run are not among the lookups of this one.

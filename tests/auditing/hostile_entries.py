@@ -215,9 +215,7 @@ def _nested_case(protocol: int, root: Path) -> Wanted:
     return Wanted("pickle-dangerous-global", entry(root, AOT, _nested("serialized_bw_module", inner)))
 
 
-CASES |= {
-    f"a pickle in the bytes of an entry, protocol {one}": partial(_nested_case, one) for one in range(6)
-}
+CASES |= {f"a pickle in the bytes of an entry, protocol {n}": partial(_nested_case, n) for n in range(6)}
 
 
 def _loaded_storage(inner: bytes) -> bytes:

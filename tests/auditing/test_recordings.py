@@ -30,9 +30,8 @@ DAMAGED = {"aot_entry_truncated", "entry_garbage", "entry_truncated", "fxgraph_f
 
 
 def bad(found: pd.DataFrame) -> str:
-    return found.loc[
-        found["level"].isin(["danger", "warning"]), ["rule", "path", "offset", "message"]
-    ].to_string()
+    against = found[found["level"].isin(["danger", "warning"])]
+    return against[["rule", "path", "offset", "message"]].to_string()
 
 
 NOTHING = bad(pd.DataFrame({name: [] for name in ("level", "rule", "path", "offset", "message")}))
@@ -226,11 +225,8 @@ def test_a_handle_that_leads_outside_is_a_danger(path: object, tmp_path: Path) -
     folder = tmp_path / "torch_compile_cache" / "0123456789" / "rank_0_0" / "backbone"
     folder.mkdir(parents=True)
     own = str(folder / "artifact_compile_range_1_8_subgraph_0")
-    for leads, level in (
-        (path, {"danger", "note"}),
-        (own, set()),
-        (own.replace(str(tmp_path), "/gone"), {"note"}),
-    ):
+    moved = own.replace(str(tmp_path), "/gone")
+    for leads, level in ((path, {"danger", "note"}), (own, set()), (moved, {"note"})):
         handles = {((1, 8), 0, "inductor_standalone"): ("artifact_compile_range_1_8_subgraph_0", leads)}
         (folder / "vllm_compile_cache.py").write_text(repr(handles))
         assert set(cachescope.audit(tmp_path / "torch_compile_cache")["level"]) == level

@@ -29,9 +29,8 @@ def fact(lock: CacheLock, here: Machine, name: str, **unknown: str) -> Fact:
 
 def made_by_hand(machine: Machine | None = None, *fields: dict[str, object], **more: object) -> CacheLock:
     """A lock of contexts with some plain values, hashed as torch hashes them; an entry of each."""
-    contexts = tuple(
-        {name: KeyField(detail_hash(value), repr(value)) for name, value in one.items()} for one in fields
-    )
+    hashed = ({name: KeyField(detail_hash(v), repr(v)) for name, v in one.items()} for one in fields)
+    contexts = tuple(hashed)
     files = {
         f"fxgraph/{at}": LockedFile(
             f"fxgraph/{at}", "fxgraph", 1, "0" * 64, f"f{at}", at, time_taken_ns=10**9
@@ -88,10 +87,8 @@ def test_the_triton_of_the_keys_is_known_by_its_sources(recording: Recording) ->
     found = fact(lock, mine, "Triton")
     assert (found.state, found.locked) == ("equal", "3.9.0")
     every = frozenset(range(len(lock.contexts)))
-    for other in (
-        replace(mine, triton_key=f"{key[:-1]}x"),
-        replace(mine, triton_version=None, triton_key=None),
-    ):
+    without = replace(mine, triton_version=None, triton_key=None)
+    for other in (replace(mine, triton_key=f"{key[:-1]}x"), without):
         found = fact(lock, other, "Triton")
         assert (found.state, found.lost) == ("differs", every)
     unhashed = replace(mine, triton_key=None)

@@ -45,9 +45,8 @@ NAME = st.text(st.characters(codec="utf-8", exclude_characters="/\0"), min_size=
 )
 PATH = st.lists(NAME, min_size=1, max_size=3).map("/".join)
 OPTIONAL = st.none() | TEXT
-CONTEXTS = st.lists(
-    st.dictionaries(TEXT, st.builds(KeyField, TORCH_HASH, OPTIONAL), max_size=4), max_size=3
-).map(tuple)
+_CONTEXT = st.dictionaries(TEXT, st.builds(KeyField, TORCH_HASH, OPTIONAL), max_size=4)
+CONTEXTS = st.lists(_CONTEXT, max_size=3).map(tuple)
 KEYS: st.SearchStrategy[Key] = st.tuples(TEXT, TEXT)
 
 

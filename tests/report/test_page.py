@@ -64,9 +64,8 @@ def section(page: blocks.Page, anchor: str) -> blocks.Section:
 
 
 def parts_of(parts: Iterable[blocks.Block]) -> list[blocks.Block]:
-    return [
-        i for one in parts for i in (one, *(parts_of(one.blocks) if isinstance(one, blocks.Group) else ()))
-    ]
+    below = ((one, parts_of(one.blocks) if isinstance(one, blocks.Group) else ()) for one in parts)
+    return [found for one, inner in below for found in (one, *inner)]
 
 
 def table(page: blocks.Page, anchor: str, name: str) -> blocks.Table:
@@ -163,9 +162,8 @@ def test_a_directory_is_told_with_its_damage(directory: blocks.Page) -> None:
     found = column(table(directory, "machines", "Predictions"), "Would be found")
     assert found == ["no", "yes", "yes", "yes"]
     assert len(table(directory, "read", "What could not be read").rows) == 1
-    drawn = [
-        one.name for one in parts_of(section(directory, "entries").blocks) if isinstance(one, blocks.Drawing)
-    ]
+    shown = parts_of(section(directory, "entries").blocks)
+    drawn = [one.name for one in shown if isinstance(one, blocks.Drawing)]
     names = ["Sizes by kind, folder and file", "When the files were written", "What refers to what"]
     assert drawn == names
 

@@ -63,11 +63,8 @@ def check_the_browser_has_the_numbers_of_the_package(recorded: Recorded, browser
     recorded.count("counted: replays in the browser", {recorded.version: counts})
 
 
-VERSIONS = [
-    f"{{'triton': '{triton}', {rest}}}"
-    for triton in ("3.4", "3.5")
-    for rest in ("'cuda': '12'", "'hip': '6'")
-]
+_RUNTIMES = ("'cuda': '12'", "'hip': '6'")
+VERSIONS = [f"{{'triton': '{one}', {rest}}}" for one in ("3.4", "3.5") for rest in _RUNTIMES]
 GUARDS = (None, "s > 4", "s > 9")
 
 

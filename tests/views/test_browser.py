@@ -71,10 +71,8 @@ def test_from_the_largest_cause_to_the_changed_field(tour: Opened) -> None:
     is_shown(page, "8 of 48 lookups")
     pane(page, "Overview")
     costliest.get_by_role("button", name="Why: epilogue_fusion").click()
-    is_shown(
-        page,
-        "the same graph, and one field of the key differs: inductor_config[epilogue_fusion], True -> False",
-    )
+    said = "the same graph, and one field of the key differs: inductor_config[epilogue_fusion], True -> False"
+    is_shown(page, said)
     fields = page.get_by_role("table").filter(has_text="FieldChange").filter(visible=True)
     cells = fields.locator("tbody tr").first.inner_text().split()
     assert cells == ["inductor_config[epilogue_fusion]", "True", "->", "False"]

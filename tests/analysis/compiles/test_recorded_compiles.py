@@ -381,9 +381,8 @@ def row(kind: str, segment: int = 1, start: int | None = None, taken: int | None
 def lookup(segment: int = 1, time: int | None = None, is_backward: bool | None = False) -> LookupRow:
     """A lookup made by hand, in compile 0/0."""
     (one,) = rows_of(cachescope.read(cachescope.sample("config_flip")).lookups[:1], LookupRow)
-    return replace(
-        one, lookup=0, run=0, compile_id="0/0_1", segment=segment, time=time, is_backward=is_backward
-    )
+    told = {"segment": segment, "time": time, "is_backward": is_backward}
+    return replace(one, lookup=0, run=0, compile_id="0/0_1", **told)
 
 
 @pytest.mark.parametrize(("compiles", "of_lookup", "place"), [

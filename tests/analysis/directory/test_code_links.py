@@ -113,9 +113,8 @@ def test_links_of_timings(
     found = list(module.choice_links(module.Files(rows), timings))
     of_parents = [(parent, child) for parent, children in wanted for child in children]
     assert [(link.parent, link.child) for link in found] == of_parents
-    assert {(link.child_kind, link.child_key, link.known_by) for link in found} <= {
-        ("code", A_KEY, module.CHOICE)
-    }
+    ends = {(link.child_kind, link.child_key, link.known_by) for link in found}
+    assert ends <= {("code", A_KEY, module.CHOICE)}
 
 
 @pytest.fixture

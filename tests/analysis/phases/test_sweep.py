@@ -57,9 +57,8 @@ AFTER = [(WAITING_FOR_CODE, 5, False), (LOADING_CODE, 3, False)]
 KERNEL = [(COMPILER, 7, True), (COMPILER, 40, False)]
 _STEPS = lists_of([LOADING_CODE, COMPILER, WAITING_FOR_CODE, "a"], [None, "0/0"])
 # By chance alone hardly any has headers.
-_PARTS = st.lists(
-    _STEPS | st.sampled_from([[(*step, "0/0") for step in part] for part in (BEFORE, KERNEL, AFTER)])
-)
+_KNOWN = [[(*step, "0/0") for step in part] for part in (BEFORE, KERNEL, AFTER)]
+_PARTS = st.lists(_STEPS | st.sampled_from(_KNOWN))
 LISTS = {"any": lists_of("abcd", [None, "0/0", "1/0"]), "headers": _PARTS.map(lambda parts: [*chain(*parts)])}
 
 

@@ -200,9 +200,8 @@ def test_what_was_saved_is_not_checked_again(tmp_path: Path) -> None:
 ])  # fmt: skip
 def test_what_a_run_on_another_cpu_recorded_may_not_load(made_on: str, device: str, outcome: str) -> None:
     """No key holds it: with ATEN_CPU_CAPABILITY=avx2, torch 2.12 finds such an entry and cannot compile its code."""
-    note = json.dumps(
-        {"lookup": {"cache": "fxgraph", "key": "f11", "cache_dir": "/cache", "cpu": "AVX2 x86_64"}}
-    )
+    asks = {"cache": "fxgraph", "key": "f11", "cache_dir": "/cache", "cpu": "AVX2 x86_64"}
+    note = json.dumps({"lookup": asks})
     tensor = f"TensorMetadata(device=device(type='{device}'))"
     stored = fx("f11", details={"gm": "x", "example_inputs[0]": tensor}, at=1)
     tables = scope_of(run(stored), run(fx("f11", at=9, preflight_note=note), is_preflight=True)).tables
@@ -285,9 +284,8 @@ def test_a_predicted_miss_is_compared_with_what_a_remote_cache_holds() -> None:
 def test_a_predicted_miss_is_compared_with_what_a_mega_cache_holds() -> None:
     """Its entries have no time: the program would load them."""
     missed = asked("f22", details={**WAS, OPTION: "False"})
-    (miss,) = scope_of(run(missed, is_preflight=True), entries=[entry("fxgraph", "f11", WAS)]).misses.to_dict(
-        "records"
-    )
+    scope = scope_of(run(missed, is_preflight=True), entries=[entry("fxgraph", "f11", WAS)])
+    (miss,) = scope.misses.to_dict("records")
     assert (miss["verdict"], [*miss["changed"]]) == ("key_changed", [OPTION])
     assert miss["evidence_text"] == "predicted: the program would load the file that holds the entry"
 

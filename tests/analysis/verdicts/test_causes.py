@@ -169,9 +169,8 @@ ONE_TORCH, OTHER_TORCH = (
     why("key_changed", "upgrade: 2", "torch_version", "x"),
 )
 DELETED, DAMAGED = why("entry_unavailable", "deleted"), why("entry_unavailable", "damaged")
-FAILED, ENDED, UNKNOWN = (
-    why("entry_unavailable", kind) for kind in ("failed compile", "process ended", "not known")
-)
+KINDS = ("failed compile", "process ended", "not known")
+FAILED, ENDED, UNKNOWN = (why("entry_unavailable", kind) for kind in KINDS)
 BYPASSED, BYPASSED_TOO = why("bypassed", "no"), why("bypassed", "never")
 
 # The reasons of an AOTAutograd miss and of an FX miss below, and whether one explains the other.

@@ -337,9 +337,8 @@ def test_another_branch_in_another_rank_of_a_job_is_no_edit(since: float, verdic
         code = f"def forward(self, x):\n    a = torch.mm(x, x)\n    b = torch.relu(a){more}\n    return (b,)"
         later = (fx(f"f9{one}", details={"gm": str(one)}, at=at + 20 * one, took=1.0, compile_id=f"{one}/0") for one in range(1, 4))  # fmt: skip
         of_rank = {"rank": number, "pid": number, "clock_first_us": 0, "clock_last_us": 70_000_000}
-        return run(
-            fx(f"f{number}", details={"gm": code}, at=at, **told), *later, cache_dir="/cache", **of_rank
-        )
+        looked_up = fx(f"f{number}", details={"gm": code}, at=at, **told)
+        return run(looked_up, *later, cache_dir="/cache", **of_rank)
 
     scope = scope_of(rank(0, 0, ""), rank(1, since, "\n    b = torch.softmax(b, -1)"))
     (lookup,) = scope.lookups.loc[scope.lookups["cache_key"] == "f1", "lookup"]

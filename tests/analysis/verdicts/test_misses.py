@@ -311,10 +311,8 @@ def test_a_disabled_cache() -> None:
 ])  # fmt: skip
 def test_guards_that_did_not_hold(told: dict[str, Any], evidence: str, shown: str) -> None:
     entries = [entry("fxgraph", "f11", G, at=1, guards_expr="s0 < 9", name=name) for name in ("one", "two")]
-    hit, missed = (
-        fx("f11", "hit", G, at=50, guards_expr="s0 == 7"),
-        fx("f11", "guard_miss", G, at=100, **told),
-    )
+    hit = fx("f11", "hit", G, at=50, guards_expr="s0 == 7")
+    missed = fx("f11", "guard_miss", G, at=100, **told)
     row = last(*(run(one, **HERE) for one in (graph("f11", at=0), hit, missed)), entries=entries)
     assert (row["verdict"], row["kind"], row["evidence"]) == ("guard_failed", "f11", evidence)
     assert (row["baseline_lookup"], shown in row["reason"]) == (1, True), row["reason"]

@@ -401,10 +401,8 @@ def looked_up(store: HashDetails, *sets: list[str]) -> list[LookupRow]:
 
 def test_what_was_set_besides_an_upgrade_is_named() -> None:
     store = HashDetails()
-    sets = [
-        [component("gm", CODE), component("torch_version", f"b'{at}'"), hashed(DEFAULTED, not at)]
-        for at in (0, 1)
-    ]
+    keys = ([component("gm", CODE), component("torch_version", f"b'{at}'")] for at in (0, 1))
+    sets = [[*key, hashed(DEFAULTED, not at)] for at, key in enumerate(keys)]
     runs = [run_row(at, None, torch_version=version) for at, version in enumerate(("2.10.0", "2.13.0"))]
     misses, causes = judged(history_of(looked_up(store, *sets), store, runs=runs), Choice())
     reason = "torch 2.10.0 -> 2.13.0; 1 other field of the key follows"

@@ -164,10 +164,8 @@ def test_the_second_compile_into_a_folder_is_not_explained(tmp_path: Path) -> No
 
 SAME = "aaaaaaaaaa"
 FIRST = start(folder_name(ENV), env=ENV)
-FIRST_LOOKUP, NOT_KNOWN = (
-    ("first_lookup", "vllm", (), "inferred"),
-    ("first_lookup", "not known", (), "not_known"),
-)
+FIRST_LOOKUP = ("first_lookup", "vllm", (), "inferred")
+NOT_KNOWN = ("first_lookup", "not known", (), "not_known")
 NEAREST = ("key_changed", "", ("code_hash",), "recorded")
 DISABLED = "vLLM's torch.compile cache is disabled."
 

@@ -231,9 +231,8 @@ def test_a_part_that_was_copied_out_of_its_folder_has_no_name(tmp_path: Path) ->
 
 
 def make_ranks(root: Path, *ranks: int, time: int = NOON, config: str = "cfg", **env: Any) -> str:
-    names = {
-        make_folder(root, {**ENV, **env}, rank=f"rank_{rank}_0", time=time, config=config) for rank in ranks
-    }
+    told = {"time": time, "config": config}
+    names = {make_folder(root, {**ENV, **env}, rank=f"rank_{rank}_0", **told) for rank in ranks}
     (name,) = names
     return name
 

@@ -187,12 +187,8 @@ def test_what_would_have_hit_without_a_field(name: str) -> None:
 
 def test_with_everything_in_the_keys_all_is_as_it_was() -> None:
     names = {"hit": "h", "full_miss": "m"}
-    cases = (
-        "an entry that went away",
-        "without details",
-        "a hit that nothing explains, and a miss before it",
-    )
-    for name in cases:
+    same = ("an entry that went away", "without details", "a hit that nothing explains, and a miss before it")
+    for name in same:
         scope = made(CASES[name])
         assert letters(scope) == "".join(names.get(one, "-") for one in scope.lookups["outcome"])
 

@@ -60,9 +60,8 @@ compiles = st.builds(
     hidden=st.sampled_from([0] * 3 + [1]),
 )
 histories = st.lists(compiles, min_size=1, max_size=14)
-stored_before = st.lists(
-    st.tuples(st.tuples(*[st.integers(0, 1)] * len(AOT_FIELDS)), st.integers(0, 1)), max_size=2
-)
+of_key = st.tuples(*[st.integers(0, 1)] * len(AOT_FIELDS))
+stored_before = st.lists(st.tuples(of_key, st.integers(0, 1)), max_size=2)
 
 
 class Recording:
@@ -153,9 +152,8 @@ def slow(recording: Recording, removed: frozenset[str]) -> list[int]:
         return row.cache, alone, *fields
 
     def end_of(row: LookupRow) -> int:
-        inner = (
-            next((r for r in rows if r.aot_lookup == row.lookup), None) if row.cache == "aotautograd" else row
-        )
+        below = (r for r in rows if r.aot_lookup == row.lookup)
+        inner = next(below, None) if row.cache == "aotautograd" else row
         if inner is None or inner.outcome == "hit":
             return row.time + 2_000_000_000 if inner is None else -1
         return inner.time + inner.time_taken_ns
@@ -270,9 +268,8 @@ def table(rows: Iterable[object], *names: str) -> list[tuple[Any, ...]]:
 
 def test_compile_times_are_those_of_fx_misses() -> None:
     told = [("f1", "full_miss", 0.0), ("f2", "hit", 9.0), ("f3", "full_miss", None), ("f4", "full_miss", 3.0)]
-    made = [
-        fx(key, how, G, at=n + 1, took=took, compile_id=f"{n}/0") for n, (key, how, took) in enumerate(told)
-    ]
+    each = enumerate(told)
+    made = [fx(key, how, G, at=n + 1, took=took, compile_id=f"{n}/0") for n, (key, how, took) in each]
     bypass = fx(None, "bypass", at=8, took=2.0, compile_id="4/0")
     scope = scope_of(run(aot("a1", details=G, at=0, took=9.0), *made, bypass))
     replay = scope.replay

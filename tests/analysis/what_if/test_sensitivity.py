@@ -185,9 +185,8 @@ def test_every_pair_of_keys_is_compared(found: list[Key], largest: int) -> None:
 
 def keys_of(*values: str, missed: str = "") -> list[Key]:
     """Keys of one graph; a letter of `values` is the value of a field, one of `missed` says m or h."""
-    return [
-        (0, tuple(map(int, each)), (missed or "m" * len(values))[at] == "m") for at, each in enumerate(values)
-    ]
+    missed = missed or "m" * len(values)
+    return [(0, tuple(map(int, each)), missed[at] == "m") for at, each in enumerate(values)]
 
 
 def sets_of(found: list[Key], largest: int = 2) -> list[str]:
