@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from cachescope.analysis.differences import component_change
@@ -23,36 +22,38 @@ _GRAPH: Final = "gm"
 _SYMBOL: Final = re.compile(r"(?:\bSize\(\[[^][]*\b|\(')[su]\d+\b")
 
 
-Form = tuple[int | None, int, int]
-"""A set of hash details: the hash code of its graph, the number of its content, and that of the content as torch printed it."""
+Form = tuple[int | None, int]
+"""A set of hash details: the hash code of its graph, and the number of its content."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Change:
+class Change(NamedTuple):
     """What changed from one set to another."""
 
-    components: list[ChangedField]
+    components: tuple[ChangedField, ...]
     names: tuple[str, ...]  # the changed fields
-    is_of_graph: bool  # whether the graph itself differs
-    are_inputs: bool  # whether there are such fields, and all describe inputs
-    is_of_torch: bool  # whether torch itself differs
+
+    @property
+    def is_of_graph(self) -> bool:
+        """Whether the graph itself differs."""
+        return _GRAPH in self.names
+
+    @property
+    def are_inputs(self) -> bool:
+        """Whether there are such fields, and all describe inputs."""
+        return bool(self.names) and all(map(is_input, self.names))
+
+    @property
+    def is_of_torch(self) -> bool:
+        """Whether torch itself differs."""
+        return TORCH_VERSION in self.names
 
 
 class _Content(NamedTuple):
     """The hashes of a set without its graph."""
 
-    layout: int  # which fields it has
+    first: int  # the first set with the same fields
     otherwise: frozenset[tuple[int, int]]
-    """The fields in which it differs from the first content with the same fields, with their hashes."""
-
-
-class _Base(NamedTuple):
-    """A set from which others are stored as differences."""
-
-    fields: list[int]
-    graph_at: int | None  # the position of its graph; None if it has none, or has a field twice
-    graph: int | None
-    content: _Content
+    """The fields in which it differs from that, with their hashes."""
 
 
 class KeyDistances:
@@ -60,27 +61,50 @@ class KeyDistances:
 
     def __init__(self, details: HashDetails) -> None:
         self.details = details
-        self._forms: list[Form] = []
-        # The content of a set, and the same as torch printed it, by its base and its differences other than the graph.
-        self._of_rest: dict[tuple[object, ...], tuple[int, int]] = {}
-        # The number of each layout, and the first content with it.
-        self._layouts: dict[frozenset[int], int] = {}
-        self._first: list[dict[int, int]] = []
+        # The first set with each choice of fields.
+        self._firsts: dict[frozenset[int], int] = {}
         # The number of each content, and the contents by number.
         self._numbers: dict[_Content, int] = {}
         self._numbered: list[_Content] = []
-        self._changed: dict[tuple[int, int], frozenset[int]] = {}
-        self._changes: dict[tuple[int, int], Change] = {}
 
+    @kept
     def form(self, detail_set: int) -> Form:
         """What a set consists of."""
-        if detail_set >= len(self._forms):
-            self._take()
-        return self._forms[detail_set]
+        fields, is_plain = self._fields(self.details.layout(detail_set))
+        first = self._firsts.setdefault(fields, detail_set)
+        graph, of_first = self.first(first)
+        # Nearly all sets differ from the first in a few places.
+        apart = self.details.sets.differences(first, detail_set) if is_plain else None
+        if apart is None:
+            graph, held = self._whole(self.details.sets[detail_set])
+        else:
+            of_set, held = self._whole(code for _, _, code in apart[1])
+            graph = graph if of_set is None else of_set
+        others = frozenset([(field, code) for field, code in held.items() if of_first[field] != code])
+        content = _Content(first, others)
+        number = self._numbers.setdefault(content, len(self._numbered))
+        if number == len(self._numbered):
+            self._numbered.append(content)
+        return graph, number
 
-    def forms(self, sets: Iterable[int | None]) -> list[Form | None]:
-        """The forms of some sets; None for one that is missing."""
-        return [None if one is None else self.form(one) for one in sets]
+    @kept
+    def first(self, detail_set: int) -> tuple[int | None, dict[int, int]]:
+        """The graph of a set that is the first with its fields, and its other hashes by field."""
+        return self._whole(self.details.sets[detail_set])
+
+    @kept
+    def _fields(self, layout: int) -> tuple[frozenset[int], bool]:
+        """The fields of a layout without the graph, and whether it has each only once."""
+        fields = self.details.layouts[layout]
+        return frozenset(fields) - {self.details.field_code(_GRAPH)}, len({*fields}) == len(fields)
+
+    def _whole(self, codes: Iterable[int]) -> tuple[int | None, dict[int, int]]:
+        """The graph among some components, and the hashes of the others by field."""
+        of_field, of_hash = self.details.field_codes, self.details.hash_codes
+        # If a field occurs twice, only the last one counts.
+        held = {of_field[code]: of_hash[code] for code in codes}
+        graph = self.details.field_code(_GRAPH)
+        return None if graph is None else held.pop(graph, None), held
 
     def graph(self, detail_set: int | None) -> int | None:
         """The hash code of the graph of a set, None if it has none; equal codes are equal graphs."""
@@ -98,40 +122,39 @@ class KeyDistances:
         """In how many fields two contents differ."""
         return len(self.changed(one, other))
 
+    @kept
     def changed(self, one: int, other: int) -> frozenset[int]:
         """The codes of the fields in which two contents differ."""
-        pair = (one, other) if one < other else (other, one)
-        found = self._changed.get(pair)
-        if found is None:
-            found = self._changed[pair] = self._made_changed(self._numbered[one], self._numbered[other])
-        return found
+        mine, others = self._numbered[one], self._numbered[other]
+        fields = frozenset([field for field, _ in mine.otherwise ^ others.otherwise])
+        if mine.first == others.first:
+            return fields
+        fields |= self._changed_first(mine.first, others.first)
+        old, new = ({**self.first(each.first)[1], **dict(each.otherwise)} for each in (mine, others))
+        return frozenset([field for field in fields if old.get(field) != new.get(field)])
+
+    @kept
+    def _changed_first(self, one: int, other: int) -> frozenset[int]:
+        """The fields in which two sets differ that are each the first with its fields."""
+        return frozenset([field for field, _ in self.first(one)[1].items() ^ self.first(other)[1].items()])
 
     def hashes(self, detail_set: int) -> tuple[int, dict[int, int]]:
-        """The number of a set's layout, and the hashes in which it differs from the first content with that layout, by field."""
-        graph, content, _ = self.form(detail_set)
-        layout, otherwise = self._numbered[content]
-        of_graph = {} if graph is None or self._graph_field is None else {self._graph_field: graph}
-        return layout, of_graph | dict(otherwise)
-
-    def first(self, layout: int) -> dict[int, int]:
-        """The hashes of the first content with a layout, by field."""
-        return self._first[layout]
+        """The first set with the fields of a set, and the hashes in which the set differs from it, by field; that of the graph in any case."""
+        graph, content = self.form(detail_set)
+        first, otherwise = self._numbered[content]
+        field = self.details.field_code(_GRAPH)
+        return first, ({} if graph is None or field is None else {field: graph}) | dict(otherwise)
 
     def only_inputs(self, one: int, other: int) -> bool:
         """Whether two contents differ, and only in fields that describe inputs."""
         changed = self.changed(one, other)
         return bool(changed) and all(is_input(self.details.fields[field]) for field in changed)
 
+    @kept
     def change(self, before: int, after: int) -> Change:
         """What changed from one set to another."""
-        (graph, _, texts), (other_graph, _, other_texts) = self.form(before), self.form(after)
-        if graph != other_graph:
-            return self._made_change(before, after)
-        pair = texts, other_texts
-        found = self._changes.get(pair)
-        if found is None:
-            found = self._changes[pair] = self._made_change(before, after)
-        return found
+        components = tuple(self.details.changes(before, after))
+        return Change(components, tuple(field for field, _, _ in components))
 
     def parts(self, before: int, after: int) -> frozenset[str]:
         """The parts of inputs that differ between two sets, each named with its field."""
@@ -154,85 +177,10 @@ class KeyDistances:
     def _has_symbol(self, component: int) -> bool:
         return shows_symbol(self.details.value_text(component) or "")
 
-    def _made_change(self, before: int, after: int) -> Change:
-        components = self.details.changes(before, after)
-        names = self.details.changed_fields(before, after)
-        are_inputs = bool(names) and all(map(is_input, names))
-        return Change(components, names, _GRAPH in names, are_inputs, TORCH_VERSION in names)
-
-    def _made_changed(self, one: _Content, other: _Content) -> frozenset[int]:
-        fields = frozenset([field for field, _ in one.otherwise ^ other.otherwise])
-        if one.layout == other.layout:
-            return fields
-        fields |= self._changed_layout(one.layout, other.layout)
-        mine, others = ({**self._first[each.layout], **dict(each.otherwise)} for each in (one, other))
-        return frozenset([field for field in fields if mine.get(field) != others.get(field)])
-
-    @kept
-    def _changed_layout(self, one: int, other: int) -> frozenset[int]:
-        """The fields in which the first contents of two layouts differ."""
-        return frozenset([field for field, _ in self._first[one].items() ^ self._first[other].items()])
-
     @kept
     def _parts_of(self, field: str, old: int | None, new: int | None) -> frozenset[str]:
         parts = () if old is None or new is None else component_change(self.details, old, new).parts
         return frozenset({f"{field}.{part}" for part, _, _ in parts} or {field})
-
-    # The store may have grown since.
-
-    def _take(self) -> None:
-        self._fields = self.details.field_codes.tolist()
-        self._hashes = self.details.hash_codes.tolist()
-        self._graph_field = self.details.field_code(_GRAPH)
-        sets = self.details.sets
-        for detail_set in range(len(self._forms), len(sets)):
-            number, patch = sets.parts(detail_set)
-            base = self._base(number)
-            if base.graph_at is None or any(self._fields[c] != base.fields[at] for at, c in patch.items()):
-                graph, content = self._whole(sets[detail_set])
-                self._forms.append((graph, self._number(content), detail_set))
-                continue
-            code = patch.pop(base.graph_at, None)
-            rest = number, *patch.items()
-            if rest not in self._of_rest:
-                self._of_rest[rest] = self._number(self._patched(base.content, patch.values())), detail_set
-            self._forms.append((base.graph if code is None else self._hashes[code], *self._of_rest[rest]))
-
-    @kept
-    def _base(self, number: int) -> _Base:
-        codes = self.details.sets.base(number).tolist()
-        fields = [self._fields[code] for code in codes]
-        is_plain = len(set(fields)) == len(fields)
-        at = next((at for at, field in enumerate(fields) if is_plain and field == self._graph_field), None)
-        return _Base(fields, at, *self._whole(codes))
-
-    def _patched(self, base: _Content, codes: Iterable[int]) -> _Content:
-        """The content of a set, from that of its base and the codes in which it differs."""
-        first, otherwise = self._first[base.layout], dict(base.otherwise)
-        for code in codes:
-            field, hash_code = self._fields[code], self._hashes[code]
-            if hash_code == first[field]:
-                otherwise.pop(field, None)
-            else:
-                otherwise[field] = hash_code
-        return _Content(base.layout, frozenset(otherwise.items()))
-
-    def _whole(self, codes: Iterable[int]) -> tuple[int | None, _Content]:
-        """The graph and the content of a set."""
-        # If a field occurs twice, only the last one counts.
-        held = {self._fields[code]: self._hashes[code] for code in codes}
-        graph = None if self._graph_field is None else held.pop(self._graph_field, None)
-        layout = self._layouts.setdefault(frozenset(held), len(self._first))
-        if layout == len(self._first):
-            self._first.append(held)
-        return graph, _Content(layout, frozenset(held.items() - self._first[layout].items()))
-
-    def _number(self, content: _Content) -> int:
-        """The number of a content. Equal contents have the same number."""
-        number = self._numbers.setdefault(content, len(self._numbered))
-        if number == len(self._numbered):
-            self._numbered.append(content)
-        return number
 
 
 class EarlierKeys:

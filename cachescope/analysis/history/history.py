@@ -70,7 +70,8 @@ class History:
     @cached_property
     def forms(self) -> list[Form | None]:
         """What the hash details of each lookup consist of."""
-        return self.keys.forms(row.detail_set for row in self.lookups)
+        of_sets = (row.detail_set for row in self.lookups)
+        return [None if one is None else self.keys.form(one) for one in of_sets]
 
     @cached_property
     def graph(self) -> list[int | None]:

@@ -263,7 +263,7 @@ class Baselines:
         ):
             if form is None or form[0] is None:
                 continue
-            graph, self._content[at], _ = form
+            graph, self._content[at] = form
             group, run = groups[row.cache, row.direction, graph], row.run
             of_rank = group.of_rank[rank_of.get(run)]
             if row.outcome != "hit" and row.compile_id is not None and is_by_run:

@@ -74,15 +74,13 @@ class KeyTable:
         number = self._values.number
         # The hashes of each key by field: only the few that differ from those of the first key with the same fields.
         of_key = [distances.hashes(code) for key in self.keys if (code := key.detail_set) is not None]
+        held = {first: distances.first(first)[1] for first, _ in of_key}
         of_cache = by_key((self.keys[key].cache, place) for place, key in enumerate(self.with_details))
         may_vary = {field for _, others in of_key for field in others}
         for places in of_cache.values():
-            first, *rest = (distances.first(layout) for layout in {of_key[place][0] for place in places})
+            first, *rest = (held[one] for one in {of_key[place][0] for place in places})
             may_vary.update(field for other in rest for field, _ in other.items() ^ first.items())
-        hashes: dict[int, list[int | None]] = {}
-        for field in sorted(may_vary):
-            of_layout = {layout: distances.first(layout).get(field) for layout in {one for one, _ in of_key}}
-            hashes[field] = [of_layout[layout] for layout, _ in of_key]
+        hashes = {field: [held[first].get(field) for first, _ in of_key] for field in sorted(may_vary)}
         for place, (_, others) in enumerate(of_key):
             for field, code in others.items():
                 hashes[field][place] = code
@@ -91,10 +89,10 @@ class KeyTable:
                 numbers = {code: 0 if code is None else number(field, code) for code in set(column)}
                 self._columns[field] = list(map(numbers.__getitem__, column))
         for cache, places in of_cache.items():
-            layout, others = of_key[places[0]]
-            held = distances.first(layout) | others
+            of_first, others = of_key[places[0]]
+            every = held[of_first] | others
             self._shared[cache] = {
-                field: number(field, code) for field, code in held.items() if field not in self._columns
+                field: number(field, code) for field, code in every.items() if field not in self._columns
             }
 
     def is_tensor(self, field: str) -> bool:
