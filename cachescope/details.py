@@ -34,6 +34,12 @@ ChangedField = tuple[str, int | None, int | None]
 """A field that differs between two sets, and the codes of its components; None if a side lacks it."""
 
 
+def differing(old: dict[str, str], new: dict[str, str]) -> list[tuple[str, str, str]]:
+    """The names under which two sides differ, with both values."""
+    sides = ((name, old.get(name, "not there"), new.get(name, "not there")) for name in {**old, **new})
+    return [one for one in sides if one[1] != one[2]]
+
+
 class HashDetails:
     """The hash details of many keys, each distinct text stored once.
 
@@ -125,8 +131,7 @@ class HashDetails:
         if old is None or new is None or any(text.startswith("<") for text in (*old.values(), *new.values())):
             # Of an object the type alone is known, and that may be what differs.
             return []
-        sides = ((name, old.get(name, "not there"), new.get(name, "not there")) for name in {**old, **new})
-        return [one for one in sides if one[1] != one[2]]
+        return differing(old, new)
 
     def component_of(self, set_code: int, field: str) -> int | None:
         """The component code of a field in a set; None if the set has no such field."""

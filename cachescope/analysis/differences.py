@@ -16,7 +16,7 @@ from cachescope.analysis.aot_config import (
 from cachescope.analysis.graphs import calls_of_the_same, graph_diff, inner_graphs, replacement
 from cachescope.analysis.process_values import DiffersBy, Sides, differs_by
 from cachescope.components import Detail
-from cachescope.details import ChangedField, HashDetails
+from cachescope.details import ChangedField, HashDetails, differing
 from cachescope.keys.detail_hash import default_hashes
 from cachescope.keys.device_text import device_difference
 from cachescope.keys.input_hash import MAIN, module_of_format
@@ -300,7 +300,8 @@ def field_change(field: str, before: str | None, after: str | None) -> FieldChan
         return graph_change(field, before, after)
     old, new = tensor_parts(before), tensor_parts(after)
     if old and new:
-        return _tensor_change(field, before, after, old, new)
+        parts = tuple(differing(old, new))
+        return FieldChange(field, "tensor", before, after, _parts_text(parts) or _PRINTED_ALIKE, parts)
     if old or new:
         return FieldChange(field, "value", before, after, f"{_in_short(before)} -> {_in_short(after)}")
     if _OPAQUE.search(before) or _OPAQUE.search(after):
@@ -387,17 +388,6 @@ def tensor_parts(text: str) -> dict[str, str]:
     match = _TENSOR.search(text)
     parts = () if match is None else (argument.partition("=") for argument, _ in arguments(match["body"]))
     return {name: value for name, equals, value in parts if equals}
-
-
-def _tensor_change(
-    field: str, before: str, after: str, old: dict[str, str], new: dict[str, str]
-) -> FieldChange:
-    parts = tuple(
-        (name, old.get(name, "not there"), new.get(name, "not there"))
-        for name in dict.fromkeys([*old, *new])
-        if old.get(name) != new.get(name)
-    )
-    return FieldChange(field, "tensor", before, after, _parts_text(parts) or _PRINTED_ALIKE, parts)
 
 
 def _parts_text(parts: tuple[tuple[str, str, str], ...]) -> str:

@@ -23,6 +23,8 @@ from cachescope.terms import COMPILE_FORMS, RUNTIME_FORMS
 
 CONTEXT_FORMS: Final = MappingProxyType({"runtime_context": RUNTIME_FORMS, "compile_context": COMPILE_FORMS})
 
+FORMS: Final = (*RUNTIME_FORMS, *COMPILE_FORMS)
+
 Selection = bool | Mapping[str, bool]
 
 
@@ -208,6 +210,17 @@ def schema_without(forms: Iterable[str], schema: IsolationSchema = IsolationSche
         for section, names in CONTEXT_FORMS.items()
     )
     return IsolationSchema(runtime, compile_)
+
+
+def forms_off(schema: IsolationSchema) -> tuple[str, ...]:
+    """The forms that a schema does not choose, in torch's order."""
+    chosen = chosen_forms(schema)
+    return tuple(form for form in FORMS if form not in chosen)
+
+
+def chosen_forms(schema: IsolationSchema) -> tuple[str, ...]:
+    """Every form that a schema chooses."""
+    return tuple(form for section in CONTEXT_FORMS for form in schema.forms(section))
 
 
 def listed(names: Iterable[object]) -> str:

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from cachescope.errors import NotFoundError, SchemaError
 from cachescope.json_types import JsonObject
-from cachescope.keys.isolation import CONTEXT_FORMS, IsolationSchema, kind_name, loaded, schema_without
+from cachescope.keys.isolation import FORMS, IsolationSchema, forms_off, kind_name, loaded, schema_without
 from cachescope.keys.printed_values import arguments, literal_value
 
 # torch/_inductor/runtime/caching/context.py (2.10 to 2.15), compared with `FxGraphHashDetails.__init__` of
@@ -98,8 +98,7 @@ class KeySchema:
             what = "the empty one" if odd == "" else f"{kind_name(odd)} {odd!r}"
             raise SchemaError(f"a field that does not count is named by a text, not {what}")
         object.__setattr__(self, "isolation", schema_without(named, self.isolation))
-        forms = {form for names in CONTEXT_FORMS.values() for form in names}
-        object.__setattr__(self, "without", tuple(sorted(set(named) - forms)))
+        object.__setattr__(self, "without", tuple(sorted({*named} - {*FORMS})))
 
     @classmethod
     def from_dict(cls, schema: Mapping[str, Any]) -> KeySchema:
@@ -140,12 +139,7 @@ class KeySchema:
     @property
     def forms_off(self) -> tuple[str, ...]:
         """The context forms that do not count, in torch's order."""
-        return tuple(
-            form
-            for section, forms in CONTEXT_FORMS.items()
-            for form in forms
-            if form not in self.isolation.forms(section)
-        )
+        return forms_off(self.isolation)
 
     def removed(self, fields: Sequence[str], is_tensor: Callable[[str], bool]) -> Removed:
         """Which of the given fields, and parts of fields, the schema removes.

@@ -12,7 +12,7 @@ from string import ascii_uppercase
 from typing import Final, Self
 
 from cachescope.analysis.contexts.differences import context_difference, context_pairs
-from cachescope.analysis.contexts.keys import FORMS, context_groups, key_row
+from cachescope.analysis.contexts.keys import context_groups, key_row
 from cachescope.analysis.contexts.prediction import OWN_FIELDS
 from cachescope.answers.comparison import predictions_of_run
 from cachescope.answers.names import run_name
@@ -23,6 +23,7 @@ from cachescope.frames.sharing_rows import FormDifference, GroupRow, PredictionR
 from cachescope.grouping import by_key
 from cachescope.json_types import JsonObject
 from cachescope.keys import IsolationSchema
+from cachescope.keys.isolation import FORMS
 from cachescope.report.as_json import rows_object
 from cachescope.report.blocks import Block, Column, Drawing, Group, Kind, table
 from cachescope.report.layout import Line, rest

@@ -11,19 +11,18 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cachescope.frames.context_rows import ContextRow
 from cachescope.frames.sharing_rows import GroupRow, IsolationKeyRow
 from cachescope.keys import CONTEXT_FORMS, IsolationSchema, isolation_key, select_context
-from cachescope.keys.isolation import schema_without
+from cachescope.keys.isolation import FORMS, chosen_forms, forms_off, schema_without
 from cachescope.keys.json_values import json_ready
 from cachescope.terms import COMPILE_FORMS, RUNTIME_FORMS
 
 if TYPE_CHECKING:
     import pandas as pd
 
-FORMS: Final = (*RUNTIME_FORMS, *COMPILE_FORMS)
 # What is known about a form: its JSON text (null is "null"), or only torch's hash of it.
 Token = str | None
 
@@ -59,11 +58,6 @@ class KnownContext(NamedTuple):
         if self.lacking(schema) or self.chosen_text_only(schema):
             return None
         return isolation_key(self.context, schema)
-
-
-def chosen_forms(schema: IsolationSchema) -> tuple[str, ...]:
-    """Every form that a schema chooses."""
-    return tuple(form for section in CONTEXT_FORMS for form in schema.forms(section))
 
 
 def as_schema(schema: IsolationSchema | Mapping[str, object]) -> IsolationSchema:
@@ -145,7 +139,6 @@ def context_groups(
 
 def _group_rows(contexts: Sequence[KnownContext], schema: IsolationSchema) -> Iterator[GroupRow]:
     chosen, text = chosen_forms(schema), schema.to_json()
-    without = tuple(form for form in FORMS if form not in chosen)
     groups: dict[tuple[Token, ...], list[KnownContext]] = defaultdict(list)
     undecided: list[KnownContext] = []
     for known in contexts:
@@ -154,8 +147,10 @@ def _group_rows(contexts: Sequence[KnownContext], schema: IsolationSchema) -> It
         (undecided if is_open else groups[tokens]).append(known)
     for number, group in enumerate(sorted(groups.values(), key=lambda g: (-len(g), g[0].number))):
         keys = (key for known in group if (key := known.key(schema)) is not None)
-        yield GroupRow(text, without, number, tuple(known.number for known in group), next(keys, None))
-    yield from (GroupRow(text, without, None, (known.number,), None) for known in undecided)
+        yield GroupRow(
+            text, forms_off(schema), number, tuple(known.number for known in group), next(keys, None)
+        )
+    yield from (GroupRow(text, forms_off(schema), None, (known.number,), None) for known in undecided)
 
 
 def joining_schemas(contexts: Sequence[KnownContext]) -> list[IsolationSchema]:

@@ -12,7 +12,6 @@ from dataclasses import fields, replace
 from functools import partial
 from typing import Any, Final
 
-from cachescope.analysis.contexts.keys import FORMS
 from cachescope.components import parse_component
 from cachescope.details import HashDetails
 from cachescope.frames.context_rows import ContextRow
@@ -21,6 +20,7 @@ from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.grouping import by_key
 from cachescope.kept import kept
 from cachescope.keys.detail_hash import torch_detail_hashes
+from cachescope.keys.isolation import FORMS
 from cachescope.keys.json_values import json_ready, sorted_json
 from cachescope.keys.key_fields import matmul_settings
 from cachescope.keys.printed_values import printed_value

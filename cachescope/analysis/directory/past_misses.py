@@ -17,6 +17,7 @@ from cachescope.analysis.key_distance import EarlierKeys, KeyDistances
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.linked_rows import PastMiss
 from cachescope.grouping import by_key
+from cachescope.rows import like
 from cachescope.terms import FXGRAPH
 
 
@@ -68,8 +69,9 @@ def _of_graph(
             verdict = "key_changed" if changed else "no_detail_differs"
         same_key.append(entry)
         same_code, compared = _same_code(entry, baseline, code, binaries)
-        yield PastMiss(
-            entry=entry.entry,
+        yield like(
+            PastMiss,
+            entry,
             cache_key=entry.cache_key or "",
             graph=graph,
             direction=direction,
@@ -81,7 +83,6 @@ def _of_graph(
             same_code=same_code,
             same_binaries=compared.same,
             same_code_known_by=compared.known_by,
-            time_taken_ns=entry.time_taken_ns,
         )
 
 

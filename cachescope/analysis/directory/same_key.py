@@ -16,6 +16,7 @@ from cachescope.analysis.guards import GuardError, guard_symbols
 from cachescope.frames.directory_rows import Candidate, EntryRow
 from cachescope.frames.linked_rows import DuplicateRow
 from cachescope.grouping import by_key
+from cachescope.rows import like
 from cachescope.terms import CACHES, CODE, CODE_KEY
 
 # The most important for a reader first.
@@ -66,15 +67,7 @@ def candidates(entries: list[EntryRow]) -> list[Candidate]:
     """The rows of the frame guards: sound entries only, by key and time."""
     marks = marks_beside(entries)
     found = [
-        Candidate(
-            row.entry,
-            row.cache,
-            row.cache_key,
-            row.modified_time,
-            row.guards_expr,
-            _symbols(row.guards_expr),
-            marks.get(row.entry, ()),
-        )
+        like(Candidate, row, symbols=_symbols(row.guards_expr), beside=marks.get(row.entry, ()))
         for row in entries
         if row.cache in CACHES and row.status == "ok" and row.cache_key is not None
     ]

@@ -294,17 +294,18 @@ def cause_advice(facts: AdviceFacts) -> str | None:
     match kind.advice_from:
         case "changes":
             found = _key_advice(facts) or kind.advice
-            if (
-                OF_ANOTHER_CALL in facts.reason
-                and _OF_A_STATE not in facts.kind
-                and found
-                and found != _OF_CALLS
-            ):
+            are_calls = OF_ANOTHER_CALL in facts.reason and _OF_A_STATE not in facts.kind
+            if are_calls and found and found != _OF_CALLS:
                 found = f"{_OF_CALLS} If they are of one: {found[0].lower()}{found[1:]}"
         case "bypass":
             found = bypass_advice(facts.bypass_reason, facts.cache, facts.bypass_exception)
-        case "save":
-            found = _never_stored_advice(facts)
+        case "save" if facts.bypass_reason is not None:
+            found = bypass_advice(facts.bypass_reason, facts.cache)
+        case "save" if "backward" in facts.reason:
+            found = (
+                "Call backward() once: the entry of a training graph is stored together with that of its backward "
+                "graph. Without need of gradients call it under torch.no_grad()."
+            )
         case "directory" | "other directory" if _TEMPORARY.fullmatch(folder):
             found = _IN_TEMPORARY
         case "directory" if _DEFAULT.fullmatch(folder):
@@ -394,17 +395,6 @@ def _key_advice(facts: AdviceFacts) -> str | None:
     if not text and kind.is_same_code and kind.cost == "unknown":
         return None if any(is_input(change.field) for change in ways[0]) else _OTHERWISE
     return text or None
-
-
-def _never_stored_advice(facts: AdviceFacts) -> str | None:
-    if facts.bypass_reason is not None:
-        return bypass_advice(facts.bypass_reason, facts.cache)
-    if "backward" in facts.reason:
-        return (
-            "Call backward() once: the entry of a training graph is stored together with that of its backward "
-            "graph. Without need of gradients call it under torch.no_grad()."
-        )
-    return None
 
 
 def is_error(exception: str | None) -> bool:

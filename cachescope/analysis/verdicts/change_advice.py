@@ -41,10 +41,8 @@ def change_sentences(changes: Sequence[FieldChange], graphs_below: str) -> Itera
             changes = tuple(change for change in changes if not _is_of_graph(change))
     options = [change for change in changes if _OPTION.fullmatch(change.field)]
     if len(options) > _MOST_OPTIONS:
-        yield (
-            "",
-            f"{len(options)} options of torch._inductor.config differ; keep them equal in every process.",
-        )
+        text = f"{len(options)} options of torch._inductor.config differ; keep them equal in every process."
+        yield "", text
         changes = tuple(change for change in changes if not _OPTION.fullmatch(change.field))
     inputs = [change for change in changes if is_input(change.field)]
     if are_moved := are_inputs_moved(changes):
@@ -380,10 +378,10 @@ def _of_shape(before: list[str], after: list[str]) -> str:
     if any(size in ("0", "1") for pair in pairs for size in pair):
         return ZERO_OR_ONE
     were_numbers, are_numbers = (all(pair[side].isdigit() for pair in pairs) for side in (0, 1))
+    if were_numbers and are_numbers:
+        return _SEVERAL_SIZES
     if were_numbers or are_numbers:
-        return (
-            _SEVERAL_SIZES if were_numbers and are_numbers else _SYMBOLIC_NOW if were_numbers else _FIXED_NOW
-        )
+        return _SYMBOLIC_NOW if were_numbers else _FIXED_NOW
     return "A size of an input is computed in another way, or its symbol has another name."
 
 

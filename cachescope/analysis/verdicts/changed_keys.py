@@ -55,6 +55,8 @@ _PARTS: Final = ("dtype", "shape")
 _FIELDS_TOLD: Final = 3
 # Why AOTAutograd's cache takes no part of a graph that DDPOptimizer split (2.5 to 2.15): torch/_dynamo/backends/distributed.py, `compile_submod`.
 _OF_A_SPLIT: Final = "fakify_first_call enabled"
+Known = tuple[Evidence, str]
+"""What a verdict rests on, and the details."""
 # Numbers that dynamo gives to the variables of a graph. The same edit has other numbers in another graph.
 _NUMBERING: Final = re.compile(r"(?<=[a-z])_\d+\b")
 
@@ -66,7 +68,7 @@ class ChangedKeys:
         self._history = history
         self._baselines = baselines
         # A fleet misses in the same few ways, and a run by the same few values of a field.
-        self._whys: dict[tuple[Change, int, tuple[Evidence, str]], Why] = {}
+        self._whys: dict[tuple[Change, int, Known], Why] = {}
 
     def why(self, at: int, baseline: Baseline, change: Change, apart: int) -> Why:
         """Why a lookup missed whose key differs from that of its baseline."""
@@ -104,9 +106,7 @@ class ChangedKeys:
             self._whys[asked] = self._why(at, baseline, change, apart, known)
         return self._whys[asked]
 
-    def _why(
-        self, at: int, baseline: Baseline, change: Change, apart: int, known: tuple[Evidence, str]
-    ) -> Why:
+    def _why(self, at: int, baseline: Baseline, change: Change, apart: int, known: Known) -> Why:
         row, found = self._history.lookups[at], self._history.row_of(baseline)
         changed, details = change.names, self._history.details
         if change.is_of_torch:
@@ -306,32 +306,20 @@ def _default_devices(found: Candidate, row: LookupRow) -> str:
     return "" if before == after or None in (before, after) else f"{before} -> {after}"
 
 
-GUARD_FAILED: Final[tuple[Evidence, str]] = ("recorded", "torch recorded which guard failed")
-_ONE_PROCESS: Final[tuple[Evidence, str]] = (
+GUARD_FAILED: Final[Known] = "recorded", "torch recorded which guard failed"
+_ONE_PROCESS: Final[Known] = (
     "recorded",
     "torch's compile ids count the compiles of one function in one process",
 )
-_CONCURRENT: Final[tuple[Evidence, str]] = (
+_CONCURRENT: Final[Known] = (
     "inferred",
     "the processes ran at the same time, and their keys differ by their rank alone",
 )
-_RECORDED: Final[tuple[Evidence, str]] = "recorded", "torch recorded the hash details of both keys"
-_REMOTE: Final[tuple[Evidence, str]] = (
-    "inferred",
-    "predicted: the program would ask the remote cache that holds the entry",
-)
-_LOADED: Final[tuple[Evidence, str]] = (
-    "inferred",
-    "predicted: the program would load the file that holds the entry",
-)
-_BY_TIME: Final[tuple[Evidence, str]] = (
-    "inferred",
-    "by its time of modification the entry had been stored before",
-)
-_PRINTED: Final[tuple[Evidence, str]] = (
-    "inferred",
-    f"only printed values could be compared: {A_MESH_MAY_DIFFER}",
-)
+_RECORDED: Final[Known] = "recorded", "torch recorded the hash details of both keys"
+_REMOTE: Final[Known] = "inferred", "predicted: the program would ask the remote cache that holds the entry"
+_LOADED: Final[Known] = "inferred", "predicted: the program would load the file that holds the entry"
+_BY_TIME: Final[Known] = "inferred", "by its time of modification the entry had been stored before"
+_PRINTED: Final[Known] = "inferred", f"only printed values could be compared: {A_MESH_MAY_DIFFER}"
 _ALL_PRINT_ALIKE: Final = Why(
     "no_detail_differs",
     "the keys differ and every recorded field prints alike: a DeviceMesh or what torch does not print of a value differs",

@@ -17,6 +17,7 @@ from cachescope.frames.compile_rows import PhaseRow
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.keys.key_fields import is_of_the_program
+from cachescope.rows import like
 from cachescope.terms import AOTAUTOGRAD, FXGRAPH, VLLM, Evidence
 from cachescope.verdict_kinds import Judged, Kind, Verdict, kind_of
 
@@ -119,21 +120,9 @@ def miss_row(miss: Miss) -> MissRow:
     lookup = baseline.lookup if isinstance(baseline, LookupRow) else None
     entry = baseline.entry if isinstance(baseline, EntryRow) else None
     named = None if entry is None else f"entry {entry}"
-    # There may be a hundred thousand of these.
-    return MissRow(
-        lookup=miss.row.lookup,
-        verdict=why.verdict,
-        kind=why.kind,
-        baseline=named if lookup is None else f"lookup {lookup}",
-        baseline_lookup=lookup,
-        baseline_entry=entry,
-        changed=why.changed,
-        root=miss.root,
-        cause=miss.cause,
-        reason=why.reason,
-        evidence=why.evidence,
-        evidence_text=why.evidence_text,
-    )
+    name = named if lookup is None else f"lookup {lookup}"
+    ids = {"baseline": name, "baseline_lookup": lookup, "baseline_entry": entry, "cause": miss.cause}
+    return like(MissRow, why, lookup=miss.row.lookup, root=miss.root, **ids)
 
 
 def changes_of(miss: Miss, history: History) -> tuple[FieldChange, ...]:

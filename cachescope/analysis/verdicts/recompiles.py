@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache, cached_property
+from itertools import islice
 from os.path import basename
 from typing import Final, NamedTuple
 
@@ -53,10 +54,8 @@ class Recompiles:
         """The nearest lookup of an earlier compile of the same function, the latest among equals; None for the first compile."""
         row = self._history.lookups[at]
         latest = compile_number(row), row.run, row.segment
-        of_frame = self._of_frame.get(self._frame_of(row), ())
-        end = bisect_left(of_frame, at)
         before = []
-        for one in reversed(of_frame[max(end - _MOST_TRIED, 0) : end]):
+        for one in islice(self._earlier(at), _MOST_TRIED):
             other = self._history.lookups[one]
             # Compile ids begin again after torch._dynamo.reset(), and then stand for other functions.
             this = compile_number(other), other.run, other.segment
@@ -72,9 +71,13 @@ class Recompiles:
     def latest(self, at: int) -> LookupRow | None:
         """The latest lookup of an earlier compile of the same function."""
         row = self._history.lookups[at]
-        of_frame = self._of_frame.get(self._frame_of(row), ())
-        before = (self._history.lookups[of_frame[one]] for one in reversed(range(bisect_left(of_frame, at))))
+        before = map(self._history.lookups.__getitem__, self._earlier(at))
         return next((one for one in before if self.is_recompiled(one, row)), None)
+
+    def _earlier(self, at: int) -> Iterator[int]:
+        """The earlier lookups of the frame of a lookup, the latest first."""
+        of_frame = self._of_frame.get(self._frame_of(self._history.lookups[at]), ())
+        return (of_frame[one] for one in reversed(range(bisect_left(of_frame, at))))
 
     def are_described(self, at: int) -> bool:
         """Whether hash details of an earlier compile of the same function are recorded."""

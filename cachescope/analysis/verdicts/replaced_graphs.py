@@ -391,14 +391,9 @@ class ReplacedGraphs:
         one, other = (self._history.run_of.get(each) for each in (run, own))
         if one is None or other is None or None in (one.rank, other.rank) or one.rank == other.rank:
             return False
-        if (
-            one.start_time is None
-            or other.start_time is None
-            or one.end_time is None
-            or other.end_time is None
-        ):
-            return False
-        return max(one.start_time, other.start_time) < min(one.end_time, other.end_time)
+        began = [each.start_time for each in (one, other) if each.start_time is not None]
+        ended = [each.end_time for each in (one, other) if each.end_time is not None]
+        return len(began) == len(ended) == 2 and max(began) < min(ended)
 
     def _align(self, stream: _Stream, own: _Stream, at: int) -> dict[int, int]:
         """For each graph of a run that replaced one of another run, the one it replaced."""

@@ -9,7 +9,7 @@ from itertools import combinations
 
 from cachescope.analysis.what_if.cells import Cell
 from cachescope.analysis.what_if.replay import Replay
-from cachescope.keys.isolation import CONTEXT_FORMS
+from cachescope.keys.isolation import FORMS
 from cachescope.keys.key_schema import VERSION_FIELD, form_fields
 
 Column = list[int]
@@ -150,7 +150,7 @@ def _forms(
     """The forms; and the parts of a varying field that some of them remove, by the sum of their bits."""
     place = {field: at for at, field in enumerate(varying)}
     found, bit_of = [], dict[str, int]()
-    for name in (form for forms in CONTEXT_FORMS.values() for form in forms):
+    for name in FORMS:
         removed = form_fields([name], fields)
         if place.keys() & removed.parts:
             bit_of[name] = 1 << len(bit_of)

@@ -78,13 +78,10 @@ def lookup_rows(replayed: Replayed, shown: Mapping[int, LookupRow]) -> list[What
         outcome, time_won_ns = changed.get(row.lookup, (row.outcome, None))
         is_unknown = outcome is None or row.outcome == "unknown"
         rows.append(
-            WhatIfRow(
-                lookup=row.lookup,
-                run=row.run,
-                cache=row.cache,
-                cache_key=row.cache_key,
+            like(
+                WhatIfRow,
+                row,
                 what_if_key=None if key is None else names[key],
-                outcome=row.outcome,
                 outcome_after=outcome,
                 changed_side=None if is_unknown else row.lookup in changed,
                 time_won_ns=time_won_ns,

@@ -13,8 +13,6 @@ import cachescope
 from cachescope import IsolationSchema
 from cachescope.analysis.contexts.differences import context_pairs, manifest_difference
 from cachescope.analysis.contexts.keys import (
-    FORMS,
-    chosen_forms,
     compared,
     context_groups,
     isolation_keys,
@@ -26,7 +24,7 @@ from cachescope.columns import frame_of
 from cachescope.errors import NotFoundError, SchemaError
 from cachescope.frames.context_rows import ContextRow
 from cachescope.keys import isolation_key
-from cachescope.keys.isolation import schema_without
+from cachescope.keys.isolation import FORMS, chosen_forms, schema_without
 from cachescope.terms import COMPILE_FORMS, RUNTIME_FORMS
 from tests.analysis.plain_rows import context_row
 from tests.conftest import Recording
