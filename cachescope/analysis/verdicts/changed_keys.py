@@ -88,10 +88,8 @@ class ChangedKeys:
             known = _ONE_PROCESS
         elif change.is_of_graph:
             mesh = f"; {A_MESH_MAY_DIFFER}" if may_mesh_differ else ""
-            known = (
-                "inferred",
-                f"the graphs are taken for one: {self._baselines.are_alike_by(found, row)}{mesh}",
-            )
+            alike = self._baselines.are_alike_by(found, row)
+            known = "inferred", f"the graphs are taken for one: {alike}{mesh}"
         elif may_mesh_differ:
             known = _PRINTED
         elif isinstance(baseline, int):
@@ -120,7 +118,7 @@ class ChangedKeys:
             kind, reason = f"{UPGRADE}{upgrade}", f"{upgrade}; {follow}{also}"
         else:
             texts = self._texts(change)
-            inputs = [(before, after) for field, before, after in texts if is_input(field)]
+            inputs = self._inputs(change)
             is_random = any(one[0] == "aot_config" and is_named_at_random(*one[1:]) for one in texts)
             # The graph holds it too, and does not print it.
             if is_random and not inputs and not self._edit(change):
@@ -129,11 +127,7 @@ class ChangedKeys:
                 kind = IMPORTS
             elif "gm" in changed and (split := self._split(row, found)):
                 kind = f"{split}{place_of(row)}"
-            elif became := sizes_became(
-                (old, new)
-                for field, old, new in self._texts(self._above(at, baseline, change))
-                if is_input(field)
-            ):
+            elif became := sizes_became(self._inputs(self._above(at, baseline, change))):
                 kind = f"{SIZES}{became}: {place_of(row)}"
             elif became := next(filter(None, starmap(type_became, inputs)), ""):
                 kind = f"{ANOTHER_TYPE}{became}: {place_of(row)}"
@@ -170,16 +164,11 @@ class ChangedKeys:
 
     def _is_found_again(self, found: Candidate) -> bool:
         """Whether another process found what one had stored under this key: what no field shows of it is then equal in each."""
-        if (
-            not isinstance(found, LookupRow)
-            or (key := self._history.key[self._history.index_of[found.lookup]]) is None
-        ):
+        at = self._history.index_of[found.lookup] if isinstance(found, LookupRow) else None
+        if at is None or (key := self._history.key[at]) is None:
             return False
         rows = [self._history.lookups[one] for one in self._history.of_key[key]]
-        return bool(
-            {one.run for one in rows if one.outcome == "hit"}
-            - {one.run for one in rows if one.outcome != "hit"}
-        )
+        return {one.run for one in rows} != {one.run for one in rows if one.outcome != "hit"}
 
     def _are_of_imports(self, change: Change) -> bool:
         """Whether inputs differ in the module alone in which pickle found their memory formats, and nothing else does but options."""
@@ -247,6 +236,10 @@ class ChangedKeys:
         text = self._history.details.value_text
         return [(field, text(before) or "", text(after) or "") for field, before, after in change.components]
 
+    def _inputs(self, change: Change) -> list[tuple[str, str]]:
+        """The values before and after of the inputs that changed."""
+        return [(before, after) for field, before, after in self._texts(change) if is_input(field)]
+
     def _above(self, at: int, baseline: Baseline, change: Change) -> Change:
         """What changed in the forward graph above a backward graph, where both are recorded: it has kept what that takes beside gradients."""
         before = self._forward_before(baseline) if isinstance(baseline, int) else None
@@ -280,14 +273,9 @@ class ChangedKeys:
     def _edit_within(self, row: LookupRow, found: Candidate, change: Change) -> str:
         """The same of the graphs within a graph, whose code is not printed: Dynamo's graphs have it."""
         before, after = getattr(found, "traced_graph", None), row.traced_graph
-        graphs = (
-            self._history.details.value_text(sides[-1])
-            for field, *sides in change.components
-            if field == "gm"
-        )
-        if not (before and after and before != after and any(inner_graphs(one or "") for one in graphs)):
-            return ""
-        return f"edit {before[:4]}{after[:4]}"
+        has_inner = any(inner_graphs(graph) for field, _, graph in self._texts(change) if field == "gm")
+        is_other = before and after and before != after and has_inner
+        return f"edit {before[:4]}{after[:4]}" if is_other else ""
 
     def _what_changed(self, row: LookupRow, found: Candidate, change: Change) -> str:
         changed = change.names

@@ -152,26 +152,19 @@ def judge_predicted(history: History, found: VerdictsSoFar) -> None:
     for at, row in enumerate(history.lookups):
         if row.prediction is None or row.outcome != "full_miss" or found.why[at] is not None:
             continue
-        if row.status_detailed == "hit":
-            kind = "graph entry"
-        elif _refused(history.entries_of(row)):
-            kind = "damaged"
-        else:
-            continue
-        found.record(at, Why("entry_unavailable", row.prediction, "inferred", _SEEN, kind=kind))
+        is_found = row.status_detailed == "hit"
+        if is_found or _refused(history.entries_of(row)):
+            kind = "graph entry" if is_found else "damaged"
+            found.record(at, Why("entry_unavailable", row.prediction, "inferred", _SEEN, kind=kind))
 
 
 def _guard_failed(key: str, guards: str, is_recorded: bool) -> Why:
-    shown = guards or "not recorded"
+    was = "was found" if is_recorded else "had been stored for a graph with symbolic sizes"
+    reason = f"the key {was}, and no entry's guards held: {guards or 'not recorded'}"
     if is_recorded:
-        reason = f"the key was found, and no entry's guards held: {shown}"
-        evidence: tuple[Evidence, str] = "recorded", "torch recorded a guard miss"
-    else:
-        reason = (
-            f"the key had been stored for a graph with symbolic sizes, and no entry's guards held: {shown}"
-        )
-        evidence = "inferred", "the key had been stored, and a text log does not name a guard miss"
-    return Why("guard_failed", reason, *evidence, kind=key)
+        return Why("guard_failed", reason, "recorded", "torch recorded a guard miss", kind=key)
+    why = "the key had been stored, and a text log does not name a guard miss"
+    return Why("guard_failed", reason, "inferred", why, kind=key)
 
 
 def _judge_known_keys(
@@ -263,12 +256,13 @@ class _UnavailableEntries:
         if past.why == "not stored":
             why = self._history.timeline.not_stored[past.by]
             run = self._rows[past.by].run
-            reason = f"run {run} had compiled the same key and stored nothing: {why.why}"
-            evidence: Evidence = "recorded" if why.is_recorded else "inferred"
-            text = "torch or the operating system wrote it down" if why.is_recorded else why.why
             if why in NOT_CERTAIN:
                 return _not_known(run, why.why, past.by)
-            return _unavailable(why.kind, reason, evidence, text, past.by)
+            reason = f"run {run} had compiled the same key and stored nothing: {why.why}"
+            if not why.is_recorded:
+                return _unavailable(why.kind, reason, "inferred", why.why, past.by)
+            because = "torch or the operating system wrote it down"
+            return _unavailable(why.kind, reason, "recorded", because, past.by)
         if past.why == "elsewhere":
             return self._elsewhere(at, past)
         return self._damaged(row, past) or self._gone(at, past)

@@ -285,7 +285,7 @@ class NewKeys:
     def _without_details(self, at: int) -> Why:
         row = self._lookups[at]
         if row.details == "incomplete":
-            return _lines_are_missing(row.cache)
+            return _not_recorded(row)
         for graph in self._history.timeline.graphs_of(at):
             if (doubt := self._found.why[graph]) is not None and doubt.what.is_other_key:
                 return doubt
@@ -304,7 +304,7 @@ class NewKeys:
         is_cold = is_new and not (
             self._is_another_above(at) or self._is_another_below(at) or self._is_compiled_again(at)
         )
-        return _COLD_START if is_cold else _not_recorded(row.cache)
+        return _COLD_START if is_cold else _not_recorded(row)
 
     def _is_another_above(self, at: int) -> bool:
         """Whether the AOTAutograd key above a graph is another form of an earlier one: so may be the graph."""
@@ -375,12 +375,11 @@ def _began_before(run: RunRow, row: LookupRow) -> bool:
     return run.start_time is not None and row.time is not None and run.start_time < row.time
 
 
-def _lines_are_missing(cache: str) -> Why:
-    reason = "lines of its hash details are missing from the log, so nothing says what was in this key"
-    return Why("details_not_recorded", reason, "not_known", reason, kind=cache)
-
-
-def _not_recorded(cache: str) -> Why:
+def _not_recorded(row: LookupRow) -> Why:
     reason = f"nothing says what was in this key; {HOW_TO_RECORD}"
     why = "torch did not record the hash details of this key"
-    return Why("details_not_recorded", reason, "not_known", why, kind=cache)
+    if row.details == "incomplete":
+        reason = why = (
+            "lines of its hash details are missing from the log, so nothing says what was in this key"
+        )
+    return Why("details_not_recorded", reason, "not_known", why, kind=row.cache)

@@ -32,7 +32,7 @@ from cachescope.catalogue.vllm_variables import no_longer_counted_by
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.vllm import FactorsRow, FolderRow, FragmentRow, RankRow, VllmChange
 from cachescope.grouping import by_key
-from cachescope.keys.vllm import PlaceInTree, place_in_tree
+from cachescope.keys.vllm import place_in_tree
 from cachescope.readers.directory.vllm_places import is_of_sglang
 from cachescope.rows import like
 from cachescope.terms import VLLM_AOT, VLLM_KINDS
@@ -60,34 +60,22 @@ def folders_of(
     beside = {one.folder.name: one for one in nearest(named)}
     order = {folder.name: number for number, folder in enumerate(named)}
     return sorted(
-        _rows(factors, _files(entries), beside),
+        _rows(factors, entries, beside),
         key=lambda row: (
-            order.get(row.folder, len(order)),
-            row.folder,
-            row.rank or 0,
-            row.dp_rank or 0,
-            row.prefix or "",
+            (order.get(row.folder, len(order)), row.folder, row.rank or 0, row.dp_rank or 0, row.prefix or "")
         ),
     )
 
 
-def _files(entries: Iterable[EntryRow]) -> dict[tuple[str, PlaceInTree], list[EntryRow]]:
-    """Files of vLLM by the folder that they lie in."""
-    return by_key(
-        ((row.path.rpartition("/")[0], place_in_tree(row.path)), row)
-        for row in entries
-        if row.cache in VLLM_KINDS
-    )
-
-
 def _rows(
-    factors: Iterable[FactorsRow],
-    files: dict[tuple[str, PlaceInTree], list[EntryRow]],
-    beside: dict[str, Beside],
+    factors: Iterable[FactorsRow], entries: Iterable[EntryRow], beside: dict[str, Beside]
 ) -> Iterator[FolderRow]:
     of_entry = {row.entry: row for row in factors}
     kinds = name_kinds(list(of_entry.values()))
-    for (path, place), inside in files.items():
+    files = ((row.path.rpartition("/")[0], row) for row in entries if row.cache in VLLM_KINDS)
+    for (path, place), inside in by_key(
+        ((path, place_in_tree(row.path)), row) for path, row in files
+    ).items():
         own = next((of_entry[row.entry] for row in inside if row.entry in of_entry), None)
         is_aot = own is None and any(row.cache == VLLM_AOT for row in inside)
         part = place if own is None else own
@@ -142,6 +130,23 @@ def fragments(folders: Sequence[Named]) -> list[FragmentRow]:
 
 def _fragments(folders: Sequence[Named]) -> Iterator[FragmentRow]:
     varying, codes = coded(folders)
+
+    def row(group: list[int], kinds: tuple[str, ...]) -> FragmentRow:
+        names = tuple(varying[number] for number in group)
+        variables = map(name_of_variable, names)
+        ignored = {None if name is None else no_longer_counted_by(name) for name in variables}
+        left = {tuple(code for number, code in enumerate(row) if number not in group) for row in codes}
+        values = [] if len(names) > 1 or names[0] in HASHES else _values(folders, names[0])
+        return FragmentRow(
+            factors=names,
+            values=len({tuple(row[number] for number in group) for row in codes}),
+            folders=len(folders),
+            folders_without=len(left),
+            differs_by=kinds,
+            examples=tuple(value for value in values if value is not None)[:_EXAMPLES],
+            ignored_by=ignored.pop() if len(ignored) == 1 else None,
+        )
+
     # Those that change only together have equal codes.
     groups = by_key((column, number) for number, column in enumerate(zip(*codes, strict=True)))
     of_process: list[list[int]] = []
@@ -151,33 +156,10 @@ def _fragments(folders: Sequence[Named]) -> Iterator[FragmentRow]:
         kinds[group[0]] = _together(of_factor) if all(of_factor) else ()
         if kinds[group[0]]:
             of_process.append(group)
-        yield _row(folders, varying, codes, group, kinds[group[0]])
+        yield row(group, kinds[group[0]])
     if len(of_process) > 1:
         every = [number for group in of_process for number in group]
-        yield _row(folders, varying, codes, every, _together(kinds[group[0]] for group in of_process))
-
-
-def _row(
-    folders: Sequence[Named],
-    varying: Sequence[str],
-    codes: Sequence[Codes],
-    group: list[int],
-    kinds: tuple[str, ...],
-) -> FragmentRow:
-    names = tuple(varying[number] for number in group)
-    variables = map(name_of_variable, names)
-    ignored = {None if name is None else no_longer_counted_by(name) for name in variables}
-    left = {tuple(code for number, code in enumerate(row) if number not in group) for row in codes}
-    values = [] if len(names) > 1 or names[0] in HASHES else _values(folders, names[0])
-    return FragmentRow(
-        factors=names,
-        values=len({tuple(row[number] for number in group) for row in codes}),
-        folders=len(folders),
-        folders_without=len(left),
-        differs_by=kinds,
-        examples=tuple(value for value in values if value is not None)[:_EXAMPLES],
-        ignored_by=ignored.pop() if len(ignored) == 1 else None,
-    )
+        yield row(every, _together(kinds[group[0]] for group in of_process))
 
 
 def _values(folders: Sequence[Named], factor: str) -> list[str | None]:
