@@ -274,8 +274,9 @@ class ChangedKeys:
         """The same of the graphs within a graph, whose code is not printed: Dynamo's graphs have it."""
         before, after = getattr(found, "traced_graph", None), row.traced_graph
         has_inner = any(inner_graphs(graph) for field, _, graph in self._texts(change) if field == "gm")
-        is_other = before and after and before != after and has_inner
-        return f"edit {before[:4]}{after[:4]}" if is_other else ""
+        if not (before and after and before != after and has_inner):
+            return ""
+        return f"edit {before[:4]}{after[:4]}"
 
     def _what_changed(self, row: LookupRow, found: Candidate, change: Change) -> str:
         changed = change.names
