@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
+from os.path import commonprefix
 from typing import Final, Literal, NamedTuple
 
 from cachescope.frames.recorded_rows import RunRow
@@ -301,9 +302,7 @@ def _differing(field: str, old: re.Match[str], new: re.Match[str], sides: Sides)
 def _before_both(old: re.Match[str], new: re.Match[str]) -> str:
     """The last characters in front of both texts. A cut beginning is marked by a digit, so that half a name is not taken for a name."""
     one, other = (match.string[max(match.start() - _NAME_WITHIN, 0) : match.start()] for match in (old, new))
-    end = 0
-    while end < min(len(one), len(other)) and one[-1 - end] == other[-1 - end]:
-        end += 1
+    end = len(commonprefix([one[::-1], other[::-1]]))  # noqa: RUF071
     is_whole = end == old.start() == new.start()
     return ("" if is_whole else "0") + one[len(one) - end :]
 

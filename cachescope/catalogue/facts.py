@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from cachescope.errors import NotFoundError
+from cachescope.grouping import by_key
 from cachescope.json_types import JsonObject
 from cachescope.rows import col, row
 
@@ -163,13 +164,12 @@ def field_facts(field: str, version: str | None = None) -> FieldFacts | None:
 @cache
 def config_names() -> dict[frozenset[str], str]:
     """The fields of all Inductor options that keys of a covered version of torch have, and the first version that has them."""
-    names: dict[str, set[str]] = {version: set() for version in versions()}
-    for field, history in _facts().items():
-        if _OPTION.fullmatch(field):
-            for version, facts in history.items():
-                if facts.in_key:
-                    names[version].add(field)
-    return {frozenset(own): version for version, own in reversed(names.items())}
+    options = {field: history for field, history in _facts().items() if _OPTION.fullmatch(field)}
+    held = (
+        (version, field, facts) for field, history in options.items() for version, facts in history.items()
+    )
+    names = by_key((version, field) for version, field, facts in held if facts.in_key)
+    return {frozenset(names[version]): version for version in reversed(versions())}
 
 
 def _facts() -> dict[str, dict[str, FieldFacts]]:

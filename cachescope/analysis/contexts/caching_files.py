@@ -30,14 +30,9 @@ def caching_files(
     files = (row for row in entries if row.cache == CACHING_PACKAGE)
     stored = {(row.name, os.path.basename(row.path)): row.entry for row in files}
     # A call made under several schemas was dumped once for each, but is one call under this key.
-    dumped: dict[bytes, None] = {}
-    given: list[tuple[str, object]] = []
-    for call in calls:
-        if isinstance(call, bytes):
-            dumped[with_isolation_key(call, isolation_key)] = None
-        else:
-            given.append(call)
-    every: list[Call] = [*dumped, *given]
+    calls = list(calls)
+    dumped = dict.fromkeys(with_isolation_key(one, isolation_key) for one in calls if isinstance(one, bytes))
+    every: list[Call] = [*dumped, *(one for one in calls if not isinstance(one, bytes))]
     return [_row(call, isolation_key, stored) for call in every]
 
 

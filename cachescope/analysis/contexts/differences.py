@@ -33,6 +33,7 @@ _ALL_PAIRS: Final = 64
 _OF_THE_MODEL: Final = frozenset({"name", "major", "minor", "gcnArchName"})
 
 Parts = Mapping[str, str]
+Sides = tuple[str | None, str | None]
 
 
 def context_pairs(known: Iterable[KnownContext]) -> list[PairRow]:
@@ -86,7 +87,7 @@ def _of_form(form: str, old: ContextRow, new: ContextRow) -> Iterator[FormDiffer
         for row in _by_field(form, device_parts(before), device_parts(after)):
             yield replace(row, note=_device_note(row.field or "", before, after))
     else:
-        yield _row(form, None, before, after, note=_OPAQUE.get(form))
+        yield _row(form, None, (before, after), note=_OPAQUE.get(form))
 
 
 def _text(form: str, context: ContextRow) -> str | None:
@@ -111,7 +112,7 @@ def _fields(text: str | None) -> dict[str, str]:
 def _torch(form: str, old: ContextRow, new: ContextRow) -> Iterator[FormDifference]:
     texts = [text for text in (old.torch_manifest, new.torch_manifest) if text is not None]
     note = None if len(texts) == 2 else _OPAQUE[form]
-    yield _row(form, None, old.torch_version_hash, new.torch_version_hash, note=note)
+    yield _row(form, None, (old.torch_version_hash, new.torch_version_hash), note=note)
     if note is None:
         yield from _by_field(form, *(json.loads(text)["files"] for text in texts))
 
@@ -120,31 +121,20 @@ def _by_field(form: str, old: Parts, new: Parts) -> Iterator[FormDifference]:
     for field in dict.fromkeys((*old, *new)):
         if old.get(field) != new.get(field):
             status = "added" if field not in old else "removed" if field not in new else "changed"
-            yield _row(form, field, old.get(field), new.get(field), status)
+            yield _row(form, field, (old.get(field), new.get(field)), status)
 
 
 def _row(
-    form: str,
-    field: str | None,
-    before: str | None,
-    after: str | None,
-    status: str = "changed",
-    note: str | None = None,
+    form: str, field: str | None, sides: Sides, status: str = "changed", note: str | None = None
 ) -> FormDifference:
-    return FormDifference(
-        form=form,
-        field=well_formed(field) if field else None,
-        status=status,
-        before=None if before is None else short(well_formed(before), _SHOWN),
-        after=None if after is None else short(well_formed(after), _SHOWN),
-        note=note,
-    )
+    before, after = (None if text is None else short(well_formed(text), _SHOWN) for text in sides)
+    return FormDifference(form, well_formed(field) if field else None, status, before, after, note)
 
 
 def _unknown(form: str, old: ContextRow, new: ContextRow) -> FormDifference:
     where = [str(row.context) for row in (old, new) if form in row.missing_forms]
     note = f"not known of context {' and '.join(where)}"
-    return _row(form, None, _text(form, old), _text(form, new), "unknown", note)
+    return _row(form, None, (_text(form, old), _text(form, new)), "unknown", note)
 
 
 def manifest_difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> pd.DataFrame:

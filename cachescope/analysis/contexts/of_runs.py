@@ -6,7 +6,6 @@ form only if all lookups of the run agree. The rest stays in ``missing_forms``.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import partial
@@ -67,12 +66,9 @@ def all_contexts(
     """
     # The pickle protocol of the other process depends on its Python.
     torch_of_hash = {one: row for row in captured for one in torch_detail_hashes(row.torch_version_hash)}
-    sets_of_run: dict[int, dict[int, None]] = defaultdict(dict)
-    for row in lookups:
-        if row.detail_set is not None:
-            sets_of_run[row.run].setdefault(row.detail_set)
+    sets_of_run = by_key((row.run, row.detail_set) for row in lookups if row.detail_set is not None)
     reader = _Reader(details)
-    found = [(_of_run(run), sets_of_run[run.run]) for run in runs]
+    found = [(_of_run(run), dict.fromkeys(sets_of_run[run.run])) for run in runs]
     if not captured and not found:
         stored = {row.detail_set: row.root for row in entries if row.detail_set is not None}
         alike = by_key((tuple(reader.forms((one,))[0].items()), (root, one)) for one, root in stored.items())

@@ -8,7 +8,6 @@ field by field, by hash. Options given to one ``torch.compile`` are in the key a
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
@@ -19,6 +18,7 @@ from cachescope.analysis.directory.equal_code import SourceOf
 from cachescope.details import HashDetails
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.sharing_rows import PredictionRow
+from cachescope.grouping import by_key
 from cachescope.kept import kept
 from cachescope.keys.detail_hash import default_hashes
 from cachescope.keys.key_fields import is_of_the_program
@@ -50,16 +50,11 @@ def predictions_of(
     """Whether the process would find each FX and AOTAutograd entry."""
     rows = [row for row in entries if row.cache in CACHES and row.cache_key is not None]
     compare = _Comparison(details, process, rows, source_of)
-    graphs: dict[tuple[str, str], list[_Prediction]] = defaultdict(list)
-    found: dict[int, _Prediction] = {}
-    for row in rows:
-        if row.cache == FXGRAPH:
-            found[row.entry] = compare.graph(row)
-            graphs[row.root, row.cache_key or ""].append(found[row.entry])
+    found = {row.entry: compare.graph(row) for row in rows if row.cache == FXGRAPH}
+    graphs = by_key(((row.root, row.cache_key), found[row.entry]) for row in rows if row.cache == FXGRAPH)
     for row in rows:
         if row.cache == AOTAUTOGRAD:
-            of_entry = [graphs.get((row.root, key), []) for key in row.fx_keys]
-            found[row.entry] = compare.autograd(row, of_entry)
+            found[row.entry] = compare.autograd(row, [graphs[row.root, key] for key in row.fx_keys])
     return [_row(row, found[row.entry]) for row in rows]
 
 

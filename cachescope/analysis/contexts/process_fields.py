@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -10,6 +9,7 @@ from typing import Any, Final
 from cachescope.analysis.contexts.outside_keys import CPU_CAPABILITY, vector_width
 from cachescope.details import HashDetails
 from cachescope.frames.recorded_rows import LookupRow
+from cachescope.grouping import by_key
 from cachescope.keys.detail_hash import default_hashes
 from cachescope.keys.key_fields import is_of_the_program
 from cachescope.terms import (
@@ -150,19 +150,15 @@ class ProcessFields:
         cls, lookups: Sequence[LookupRow], details: HashDetails, version: str | None
     ) -> ProcessFields:
         """Create from the FX lookups of a run whose hash details are its own or equal to its own."""
-        hashes: dict[str, set[str]] = defaultdict(set)
         keys = {(row.cache, row.cache_key) for row in lookups if row.cache_key is not None}
-        programs: dict[int, Program] = {}
-        for row in lookups:
-            if row.cache != FXGRAPH or row.detail_set is None or row.detail_set in programs:
-                continue
-            programs[row.detail_set] = program_of(row.detail_set, details)
-            for detail in details.details(row.detail_set):
-                if not is_of_the_program(detail.field):
-                    hashes[detail.field].add(detail.detail_hash)
-        off = never_looked(lookups)
+        sets = {row.detail_set for row in lookups if row.cache == FXGRAPH and row.detail_set is not None}
+        of_process = (
+            one for of_set in sets for one in details.details(of_set) if not is_of_the_program(one.field)
+        )
+        hashes = by_key((one.field, one.detail_hash) for one in of_process)
         known = {name: frozenset(found) for name, found in hashes.items()}
-        return cls(known, off, off, version, keys=frozenset(keys), programs=frozenset(programs.values()))
+        off, programs = never_looked(lookups), {program_of(of_set, details) for of_set in sets}
+        return cls(known, off, off, version, keys=frozenset(keys), programs=frozenset(programs))
 
     def with_captured(self, captured: ProcessFields) -> ProcessFields:
         """Add to what lookups say what the process said of itself at its end."""

@@ -30,60 +30,48 @@ def past_misses(
     sound = [e for e in entries if e.cache == FXGRAPH and e.status == "ok"]
     sound.sort(key=lambda e: (e.modified_time or 0, e.entry))
     # Equal bytes are copies of one entry: another compile stores other bytes, since they contain the time that it took.
-    made = {(e.cache_key, os.path.basename(e.path), e.size_bytes): e for e in reversed(sound)}
+    distinct = {(e.cache_key, os.path.basename(e.path), e.size_bytes): e for e in reversed(sound)}
     graphs = by_key(
         ((graph, keys.details.direction(entry.detail_set)), entry)
-        for entry in reversed(made.values())
+        for entry in reversed(distinct.values())
         if entry.detail_set is not None and (graph := keys.graph(entry.detail_set)) is not None
     )
-    return [
-        miss
-        for number, ((_, direction), of_graph) in enumerate(graphs.items())
-        for miss in _of_graph(number, direction, of_graph, keys, code, binaries, resolutions)
-    ]
 
+    def of_graph(graph: int, direction: str | None, made: list[EntryRow]) -> Iterator[PastMiss]:
+        sets = [cast("int", entry.detail_set) for entry in made]
+        earlier = EarlierKeys(keys, list(enumerate(sets)))
+        of_key = defaultdict(list, {made[0].cache_key: [made[0]]})
+        for at, entry in enumerate(made[1:], 1):
+            same_key = of_key[entry.cache_key]
+            if same_key:
+                others = {e.guards_expr for e in same_key}
+                verdict = "entry_unavailable" if entry.guards_expr in others else "guard_failed"
+                baseline, changed = same_key[-1], tuple[str, ...]()
+            else:
+                nearest, _ = earlier.nearest(at, sets[at])
+                assert nearest is not None
+                baseline, changed = made[nearest], keys.details.changed_fields(sets[nearest], sets[at])
+                verdict = "key_changed" if changed else "no_detail_differs"
+            same_key.append(entry)
+            same_code, compared = _same_code(entry, baseline, code, binaries)
+            yield like(
+                PastMiss,
+                entry,
+                cache_key=entry.cache_key or "",
+                graph=graph,
+                direction=direction,
+                made_time=entry.modified_time,
+                verdict=verdict,
+                baseline_entry=baseline.entry,
+                is_order_known=_is_stored_before(baseline, entry, resolutions),
+                changed=changed,
+                same_code=same_code,
+                same_binaries=compared.same,
+                same_code_known_by=compared.known_by,
+            )
 
-def _of_graph(
-    graph: int,
-    direction: str | None,
-    of_graph: list[EntryRow],
-    keys: KeyDistances,
-    code: GeneratedCode,
-    binaries: KernelBinaries,
-    resolutions: Mapping[str, int | None],
-) -> Iterator[PastMiss]:
-    sets = [cast("int", entry.detail_set) for entry in of_graph]
-    earlier = EarlierKeys(keys, list(enumerate(sets)))
-    of_key: dict[str | None, list[EntryRow]] = defaultdict(list)
-    of_key[of_graph[0].cache_key].append(of_graph[0])
-    for at, entry in enumerate(of_graph[1:], 1):
-        same_key = of_key[entry.cache_key]
-        if same_key:
-            others = {e.guards_expr for e in same_key}
-            verdict = "entry_unavailable" if entry.guards_expr in others else "guard_failed"
-            baseline, changed = same_key[-1], tuple[str, ...]()
-        else:
-            nearest, _ = earlier.nearest(at, sets[at])
-            assert nearest is not None
-            baseline, changed = of_graph[nearest], keys.details.changed_fields(sets[nearest], sets[at])
-            verdict = "key_changed" if changed else "no_detail_differs"
-        same_key.append(entry)
-        same_code, compared = _same_code(entry, baseline, code, binaries)
-        yield like(
-            PastMiss,
-            entry,
-            cache_key=entry.cache_key or "",
-            graph=graph,
-            direction=direction,
-            made_time=entry.modified_time,
-            verdict=verdict,
-            baseline_entry=baseline.entry,
-            is_order_known=_is_stored_before(baseline, entry, resolutions),
-            changed=changed,
-            same_code=same_code,
-            same_binaries=compared.same,
-            same_code_known_by=compared.known_by,
-        )
+    numbered = enumerate(graphs.items())
+    return [miss for number, ((_, direction), made) in numbered for miss in of_graph(number, direction, made)]
 
 
 def _is_stored_before(baseline: EntryRow, entry: EntryRow, resolutions: Mapping[str, int | None]) -> bool:

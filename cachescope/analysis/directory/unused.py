@@ -182,16 +182,7 @@ def orphan_rows(rows: list[EntryRow], links: list[LinkRow]) -> list[OrphanRow]:
     remote cache is not judged: each cache is switched on by itself, and keeps no code.
     """
     unread = Unread(rows)
-    found = [
-        *_lost(rows, links, unread),
-        *_alone_code(rows, links, unread),
-        *_alone_triton(rows, links),
-        *(
-            _orphan(row, OTHER_PATHS)
-            for row in rows
-            if row.cache == TRITON and row.status == "ok" and str(row.detail).endswith(MOVED)
-        ),
-    ]
+    found = [*_lost(rows, links, unread), *_alone_code(rows, links, unread), *_alone_triton(rows, links)]
     return sorted(found, key=attrgetter("entry"))
 
 
@@ -273,7 +264,7 @@ def _reached(starts: list[int], children: dict[int, list[int]]) -> set[int]:
 
 
 def _alone_triton(rows: list[EntryRow], links: list[LinkRow]) -> Iterator[OrphanRow]:
-    """Triton directories that nothing refers to, by the metadata of their kernel."""
+    """Triton directories that nothing refers to, by the metadata of their kernel; and files that name other paths."""
     referring = [
         one for one in links if one.child_kind == TRITON and one.child is not None and one.parent_kind != CODE
     ]
@@ -288,5 +279,8 @@ def _alone_triton(rows: list[EntryRow], links: list[LinkRow]) -> Iterator[Orphan
     # Another directory may refer to this one: TRITON_CACHE_DIR may be shared.
     referred = {link.child_key for link in referring}
     for row in rows:
-        if is_metadata(row) and row.status == "ok" and row.root in speaking and row.cache_key not in referred:
+        is_sound = row.cache == TRITON and row.status == "ok"
+        if is_sound and is_metadata(row) and row.root in speaking and row.cache_key not in referred:
             yield _orphan(row, UNUSED_TRITON)
+        if is_sound and str(row.detail).endswith(MOVED):
+            yield _orphan(row, OTHER_PATHS)

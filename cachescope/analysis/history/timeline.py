@@ -129,13 +129,7 @@ class Timeline:
     @cached_property
     def last_seen(self) -> list[int | None]:
         """The latest time at which the compile after each lookup is recorded to have been running; None where nothing shows it."""
-        latest = [
-            _latest(
-                row.end_time,
-                None if row.time is None or row.time_taken_ns is None else row.time + row.time_taken_ns,
-            )
-            for row in self._lookups
-        ]
+        latest = [_latest(row.end_time, _compiled_until(row)) for row in self._lookups]
         for aot, graphs in self._graphs.items():
             latest[aot] = _latest(latest[aot], *(latest[graph] for graph in graphs))
         return latest
@@ -270,14 +264,16 @@ def _shows_what_is_written(row: LookupRow) -> bool:
     return row.entry_path is not None or (is_of_text and row.cache == AOTAUTOGRAD)
 
 
+def _compiled_until(row: LookupRow) -> int | None:
+    """When a compile ended, by the time that it took."""
+    return None if row.time is None or row.time_taken_ns is None else row.time + row.time_taken_ns
+
+
 def _ended(row: LookupRow, latest: int) -> int | None:
     """When a compile ended, given the latest time known of it (0 if none is)."""
-    time, taken = row.time, row.time_taken_ns
-    if time is None:
-        return None
-    if taken is not None:
-        return time + taken
-    return latest if latest > time else time + _UNKNOWN_COMPILE_NS
+    if row.time is None or row.time_taken_ns is not None:
+        return _compiled_until(row)
+    return latest if latest > row.time else row.time + _UNKNOWN_COMPILE_NS
 
 
 def _latest(*times: int | None) -> int | None:

@@ -31,6 +31,7 @@ from cachescope.analysis.phases.names import (
     inferred_phase,
     phase_of,
 )
+from cachescope.analysis.rates import known_sum
 from cachescope.catalogue.facts import is_version, release
 from cachescope.frames.compile_rows import PhaseRow
 from cachescope.frames.recorded_rows import LookupRow, ProblemRow, RunRow
@@ -407,7 +408,6 @@ def _readings(rows: list[PhaseRow], lookups: list[LookupRow]) -> Readings:
         for row in lookups
         if row.outcome == "hit" and (row.cache == FXGRAPH or compile_of(row) not in has_fx)
     ]
-    known = [time for time in hits if time is not None]
     total = sum(row.self_time_ns for row in rows)
     could_save = sum(
         row.self_time_ns
@@ -418,9 +418,9 @@ def _readings(rows: list[PhaseRow], lookups: list[LookupRow]) -> Readings:
         total_ns=total,
         could_save_ns=could_save,
         stays_ns=total - could_save,
-        saved_ns=sum(known) if known or not hits else None,
+        saved_ns=known_sum(hits) if hits else 0,
         hits=len(hits),
-        hits_without_time=len(hits) - len(known),
+        hits_without_time=hits.count(None),
         unended=sum(row.unended for row in rows),
     )
 

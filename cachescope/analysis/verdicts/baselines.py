@@ -216,16 +216,14 @@ class Baselines:
 
     def are_alike_by(self, found: Candidate, row: LookupRow) -> str:
         """A clause on why two graphs are taken for forms of one."""
-        share = self.replaced.aligner.code_likeness(found, row)
-        text = f"{percent(share)} of their code is alike"
-        paired = self.replaced.aligner.why_paired
-        if isinstance(found, LookupRow) and (why := paired.get((found.lookup, row.lookup))) is not None:
+        text = f"{percent(self.replaced.aligner.code_likeness(found, row))} of their code is alike"
+        if not isinstance(found, LookupRow):
+            return text
+        if (why := self.replaced.aligner.why_paired.get((found.lookup, row.lookup))) is not None:
             text += f", and {why}"
-        if isinstance(found, LookupRow) and found.function is not None:
-            file = code_file(row.file)
-            is_one = (found.function, code_file(found.file)) == (row.function, file) and not is_no_file(file)
-            return f"both are of the function {row.function} of one file, and {text}" if is_one else text
-        return text
+        name, file = row.function, code_file(row.file)
+        is_one = (found.function, code_file(found.file)) == (name, file) and not is_no_file(file)
+        return f"both are of the function {name} of one file, and {text}" if name and is_one else text
 
     def _hold_a_rank(self, before: int, after: int) -> bool:
         """Whether two lookups of one graph differ only in fields that contain the rank."""

@@ -336,15 +336,7 @@ def _key_advice(facts: AdviceFacts) -> str | None:
         # Its inputs are what the forward graph saves for it: they are not inputs of the program.
         ways = [tuple(change for change in way if not is_input(change.field)) for way in ways]
     if kind.is_same_code:
-        ways = [
-            tuple(
-                one
-                for one in way
-                if one.field not in ("gm", IS_INFERENCE)
-                or (one.field == "gm" and (graph_advice(one) == TYPES_ONLY or group_change(one)))
-            )
-            for way in ways
-        ]
+        ways = [tuple(filter(_is_told_of_same_code, way)) for way in ways]
     told: Iterable[tuple[str, str]] = chain.from_iterable(
         change_sentences(way, facts.graphs_below) for way in ways
     )
@@ -395,6 +387,12 @@ def _key_advice(facts: AdviceFacts) -> str | None:
     if not text and kind.is_same_code and kind.cost == "unknown":
         return None if any(is_input(change.field) for change in ways[0]) else _OTHERWISE
     return text or None
+
+
+def _is_told_of_same_code(change: FieldChange) -> bool:
+    if change.field == "gm":
+        return graph_advice(change) == TYPES_ONLY or bool(group_change(change))
+    return change.field != IS_INFERENCE
 
 
 def is_error(exception: str | None) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from operator import ne
+from operator import attrgetter, ne
 from typing import Final, NamedTuple
 
 from cachescope.analysis.differences import FieldChange
@@ -254,7 +254,8 @@ class VllmMisses:
         """Say why each missed, and return what changed in the key, by lookup."""
         changes: dict[int, tuple[FieldChange, ...]] = {}
         parts = Parts(self._factors, self._entries)
-        starts = _with_clock(self._starts(history), parts)
+        in_order = sorted((Started.of(row, history) for row in self.starts.values()), key=attrgetter("at"))
+        starts = _with_clock(in_order, parts)
         of_part = by_key((start.part, start) for start in starts)
         for start in starts:
             if start.row.is_disabled:
@@ -264,15 +265,6 @@ class VllmMisses:
                 found.record(start.at, judged.why, judged.baseline)
                 changes[start.row.lookup] = judged.changes
         return changes
-
-    def _starts(self, history: History) -> list[Started]:
-        """Every start, in time order."""
-        found = []
-        for row in self.starts.values():
-            at = history.index_of[row.lookup]
-            lookup = history.lookups[at]
-            found.append(Started.of(at, row, lookup.run, lookup.time, lookup.end_time))
-        return sorted(found, key=lambda start: start.at)
 
 
 def _with_clock(starts: Sequence[Started], parts: Parts) -> list[Started]:

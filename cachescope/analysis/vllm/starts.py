@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Final, Literal, NamedTuple
 
+from cachescope.analysis.history.history import History
 from cachescope.analysis.vllm.factors import (
     ENVIRONMENT,
     HASHES,
@@ -117,10 +118,12 @@ class Started(NamedTuple):
     off: int = 0  # by how much the times of files are ahead of its clock; see `clock_off`
 
     @classmethod
-    def of(cls, at: int, row: StartRow, run: int, began: int | None, ended: int | None) -> Started:
-        """One start, from its row and what its lookup has."""
-        hashes = tuple(getattr(row, name) for name in LOGGED)
-        return cls(at, row, part_of(row), run, began, ended, None if None in hashes else hashes)
+    def of(cls, row: StartRow, history: History) -> Started:
+        """One start, from its row and its lookup."""
+        at = history.index_of[row.lookup]
+        lookup, hashes = history.lookups[at], tuple(getattr(row, name) for name in LOGGED)
+        times = lookup.time, lookup.end_time
+        return cls(at, row, part_of(row), lookup.run, *times, None if None in hashes else hashes)
 
     @property
     def is_stored(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
+from itertools import combinations
 from operator import attrgetter
 from typing import Final
 
@@ -152,22 +153,11 @@ def _without_common_code(
     codes = {key: frozenset(code.identity(entry) for entry in held) for key, held in keys.items()}
     # Each kind of code once: for a hundred keys with two codes, one pair is enough.
     first = {found: key for key, found in reversed(codes.items())}
-    distinct = list(first.items())
-    for at, (found, key) in enumerate(distinct):
-        for other_found, other in distinct[at + 1 :]:
-            if found.isdisjoint(other_found):
-                yield keys[other][0], keys[key][0]
+    for (found, key), (other_found, other) in combinations(first.items(), 2):
+        if found.isdisjoint(other_found):
+            yield keys[other][0], keys[key][0]
 
 
 def _warning(name: str, what: str, entry: EntryRow, other: EntryRow) -> WhatIfWarning:
-    assert entry.code_key is not None and other.code_key is not None
-    return WhatIfWarning(
-        what_if_key=name,
-        what=what,
-        entry=entry.entry,
-        other_entry=other.entry,
-        cache_key=entry.cache_key or "",
-        other_key=other.cache_key or "",
-        code_key=entry.code_key,
-        other_code_key=other.code_key,
-    )
+    keys, codes = zip(*((one.cache_key or "", one.code_key or "") for one in (entry, other)), strict=True)
+    return WhatIfWarning(name, what, entry.entry, other.entry, *keys, *codes)
