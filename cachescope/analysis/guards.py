@@ -264,55 +264,54 @@ def _whole(symbols: Sequence[SymbolRow]) -> list[SymbolRow]:
 def failed_guards(guards: Sequence[str], of: Mapping[str, SymbolRow]) -> FailedGuards | None:
     """The sizes and numbers for which the guards of all stored entries failed."""
     values = {name: int(row.value or 0) for name, row in of.items()}
-    failed: dict[str, None] = {}
-    conditions, bounds = [], []
+    found = []
     for text in guards:
         try:
             parts = [part for part in _conjuncts(text) if not holds(part, values)]
             names = [name for part in parts for name in guard_symbols(part)]
-            bounds.append(_bounds(text, parts))
+            bounds = _bounds(text, parts)
         except (GuardError, RecursionError):
             return None
-        if not parts or not names:
-            return None
-        failed.update(dict.fromkeys(names))
-        conditions.append(" and ".join(_PLACEHOLDER.sub(lambda m: _named(of, m[1]), part) for part in parts))
-    rows = {of[name].symbol: (of[name], values[name]) for name in failed}
-    of_one = [found[name] for found in bounds for name in failed if found is not None and name in found]
-    return _failed(list(rows.values()), of_one if len(failed) == 1 else [], conditions, len(guards))
+        words = " and ".join(_PLACEHOLDER.sub(lambda m: _named(of, m[1]), part) for part in parts)
+        found.append(_FailedEntry(names, words, bounds))
+    return _failed(of, found)
 
 
 def failed_in(compiles: Sequence[Sequence[SymbolRow]], own: Sequence[SymbolRow]) -> FailedGuards | None:
     """As `failed_guards`, where no log has the guards of entries: from the guards that the storing compiles added."""
     named = {row.symbol: row for row in own if row.source and _NUMBER.fullmatch(row.value or "")}
     values = {name: int(row.value or 0) for name, row in named.items()}
-    failed: dict[str, None] = {}
-    conditions, bounds = [], []
+    found = []
     for rows in compiles:
         # The graphs are equal, but the program may have other names for the sizes.
         same = {row.symbol: values[row.symbol] for row in rows if is_same(row, named.get(row.symbol))}
         broken = sorted(expr for expr in guards_of(rows) if fails(expr, same))
         names = [name for expr in broken for name in _NAME.findall(expr) if name in named]
-        if not names:
-            return None
-        failed.update(dict.fromkeys(names))
         texts = " and ".join(map(_as_python, broken))
-        conditions.append(re.sub(r"L\['(s\d+)'\]", lambda match: _named(named, match[1]), texts))
-        remaining = {row.symbol: bounds_of(row.range_after) for row in rows}
-        bounds += [remaining.get(name) for name in dict.fromkeys(names) if all(map(guarded_bounds, broken))]
-    sizes = [(named[name], values[name]) for name in failed]
-    of_one = [one for one in bounds if one is not None] if len(failed) == 1 else []
-    return _failed(sizes, of_one, conditions, len(compiles))
+        words = re.sub(r"L\['(s\d+)'\]", lambda match: _named(named, match[1]), texts)
+        bounds = {row.symbol: left for row in rows if (left := bounds_of(row.range_after)) is not None}
+        found.append(_FailedEntry(names, words, bounds if all(map(guarded_bounds, broken)) else {}))
+    return _failed(named, found)
 
 
-def _failed(
-    sizes: Sequence[tuple[SymbolRow, int]], bounds: Sequence[Bounds], conditions: Sequence[str], entries: int
-) -> FailedGuards | None:
-    """What guards failed for, if anything. Bounds are given only if each entry has them."""
-    if not sizes:
+class _FailedEntry(NamedTuple):
+    """What the guards of one entry failed for."""
+
+    names: list[str]
+    condition: str
+    bounds: Mapping[str, Bounds]  # if all that failed are bounds: those of each size
+
+
+def _failed(of: Mapping[str, SymbolRow], found: Sequence[_FailedEntry]) -> FailedGuards | None:
+    """What the guards of all entries failed for, if those of each did. Bounds are given only if each entry has them."""
+    failed = dict.fromkeys(name for one in found for name in one.names)
+    if not failed or not all(one.names for one in found):
         return None
-    bounds = bounds if len(bounds) == entries else ()
-    return FailedGuards(tuple(sizes), tuple(dict.fromkeys(bounds)), tuple(dict.fromkeys(conditions)), entries)
+    sizes = {of[name].symbol: (of[name], int(of[name].value or 0)) for name in failed}
+    bounds = [one.bounds[name] for one in found for name in failed if name in one.bounds]
+    told = bounds if len(failed) == 1 and len(bounds) == len(found) else ()
+    conditions = dict.fromkeys(one.condition for one in found)
+    return FailedGuards(tuple(sizes.values()), tuple(dict.fromkeys(told)), tuple(conditions), len(found))
 
 
 def is_one_size(symbol: SymbolRow, inputs: Sequence[str]) -> bool:
@@ -345,12 +344,11 @@ def _named(of: Mapping[str, SymbolRow], name: str) -> str:
     return in_words(of[name].source or name)
 
 
-def _bounds(guards: str, parts: Sequence[str]) -> dict[str, Bounds] | None:
+def _bounds(guards: str, parts: Sequence[str]) -> dict[str, Bounds]:
     """The bounds that the guards of an entry set, if all that failed is such a bound."""
-    plain = [_PLACEHOLDER.sub(r"\1", part) for part in parts]
-    if not all(guarded_bounds(part) for part in plain):
-        return None
     found: dict[str, Bounds] = {}
+    if not all(guarded_bounds(_PLACEHOLDER.sub(r"\1", part)) for part in parts):
+        return found
     for part in _conjuncts(guards):
         for name, bounds in guarded_bounds(_PLACEHOLDER.sub(r"\1", part)).items():
             found[name] = found.get(name, ANY).narrowed(bounds)

@@ -166,9 +166,7 @@ class Recording:
         """The references between files of cache directories."""
         from cachescope.analysis.directory.links import link_rows
 
-        tables = self.tables
-        read = (tables.entries.rows, tables.autotune.rows, tables.contexts.rows)
-        return Table(LinkRow, link_rows(*read, tables.hash_details))
+        return Table(LinkRow, link_rows(self.tables))
 
     @cached_property
     def orphaned(self) -> Table[OrphanRow]:
@@ -252,9 +250,7 @@ class Recording:
     @cached_property
     def suspected(self) -> Table[FalseHit]:
         """Keys that seem to stand for more than one thing."""
-        tables = self.tables
-        rows = (self.settled.rows, tables.entries.rows, tables.runs.rows, tables.contexts.rows)
-        return Table(FalseHit, false_hits(*rows, tables.hash_details, _source_of))
+        return Table(FalseHit, false_hits(self.settled.rows, self.tables, _source_of))
 
     def _choice(self) -> Choice:
         return baseline_choice(self.tables, self._baseline)
@@ -280,7 +276,7 @@ class Recording:
     ) -> tuple[Table[CompileRow], Table[SymbolRow], list[ProblemRow]]:
         from cachescope.analysis.compiles.frames import read_compiles
 
-        compiles, symbols, problems = read_compiles(runs, self.tables.stamps, lookups, self.tables.compiled)
+        compiles, symbols, problems = read_compiles(runs, lookups, self.tables)
         return Table(CompileRow, compiles), Table(SymbolRow, symbols), problems
 
     def recompiles_of(self, compiles: Iterable[CompileRow]) -> list[RecompileRow]:

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from cachescope.analysis.compiles.ranges import remaining_ranges
 from cachescope.analysis.rates import known_sum
@@ -17,12 +17,14 @@ from cachescope.frames.compile_rows import CompileRow, RecompileRow, SymbolRow
 from cachescope.frames.recorded_rows import LookupRow, ProblemRow, RunRow
 from cachescope.grouping import by_key
 from cachescope.notebook_cells import code_file
-from cachescope.readers.file_fingerprints import Stamps
 from cachescope.readers.logs.compiled_frames import CompiledFrame, CompiledFrames
 from cachescope.readers.logs.second_pass import read_traces
 from cachescope.readers.logs.trace_compiles import first_attempt
 from cachescope.rows import like
 from cachescope.wording import class_of
+
+if TYPE_CHECKING:
+    from cachescope.readers.assemble import Tables
 
 # torch/csrc/dynamo/guards.cpp, `TensorCheck::check_verbose`, and torch/_dynamo/guards.py, `CONSTANT_MATCH` and `EQUALS_MATCH`; the
 # compile whose guard failed comes before, and since 2.9 the line of code after.
@@ -112,17 +114,11 @@ def value_before(source: str | None, value: str | None, reasons: Iterable[str]) 
 
 
 def read_compiles(
-    runs: Collection[RunRow],
-    stamped: Stamps,
-    lookups: Iterable[LookupRow],
-    in_text: Mapping[int, Sequence[CompileRow]],
+    runs: Collection[RunRow], lookups: Iterable[LookupRow], tables: Tables
 ) -> tuple[list[CompileRow], list[SymbolRow], list[ProblemRow]]:
-    """Read the traces of runs once more, for their compiles; the problems are what could not be read for them.
-
-    `in_text` has the compiles of the runs of which text logs alone were read.
-    """
-    read, problems = read_traces(runs, stamped, "its compiles", _compiled)
-    told = {row.run: [*map(CompiledFrame, in_text.get(row.run, ()))] for row in runs} | dict(read)
+    """Read the traces of runs once more, for their compiles; the problems are what could not be read for them."""
+    read, problems = read_traces(runs, tables.stamps, "its compiles", _compiled)
+    told = {row.run: [*map(CompiledFrame, tables.compiled.get(row.run, ()))] for row in runs} | dict(read)
     every = [(run, one) for run, found in sorted(told.items()) for one in found]
     for run, one in every:
         one.row.run = run

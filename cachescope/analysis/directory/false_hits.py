@@ -19,15 +19,15 @@ from cachescope.analysis.contexts.outside_keys import (
 )
 from cachescope.details import HashDetails
 from cachescope.frames.checks import FalseHit
-from cachescope.frames.context_rows import ContextRow
 from cachescope.frames.directory_rows import EntryRow
-from cachescope.frames.recorded_rows import LookupRow, RunRow
+from cachescope.frames.recorded_rows import LookupRow
 from cachescope.grouping import by_key
 from cachescope.terms import CACHES
 from cachescope.wording import listed, shortened
 
 if TYPE_CHECKING:
     from cachescope.analysis.directory.equal_code import SourceOf
+    from cachescope.readers.assemble import Tables
 
 # Fields that 2.13 added: older torch shares keys between processes that differ in them.
 _LATER_FIELDS: Final = tuple(fact.field for fact in OUTSIDE_KEYS if fact.field is not None)
@@ -35,31 +35,24 @@ _FIELDS_NAMED: Final = 4
 _key_of: Final[Callable[[LookupRow | EntryRow], Key]] = attrgetter("cache", "cache_key")
 
 
-def false_hits(
-    lookups: Iterable[LookupRow],
-    entries: Iterable[EntryRow],
-    runs: Sequence[RunRow],
-    contexts: Sequence[ContextRow],
-    details: HashDetails,
-    source_of: SourceOf,
-) -> list[FalseHit]:
+def false_hits(lookups: Iterable[LookupRow], tables: Tables, source_of: SourceOf) -> list[FalseHit]:
     """Keys that seem to stand for more than one thing, in what was read and in captured contexts.
 
     `source_of` returns the generated source of an entry, or None if there is none. It is called only for entries of one key and
     equal guards whose code keys differ.
     """
-    looked_up = [row for row in lookups if row.cache_key is not None]
+    looked_up, entries = [row for row in lookups if row.cache_key is not None], tables.entries.rows
     stored = [e for e in entries if e.status == "ok" and e.cache in CACHES and e.cache_key is not None]
     of_key = by_key((_key_of(row), row) for row in looked_up)
     cpu_keys = {_key_of(row) for row in stored if "cpu" in row.device_types}
     found = [
         *_different_entries(stored, source_of),
-        *_different_details(looked_up, stored, details),
-        *different_circumstances(of_key, runs, contexts, cpu_keys),
+        *_different_details(looked_up, stored, tables.hash_details),
+        *different_circumstances(of_key, tables.runs.rows, tables.contexts.rows, cpu_keys),
     ]
     for one in found:
         _count(one, of_key.get((one.cache, one.cache_key or ""), []))
-    return [*found, *_missing_fields(looked_up, details)]
+    return [*found, *_missing_fields(looked_up, tables.hash_details)]
 
 
 def _count(found: FalseHit, lookups: Sequence[LookupRow]) -> None:

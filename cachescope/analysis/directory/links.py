@@ -14,15 +14,18 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice, takewhile
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from cachescope.details import HashDetails
 from cachescope.frames.context_rows import ContextRow
-from cachescope.frames.directory_rows import EntryRow, TimingRow
+from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.linked_rows import LinkRow
 from cachescope.grouping import by_key
 from cachescope.keys.hashing import best_config_name
 from cachescope.terms import AUTOTUNE, BEST_CONFIG, CACHES, CODE, FXGRAPH, HASH, LOCK, TRITON, UNREADABLE
+
+if TYPE_CHECKING:
+    from cachescope.readers.assemble import Tables
 
 _THERE: Final = ("ok", "damaged", UNREADABLE)
 
@@ -252,19 +255,15 @@ def choice_links(files: Files, timings: Iterable[tuple[int, str]]) -> Iterator[L
             yield from _links(parent, CODE, named[1], CHOICE, found)
 
 
-def link_rows(
-    entries: list[EntryRow],
-    timings: Iterable[TimingRow],
-    contexts: Iterable[ContextRow],
-    details: HashDetails,
-) -> list[LinkRow]:
+def link_rows(tables: Tables) -> list[LinkRow]:
     """The rows of the frame links; a reference to a missing file has one without a child."""
-    files = Files(entries)
+    entries = tables.entries.rows
+    files, tags = Files(entries), _cache_key_tags(entries, tables.hash_details)
     return [
         *_entry_links(entries, files),
         *code_links(files),
-        *triton_links(files, _cache_key_tags(entries, details), _torch_keys(contexts)),
-        *choice_links(files, ((row.entry, row.choice) for row in timings)),
+        *triton_links(files, tags, _torch_keys(tables.contexts.rows)),
+        *choice_links(files, ((row.entry, row.choice) for row in tables.autotune.rows)),
         *_lock_links(entries, files),
     ]
 

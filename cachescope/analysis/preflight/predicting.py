@@ -49,9 +49,7 @@ def with_predictions(tables: Tables) -> Tables:
     if any(row.prediction is not None for row in rows):
         return tables  # a saved scope: what it was checked against may not be here
     made = [row for row in rows if row.run not in runs]
-    # An entry's path names its source; a line without a path is of the dump.
-    with_problems = frozenset(problem.source for problem in tables.problems.rows)
-    entries = StoredEntries(tables.entries.rows, tables.cache_roots, tables.listed, with_problems)
+    entries = StoredEntries(tables)
     recorded = stored_by_recorded(made, tables.runs.rows) if made and not entries.roots else None
     widths = {
         one.run: vector_width(json.loads(one.settings), one.platform or "")

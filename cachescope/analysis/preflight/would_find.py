@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Final, Literal, NamedTuple
 
@@ -20,6 +20,7 @@ from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.grouping import by_key
 from cachescope.keys.paths import is_in_remote_cache
+from cachescope.readers.assemble import Tables
 from cachescope.readers.logs.notes import LookupNote
 from cachescope.readers.reading import ListedEntry
 from cachescope.readers.remote_cache.address import is_redis
@@ -72,19 +73,15 @@ Stored = dict[Key, list[Candidate]]
 class StoredEntries:
     """The entries of what was read, and those that locks list, by directory, lock or remote cache, and key."""
 
-    def __init__(
-        self,
-        entries: Iterable[EntryRow],
-        roots: Iterable[str],
-        listed: Iterable[ListedEntry] = (),
-        with_problems: Collection[str] = (),
-    ) -> None:
-        entries = list(entries)
+    def __init__(self, tables: Tables) -> None:
+        entries = tables.entries.rows
         first_of_root = {entry.root: entry for entry in reversed(entries)}
         keyed = [entry for entry in entries if entry.cache in CACHES and entry.cache_key is not None]
         dumps = {root for root, entry in first_of_root.items() if is_in_remote_cache(entry.path)}
-        given = dict.fromkeys([*roots, *(entry.root for entry in keyed)])
+        given = dict.fromkeys([*tables.cache_roots, *(entry.root for entry in keyed)])
         self.remotes = [root for root in given if is_redis(root) or root in dumps]
+        # An entry's path names its source; a line without a path is of the dump.
+        with_problems = {problem.source for problem in tables.problems.rows}
         damaged = [root for root in self.remotes if root in with_problems]
         # The parts of remote caches that were not read, where a key may be; empty if all were.
         self.unread_remotely = "" if self.remotes else "a remote cache was not asked"
@@ -94,7 +91,7 @@ class StoredEntries:
         # Directories and locks as they were given, by their real paths.
         self.roots = {os.path.realpath(root): root for root in given if root not in self.remotes}
         read = ((row.cache, row.cache_key or "", row.root, _candidate(row)) for row in keyed)
-        of_locks = ((one.cache, one.cache_key, one.source, _listed(one)) for one in listed)
+        of_locks = ((one.cache, one.cache_key, one.source, _listed(one)) for one in tables.listed)
         self._of_key = by_key(
             ((cache, key), (os.path.realpath(root), candidate))
             for cache, key, root, candidate in chain(read, of_locks)

@@ -73,7 +73,7 @@ class Baselines:
         self._earlier: dict[_Kind | _Group, EarlierKeys] = {}
         # For each lookup, the lookups of its graph, and the rest of its key.
         self._group: list[_Group | None] = [None] * len(history.lookups)
-        self._content = [0] * len(history.lookups)
+        self._content = [0 if form is None else form[1] for form in history.forms]
         # For each miss, the lookups of its graph under its compile id in the run before.
         self._in_run_before: list[Sequence[int]] = [()] * len(history.lookups)
         self._index(until)
@@ -261,8 +261,7 @@ class Baselines:
         ):
             if form is None or form[0] is None:
                 continue
-            graph, self._content[at] = form
-            group, run = groups[row.cache, row.direction, graph], row.run
+            group, run = groups[row.cache, row.direction, form[0]], row.run
             of_rank = group.of_rank[rank_of.get(run)]
             if row.outcome != "hit" and row.compile_id is not None and is_by_run:
                 self._in_run_before[at] = self._called_before(group, of_rank, row)

@@ -47,8 +47,7 @@ def part_of(start: StartRow) -> Part:
     """The part that a log says was compiled or loaded."""
     if start.path is None:
         return Part(start.rank, None, start.prefix)
-    place = place_in_tree(f"{start.path}/")
-    return Part(place.rank, place.dp_rank, place.prefix)
+    return Part(*place_in_tree(f"{start.path}/")[1:])
 
 
 class StoredPart(NamedTuple):

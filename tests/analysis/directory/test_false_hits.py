@@ -6,7 +6,7 @@ Nothing real is wrong in the recordings, so the wrong cases are real files with 
 import json
 import re
 import shutil
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,10 @@ import cachescope
 from cachescope.analysis.directory.equal_code import SourceOf
 from cachescope.analysis.directory.false_hits import false_hits
 from cachescope.columns import records
+from cachescope.frames.context_rows import ContextRow
 from cachescope.keys.hashing import entry_name
 from cachescope.scope import Scope
+from cachescope.table import Table
 from tests import made
 from tests.conftest import Recording
 from tests.made import Stored, entry, fx, run, scope_of
@@ -196,9 +198,8 @@ def found(*entries: Stored, sources: dict[int, str] | None = None) -> list[dict[
 
 
 def doubts_of(scope: Scope, source_of: SourceOf) -> list[dict[str, Any]]:
-    tables = scope.tables
-    read = (scope.shown.rows, tables.entries.rows, tables.runs.rows, ())
-    return [asdict(one) for one in false_hits(*read, tables.hash_details, source_of)]
+    tables = replace(scope.tables, contexts=Table(ContextRow, []))
+    return [asdict(one) for one in false_hits(scope.shown.rows, tables, source_of)]
 
 
 CODE = "entries of one key and equal guards hold different generated code: "

@@ -1,11 +1,14 @@
 """What a lookup that a pre-flight predicts could find, and whether its guards would hold; made by hand."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from cachescope.analysis.preflight.would_find import Candidate, StoredEntries, Sure
+from cachescope.frames.recorded_rows import ProblemRow
 from cachescope.readers.reading import ListedEntry
+from cachescope.table import Table
 from tests.made import entry, scope_of
 
 FX, AOT = ("fxgraph", "f1"), ("aotautograd", "a1")
@@ -32,7 +35,7 @@ def test_if_guards_hold_for_sizes(told: dict[str, object], sizes: list[float | N
 def stored(
     *entries: object, roots: tuple[str, ...] = ("/cache",), locks: tuple[ListedEntry, ...] = ()
 ) -> StoredEntries:
-    return StoredEntries(scope_of(entries=entries).tables.entries.rows, roots, locks)
+    return StoredEntries(replace(scope_of(entries=entries).tables, cache_roots=roots, listed=locks))
 
 
 @pytest.mark.parametrize(("told", "is_there", "why_not"), [
@@ -58,9 +61,12 @@ def test_whether_torch_could_load_an_entry(told: dict[str, str], is_there: Sure,
 def test_lines_of_a_remote_cache_that_could_not_be_read_are_said() -> None:
     places = [f"redis://host:{port}/0" for port in (1, 2)]
     made = [entry(*FX, root=root, path=f"{root}/pt2:fx-graph-v1::f1:c1") for root in places]
-    entries = scope_of(entries=made).tables.entries.rows
+    tables = scope_of(entries=made).tables
     for problems, said in ((places[1:], f"some lines of {places[1]} could not be read"), (["/cache"], "")):
-        assert StoredEntries(entries, (), (), frozenset(problems)).unread_remotely == said
+        told = Table(
+            ProblemRow, [ProblemRow(one, "line 1", "not_json", "it could not be read") for one in problems]
+        )
+        assert StoredEntries(replace(tables, cache_roots=(), problems=told)).unread_remotely == said
     assert stored().unread_remotely == "a remote cache was not asked"
 
 
