@@ -17,7 +17,6 @@ from cachescope.details import ChangedField, HashDetails
 from cachescope.kept import kept
 from cachescope.keys.key_fields import TORCH_VERSION, is_input
 
-_GRAPH: Final = "gm"
 # A symbolic size, as in torch.Size([s77, 8]) or ('s77',): torch/_inductor/codecache.py, `_reduce_symint`.
 _SYMBOL: Final = re.compile(r"(?:\bSize\(\[[^][]*\b|\(')[su]\d+\b")
 
@@ -35,7 +34,7 @@ class Change(NamedTuple):
     @property
     def is_of_graph(self) -> bool:
         """Whether the graph itself differs."""
-        return _GRAPH in self.names
+        return "gm" in self.names
 
     @property
     def are_inputs(self) -> bool:
@@ -96,14 +95,14 @@ class KeyDistances:
     def _fields(self, layout: int) -> tuple[frozenset[int], bool]:
         """The fields of a layout without the graph, and whether it has each only once."""
         fields = self.details.layouts[layout]
-        return frozenset(fields) - {self.details.field_code(_GRAPH)}, len({*fields}) == len(fields)
+        return frozenset(fields) - {self.details.field_code("gm")}, len({*fields}) == len(fields)
 
     def _whole(self, codes: Iterable[int]) -> tuple[int | None, dict[int, int]]:
         """The graph among some components, and the hashes of the others by field."""
         of_field, of_hash = self.details.field_codes, self.details.hash_codes
         # If a field occurs twice, only the last one counts.
         held = {of_field[code]: of_hash[code] for code in codes}
-        graph = self.details.field_code(_GRAPH)
+        graph = self.details.field_code("gm")
         return None if graph is None else held.pop(graph, None), held
 
     def graph(self, detail_set: int | None) -> int | None:
@@ -142,7 +141,7 @@ class KeyDistances:
         """The first set with the fields of a set, and the hashes in which the set differs from it, by field; that of the graph in any case."""
         graph, content = self.form(detail_set)
         first, otherwise = self._numbered[content]
-        field = self.details.field_code(_GRAPH)
+        field = self.details.field_code("gm")
         return first, ({} if graph is None or field is None else {field: graph}) | dict(otherwise)
 
     def only_inputs(self, one: int, other: int) -> bool:

@@ -20,7 +20,7 @@ from cachescope.keys.hashing import sha256_hash
 from cachescope.keys.json_values import UnsupportedValueError
 
 # pickle.DEFAULT_PROTOCOL, which FxGraphCachePickler uses: 4 through Python 3.13, then 5.
-_PROTOCOLS: Final = (4, 5)
+PROTOCOLS: Final = (4, 5)
 _FIRST_OF_PROTOCOL_5: Final = (3, 14)
 
 # Exact types: a subclass (an enum, a named tuple) pickles as a class reference.
@@ -61,7 +61,7 @@ def detail_hash(value: object, protocol: int = 4) -> str:
     >>> detail_hash(True)[:8], detail_hash(False)[:8], detail_hash(True, protocol=5)[:8]
     ('cev5uo2j', 'esstihe2', 'kkapzzb6')
     """
-    if protocol not in _PROTOCOLS:
+    if protocol not in PROTOCOLS:
         raise CachescopeError(
             f"no torch pickles hash details with protocol {protocol}: "
             "give 4 (through Python 3.13) or 5 (from 3.14)"
@@ -72,7 +72,7 @@ def detail_hash(value: object, protocol: int = 4) -> str:
 
 def detail_hashes(value: object) -> frozenset[str]:
     """The hashes that a value may have, by either protocol; raises as `detail_hash` does."""
-    return frozenset(detail_hash(value, protocol) for protocol in _PROTOCOLS)
+    return frozenset(detail_hash(value, protocol) for protocol in PROTOCOLS)
 
 
 @cache
@@ -126,7 +126,7 @@ def torch_detail_hash(torch_version_hash: str | None, protocol: int = 4) -> str 
 
 def torch_detail_hashes(torch_version_hash: str | None) -> frozenset[str]:
     """The same by either protocol; empty if there is no key."""
-    found = (torch_detail_hash(torch_version_hash, protocol) for protocol in _PROTOCOLS)
+    found = (torch_detail_hash(torch_version_hash, protocol) for protocol in PROTOCOLS)
     return frozenset(one for one in found if one is not None)
 
 

@@ -28,7 +28,7 @@ _LONGEST: Final = 10_000
 
 # Properties that identify a board among others of its model.
 OF_THE_BOARD: Final = ("uuid", "pci_bus_id", "pci_device_id", "pci_domain_id")
-_DEVICE: Final = re.compile(r"\bdevice\(type='(?P<type>\w+)'(?:, index=(?P<index>\d+))?\)")
+DEVICE: Final = re.compile(r"\bdevice\(type='(?P<type>\w+)'(?:, index=(?P<index>\d+))?\)")
 _SYSTEM: Final = re.compile(r"\{'name': (?P<quote>['\"])(?P<name>.*?)(?P=quote)[,}]", re.DOTALL)
 _ARCH: Final = re.compile(r"gfx\w+(?::[\w+:-]*)?")
 
@@ -94,7 +94,7 @@ def device_difference(before: str, after: str) -> str | None:
     """
     if (old := device_parts(before)) and (new := device_parts(after)):
         return _of_properties(old, new)
-    if (here := _DEVICE.search(before)) and (there := _DEVICE.search(after)):
+    if (here := DEVICE.search(before)) and (there := DEVICE.search(after)):
         return _of_tensors(here, there)
     if (was := _SYSTEM.match(before)) and (is_ := _SYSTEM.match(after)):
         return _of_names(was["name"], is_["name"])

@@ -10,7 +10,8 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from cachescope.keys.detail_hash import plain_pickle
+from cachescope.keys.detail_hash import PROTOCOLS, plain_pickle
+from cachescope.keys.device_text import DEVICE
 from cachescope.keys.hashing import sha256_hash
 from cachescope.keys.json_values import UnsupportedValueError
 from cachescope.keys.printed_values import literal_value
@@ -18,9 +19,7 @@ from cachescope.keys.printed_values import literal_value
 MAIN: Final = "__mp_main__"
 """What multiprocessing calls the main program."""
 _MODULES: Final = ("torch._utils", MAIN)
-_PROTOCOLS: Final = (4, 5)
 _SIZES: Final = re.compile(r"torch\.Size\((?P<sizes>\[.*\])\)")
-_DEVICE: Final = re.compile(r"device\(type='(?P<type>\w+)'(?:, index=(?P<index>\d+))?\)")
 
 
 def module_of_format(metadata: Mapping[str, str], printed_hash: str) -> str | None:
@@ -30,7 +29,7 @@ def module_of_format(metadata: Mapping[str, str], printed_hash: str) -> str | No
     """
     if not metadata.get("memory_format", "").startswith("torch."):
         return None
-    ways = ((module, protocol) for module in _MODULES for protocol in _PROTOCOLS)
+    ways = ((module, protocol) for module in _MODULES for protocol in PROTOCOLS)
     try:
         return next((way[0] for way in ways if sha256_hash(_pickled(metadata, *way)) == printed_hash), None)
     except (ValueError, OverflowError, RecursionError, UnsupportedValueError):
@@ -52,7 +51,7 @@ def _value(name: str, text: str, module: str) -> bytes:
         if not isinstance(read, list):
             raise ValueError(sizes["sizes"])
         return _name("torch", "Size") + _plain(tuple(read)) + b"\x85R"
-    if device := _DEVICE.fullmatch(text):
+    if device := DEVICE.fullmatch(text):
         index = b"\x85" if device["index"] is None else _plain(int(device["index"])) + b"\x86"
         return _name("torch", "device") + _text(device["type"]) + index + b"R"
     if not text.startswith("torch."):

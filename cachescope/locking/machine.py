@@ -64,21 +64,16 @@ def installed_torch() -> Installed:
             return Installed(problem="torch/version.py says no version")
         builds = (re.search(_BUILD.format(name), version, re.MULTILINE) for name in ("cuda", "hip"))
         cuda, hip = (None if build is None else build[1] for build in builds)
-        key, problem = _torch_key(root, named[1])
+        if (extra := extra_files(root)) is None:
+            problem = f"torch {named[1]} makes its key in a way that is not known here"
+            return Installed(named[1], None, problem, cuda, hip)
+        hasher = hashlib.sha256(named[1].encode("utf-8"))
+        for name, path in (*modules_below(os.fspath(root), ""), *extra):
+            hasher.update(name.encode("utf-8"))
+            hasher.update(Path(path).read_bytes())
     except (OSError, AttributeError) as error:
         return Installed(problem=f"the files of torch cannot be read: {error}")
-    return Installed(named[1], key, problem, cuda, hip)
-
-
-def _torch_key(root: Path, version: str) -> tuple[str | None, str | None]:
-    extra = extra_files(root)
-    if extra is None:
-        return None, f"torch {version} makes its key in a way that is not known here"
-    hasher = hashlib.sha256(version.encode("utf-8"))
-    for name, path in (*modules_below(os.fspath(root), ""), *extra):
-        hasher.update(name.encode("utf-8"))
-        hasher.update(Path(path).read_bytes())
-    return b64encode(hasher.digest()).decode(), None
+    return Installed(named[1], b64encode(hasher.digest()).decode(), None, cuda, hip)
 
 
 def installed_triton(*, with_key: bool = True) -> Installed:

@@ -12,9 +12,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from cachescope.analysis.history.history import History
+from cachescope.analysis.history.history import History, set_of
 from cachescope.frames.directory_rows import EntryRow
-from cachescope.frames.recorded_rows import LookupRow
 from cachescope.grouping import by_key
 from cachescope.keys.paths import is_in_remote_cache
 from cachescope.readers.logs.notes import LookupNote
@@ -163,12 +162,6 @@ class StoredCandidates:
         time, key = self._history.lookups[at].time, self._history.lookups[at].cache_key
         there = (one for one in found if time is not None and one.end <= time and one.until >= at)
         return [one.entry for one in there if one.entry.cache_key != key]
-
-
-def set_of(row: LookupRow | EntryRow) -> int:
-    """The set of hash details of what is known to have one."""
-    assert row.detail_set is not None
-    return row.detail_set
 
 
 def _in_remote_caches(history: History) -> frozenset[str]:

@@ -294,8 +294,7 @@ class History:
 
     def distance(self, one: int, at: int) -> tuple[int, int]:
         """In how many fields two lookups with hash details differ, then in how many parts of the inputs among them."""
-        before, own = self.lookups[one].detail_set, self.lookups[at].detail_set
-        assert before is not None and own is not None
+        before, own = set_of(self.lookups[one]), set_of(self.lookups[at])
         return self.keys.fields(before, own), len(self.keys.parts(before, own))
 
     def row_of(self, baseline: int | EntryRow) -> LookupRow | EntryRow:
@@ -304,9 +303,7 @@ class History:
 
     def change(self, baseline: int | EntryRow, at: int) -> Change:
         """What changed from a lookup or an entry to a lookup, both with hash details."""
-        before, after = self.row_of(baseline).detail_set, self.lookups[at].detail_set
-        assert before is not None and after is not None
-        return self.keys.change(before, after)
+        return self.keys.change(set_of(self.row_of(baseline)), set_of(self.lookups[at]))
 
     def guards_before(self, at: int) -> list[str]:
         """The guards that earlier lookups of its key show, each once."""
@@ -330,6 +327,12 @@ def _mark(made: LookupRow | EntryRow) -> int | str | None:
         return made.time_taken_ns
     path = made.entry_path if isinstance(made, LookupRow) else made.path
     return None if path is None or is_in_remote_cache(path) else os.path.basename(path)
+
+
+def set_of(row: LookupRow | EntryRow) -> int:
+    """The set of hash details of what is known to have one."""
+    assert row.detail_set is not None
+    return row.detail_set
 
 
 def is_miss(row: LookupRow) -> bool:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Final
 
 from cachescope.analysis.history.entry_times import NEVER, EntryTimes
-from cachescope.analysis.history.history import History
+from cachescope.analysis.history.history import History, set_of
 from cachescope.analysis.verdicts.misses import VerdictsSoFar, Why
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.keys.key_fields import is_input, is_of_the_program
@@ -109,8 +109,7 @@ class _EntriesAbove:
 
     def _belongs_to(self, at: int, field: str) -> bool:
         """Whether a field of a graph's key is in the AOTAutograd key too, with the same meaning."""
-        own = self._history.lookups[at].detail_set
-        assert own is not None
+        own = set_of(self._history.lookups[at])
         return not is_of_the_program(field) and self._history.details.component_of(own, field) is not None
 
 

@@ -18,8 +18,8 @@ from functools import cached_property
 from itertools import islice
 from typing import Final, NamedTuple
 
-from cachescope.analysis.history.entry_times import StoredCandidates, set_of
-from cachescope.analysis.history.history import History
+from cachescope.analysis.history.entry_times import StoredCandidates
+from cachescope.analysis.history.history import History, set_of
 from cachescope.analysis.key_distance import Change, EarlierKeys
 from cachescope.analysis.verdicts.misses import Candidate
 from cachescope.analysis.verdicts.ranks import all_hold_a_rank

@@ -134,7 +134,7 @@ class ChangedKeys:
             elif self._is_by_autocast(change):
                 changed, kind = tuple(field for field in changed if field != "gm"), ""
                 known = "inferred", f"{known[1]}; the code of the graph differs in dtypes alone"
-            elif (are_other := self._is_by_inputs(at, baseline, changed)) is not None:
+            elif (are_other := self._is_by_inputs(at, baseline, change)) is not None:
                 # The batch may differ in one run, and the dtype in the next.
                 pairs = [sides for field, *sides in change.components if is_input(field) and are_other]
                 parts = {name for sides in pairs for name, *_ in component_change(details, *sides).parts}
@@ -184,9 +184,9 @@ class ChangedKeys:
         graph = ((before, after) for field, before, after in self._texts(change) if field == "gm")
         return bool(are_of_autocast) and all(are_of_autocast) and any(starmap(differ_in_dtypes, graph))
 
-    def _is_by_inputs(self, at: int, baseline: Baseline, changed: tuple[str, ...]) -> bool | None:
+    def _is_by_inputs(self, at: int, baseline: Baseline, change: Change) -> bool | None:
         """Whether other inputs of the program made another graph of the same code; None if nothing shows that Dynamo traced the same code."""
-        row = self._history.lookups[at]
+        row, changed = self._history.lookups[at], change.names
         # A frozen graph follows from the option, and so may its inputs.
         if "gm" not in changed or FREEZING in changed or not isinstance(baseline, int):
             return None
@@ -200,10 +200,7 @@ class ChangedKeys:
         if row.traced_code != found.traced_code or row.traced_code is None:
             return None
         # What a backward graph takes beside gradients, its forward graph has kept.
-        before, after = (self._forward_before(one) for one in (baseline, at))
-        if is_traced_alike and before is not None and after is not None:
-            return any(map(is_input, self._history.change(before, after).names))
-        return True
+        return not is_traced_alike or any(map(is_input, self._above(at, baseline, change).names))
 
     def _split(self, row: LookupRow, found: Candidate) -> str:
         """How a graph differs of which DDPOptimizer made another number of parts than before; empty if nothing shows that it did, or other code was traced."""

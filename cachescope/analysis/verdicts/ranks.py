@@ -18,8 +18,6 @@ from cachescope.frames.answer_rows import RankDifference
 from cachescope.frames.recorded_rows import LookupRow, RunRow
 from cachescope.grouping import by_key
 
-_GRAPH: Final = "gm"
-
 
 def rank_differences(
     lookups: Iterable[LookupRow], runs: Iterable[RunRow], details: HashDetails, job_of: Mapping[int, int]
@@ -68,11 +66,11 @@ def _differences(
 ) -> Iterator[RankDifference]:
     """The differences at one place. For another graph only the graph is reported; other fields are compared within a graph."""
     varying = _values(members, details)
-    graphs = varying.get(_GRAPH)
+    graphs = varying.get("gm")
     if graphs is None:
         of_graph = [members]
     else:
-        yield _difference(_GRAPH, members, graphs, rank_of, details)
+        yield _difference("gm", members, graphs, rank_of, details)
         by_graph = by_key(zip(graphs, members, strict=True))
         of_graph = [by_graph[graph] for graph in sorted(by_graph)]
     for mine in of_graph:

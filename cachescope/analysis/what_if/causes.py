@@ -37,23 +37,12 @@ def cause_rows(
     rows, explained = [], 0
     for cause in causes:
         mine = positions[cause.cause]
-        turned = replayed.turned(mine)
         why = None
         is_out = bool(removed and cause.fields) and removed.fields.issuperset(cause.fields)
-        if is_out and len(mine) > len(turned) and explained < _EXPLAINED:
+        if is_out and len(mine) > len(replayed.turned(mine)) and explained < _EXPLAINED:
             explained += 1
             why = why_still(replayed, cause, mine).why
-        rows.append(
-            like(
-                WhatIfCause,
-                cause,
-                misses=len(mine),
-                hits_after=len(turned),
-                unknown=len(replayed.undecided(mine)),
-                time_won_ns=replayed.replay.total(turned),
-                why=why,
-            )
-        )
+        rows.append(like(WhatIfCause, cause, misses=len(mine), why=why, **_told(replayed, mine)))
     return rows
 
 
@@ -69,18 +58,15 @@ def saving_rows(
 def _saving(replay: Replay, cause: CauseRow, at: list[int]) -> CauseSaving:
     """What leaving out its own fields does; a cause without fields keeps all of its keys."""
     replayed = Replayed(replay, Removed(frozenset(cause.fields)))
-    turned = replayed.turned(at)
     stays = why_still(replayed, cause, at)
-    return like(
-        CauseSaving,
-        cause,
-        hits_after=len(turned),
-        time_won_ns=replay.total(turned),
-        unknown=len(replayed.undecided(at)),
-        staggered=len(stays.staggered),
-        staggered_time_ns=replay.total(stays.staggered),
-        why=stays.why,
-    )
+    later = {"staggered": len(stays.staggered), "staggered_time_ns": replay.total(stays.staggered)}
+    return like(CauseSaving, cause, why=stays.why, **later, **_told(replayed, at))
+
+
+def _told(replayed: Replayed, at: list[int]) -> dict[str, int | None]:
+    """What a replay does for the misses of a cause."""
+    turned, unknown = replayed.turned(at), len(replayed.undecided(at))
+    return {"hits_after": len(turned), "time_won_ns": replayed.replay.total(turned), "unknown": unknown}
 
 
 def _positions(replay: Replay, misses: Iterable[MissRow]) -> dict[int, list[int]]:
