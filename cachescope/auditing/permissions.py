@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from typing import Final
 
@@ -107,23 +108,21 @@ def is_own_group(group: int, owner: int) -> bool:
 @cache
 def user_name(user: int) -> str:
     """A user for a message."""
-    try:
+    with suppress(ImportError, KeyError, OSError):
         import pwd
 
         return f"{pwd.getpwuid(user).pw_name} (user {user})"
-    except (ImportError, KeyError, OSError):
-        return f"user {user}"
+    return f"user {user}"
 
 
 @cache
 def group_name(group: int) -> str:
     """A group for a message."""
-    try:
+    with suppress(ImportError, KeyError, OSError):
         import grp
 
         return f"{grp.getgrgid(group).gr_name} ({group})"
-    except (ImportError, KeyError, OSError):
-        return str(group)
+    return str(group)
 
 
 def _octal(mode: int) -> str:

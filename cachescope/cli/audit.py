@@ -29,6 +29,7 @@ from cachescope.wording import readable
 
 if TYPE_CHECKING:
     from cachescope.auditing.audit import Audit
+    from cachescope.report.redact import Redaction
 
 _OWNERS: Final = re.compile(r"\b(?:belongs to|the group) (\S+) \(")
 
@@ -67,7 +68,10 @@ def run(args: argparse.Namespace) -> int:
         except CachescopeError as error:
             say(error, redaction)
             whole.unread += 1
-    _write(args, whole)
+    if redaction is not None:
+        owners = {name for row in whole.rows for name in _OWNERS.findall(row.message)}
+        redaction.learn(Identities(users=owners))
+    _write(whole, args.format, redaction)
     if whole.unread:
         return 2
     if args.fail_on == "never":
@@ -77,21 +81,15 @@ def run(args: argparse.Namespace) -> int:
     return 0 if not against else 3 if against == {UNPROVEN} else 1
 
 
-def _write(args: argparse.Namespace, report: Audit) -> None:
+def _write(report: Audit, form: str, redaction: Redaction | None) -> None:
     from dataclasses import asdict, replace
 
     from cachescope.frames.checks import AuditRow
     from cachescope.report.audit import audit_lines, audit_object, sarif_object
 
-    redaction = redaction_of(args)
-    if redaction is not None:
-        from cachescope.report.redact import Identities
-
-        owners = {name for row in report.rows for name in _OWNERS.findall(row.message)}
-        redaction.learn(Identities(users=owners))
-    if args.format == "text":
+    if form == "text":
         write_blocks(audit_lines(report), redaction)
-    elif args.format == "json":
+    elif form == "json":
         write_json({"cachescope": __version__, **audit_object(report)}, redaction)
     else:
         if redaction is not None:

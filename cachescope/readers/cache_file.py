@@ -20,8 +20,8 @@ from cachescope.whole_file import opened
 _ATTEMPTS: Final = 3
 
 
-ReadFile = Callable[[EntryRow, str, str, Reading], bool]
-"""Fills the row of a file, given its path and name; returns False if the file no longer exists."""
+ReadFile = Callable[[EntryRow, str, str, Reading], None]
+"""Fills the row of a file, given its path and name; raises what `marked` takes, and FileNotFoundError if it no longer exists."""
 
 Fill = Callable[[EntryRow, str, bytes, Reading], None]
 """Fills the row of a file from its name and bytes; raises `DamagedContent` or `UnreadablePickle`."""
@@ -60,58 +60,51 @@ class DamagedContent(CachescopeError):  # noqa: N818 - what it is
 def content_reader(fill: Fill) -> ReadFile:
     """Make a reader of whole files from a function that takes their bytes."""
 
-    def read(entry: EntryRow, path: str, name: str, reading: Reading) -> bool:
-        data = read_bytes(entry, path, reading)
-        if data is None:
-            return entry.status == UNREADABLE
-        with marked(entry, reading):
-            if not data:
-                raise DamagedContent("empty file")
-            if len(data) > Limits().size_bytes:
-                raise NotRead(f"more than {Limits().size_bytes} bytes: not read")
-            fill(entry, name, data, reading)
-        return True
+    def read(entry: EntryRow, path: str, name: str, reading: Reading) -> None:
+        data = read_bytes(entry, path)
+        if not data:
+            raise DamagedContent("empty file")
+        if len(data) > Limits().size_bytes:
+            raise NotRead(f"more than {Limits().size_bytes} bytes: not read")
+        fill(entry, name, data, reading)
 
     return read
 
 
 @contextlib.contextmanager
 def marked(entry: EntryRow, reading: Reading) -> Iterator[None]:
-    """Mark an entry damaged or unreadable where reading its content fails."""
-    try:
-        yield
-    except NotRead as error:
-        mark_unreadable(entry, error.what, error.offset, reading)
-    except (DamagedContent, UnreadablePickle) as error:
-        mark_damaged(entry, error.what, error.offset, reading)
+    """Mark an entry damaged or unreadable, in its row and in the problems, where reading its content fails.
 
-
-def read_bytes(entry: EntryRow, path: str, reading: Reading, most: int | None = None) -> bytes | None:
-    """The bytes of a file, at most `most`, or one more than the limit; None if it no longer exists or cannot be read.
-
-    The row gets the size and the times at the moment of reading. A file that cannot be read is marked unreadable, not
-    damaged: the user who runs torch may have the permission.
+    A file that cannot be read is unreadable, not damaged: the user who runs torch may have the permission.
     """
     try:
-        data, found = read_steady(path, most or Limits().size_bytes + 1)
+        yield
     except FileNotFoundError:
-        return None
+        raise
+    except NotRead as error:
+        _mark(entry, UNREADABLE, UNREADABLE, error.what, error.offset, reading)
+    except (DamagedContent, UnreadablePickle) as error:
+        _mark(entry, "damaged", "damaged_entry", error.what, error.offset, reading)
     except OSError as error:
-        mark_unreadable(entry, error.strerror or str(error), None, reading)
-        return None
+        _mark(entry, UNREADABLE, UNREADABLE, error.strerror or str(error), None, reading)
+
+
+def read_marked(read: ReadFile, entry: EntryRow, path: str, name: str, reading: Reading) -> bool:
+    """Fill the row of a file, which is marked where that fails; False if the file no longer exists."""
+    try:
+        with marked(entry, reading):
+            read(entry, path, name, reading)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def read_bytes(entry: EntryRow, path: str, most: int | None = None) -> bytes:
+    """The bytes of a file, at most `most`, or one more than the limit; the row gets its size and times at that moment."""
+    data, found = read_steady(path, most or Limits().size_bytes + 1)
     entry.size_bytes, entry.modified_time = found.st_size, found.st_mtime_ns
     entry.changed_time = found.st_ctime_ns
     return data
-
-
-def mark_damaged(entry: EntryRow, damage: str, offset: int | None, reading: Reading) -> None:
-    """Note the damage in the row and in the problems."""
-    _mark(entry, "damaged", "damaged_entry", damage, offset, reading)
-
-
-def mark_unreadable(entry: EntryRow, why: str, offset: int | None, reading: Reading) -> None:
-    """Note in the row and in the problems why a file was not read, or not completely; no damage is known."""
-    _mark(entry, UNREADABLE, UNREADABLE, why, offset, reading)
 
 
 def _mark(entry: EntryRow, status: str, kind: str, what: str, offset: int | None, reading: Reading) -> None:

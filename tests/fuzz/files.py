@@ -88,7 +88,7 @@ class StoredEntries:
             reading = Reading()
             entry = EntryRow(cache=cache, path="x", root="x", cache_key=_KEY)
             try:
-                check(entry, data, reading)
+                check(entry, "", data, reading)
             except NotRead:
                 continue
             except CachescopeError as error:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import contextvars
 import copy
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any, Final
 
@@ -25,8 +24,11 @@ def patch_compile_fx(module: Any, replace: Any) -> None:
 
     def codegen_and_compile(self: Any, gm: Any, *args: Any, **kwargs: Any) -> Any:
         notes.note_process()
-        with _running(_copied(gm)):
+        token = _to_run.set(_copied(gm))
+        try:
             compiled = compiled_by_torch(self, gm, *args, **kwargs)
+        finally:
+            _to_run.reset(token)
         compiled.source_code = getattr(compiled, "source_code", "")
         return compiled
 
@@ -57,15 +59,6 @@ def patch_select_algorithm(module: Any, replace: Any) -> None:
         return chosen_by_torch(self, name, (aten or list(choices))[:1], *args, **kwargs)
 
     replace(module.AlgorithmSelectorCache, "__call__", chosen)
-
-
-@contextmanager
-def _running(graph: Any) -> Iterator[None]:
-    token = _to_run.set(graph)
-    try:
-        yield
-    finally:
-        _to_run.reset(token)
 
 
 def _copied(gm: Any) -> Any:

@@ -18,7 +18,7 @@ from itertools import islice
 from typing import IO, Final
 
 from cachescope.frames.directory_rows import EntryRow
-from cachescope.readers.cache_file import DamagedContent, mark_damaged, mark_unreadable, marked
+from cachescope.readers.cache_file import DamagedContent
 from cachescope.readers.json_record import well_formed
 from cachescope.readers.pickles.inert_pickle import Limits, NotRead
 from cachescope.readers.reading import Reading
@@ -110,23 +110,18 @@ def holds_aotinductor(path: str, head: bytes) -> bool:
         return b"data/aotinductor/" in head
 
 
-def read_aotinductor(entry: EntryRow, path: str, name: str, reading: Reading) -> bool:
-    """Say which models are in an archive, and for which device; return False if the file no longer exists."""
+def read_aotinductor(entry: EntryRow, path: str, name: str, reading: Reading) -> None:
+    """Say which models are in an archive, and for which device."""
+    if symbols := symbols_in(path):
+        entry.device_types = tuple(what for call, what in _DRIVERS.items() if call in symbols)
+        entry.detail = "a library by itself, which runs without its package"
+        return
     try:
-        if symbols := symbols_in(path):
-            entry.device_types = tuple(what for call, what in _DRIVERS.items() if call in symbols)
-            entry.detail = "a library by itself, which runs without its package"
-            return True
-        with marked(entry, reading), _opened(path) as archive:
+        with _opened(path) as archive:
             _fill(entry, archive)
             _check_sums(archive)
-    except FileNotFoundError:
-        return False
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
-        mark_damaged(entry, f"no whole archive: {str(error)[:200]}", None, reading)
-    except OSError as error:
-        mark_unreadable(entry, error.strerror or str(error), None, reading)
-    return True
+        raise DamagedContent(f"no whole archive: {str(error)[:200]}") from error
 
 
 def _fill(entry: EntryRow, archive: zipfile.ZipFile) -> None:

@@ -154,7 +154,7 @@ def _entry_in(path: str, root: str, kind: str, key: str, content: bytes, reading
     inner = EntryRow(cache=cache, path=path, root=root, cache_key=key)
     # What is wrong with it is said of the bundle.
     with marked(inner, Reading()):
-        check(inner, content, reading)
+        check(inner, key, content, reading)
     return inner
 
 

@@ -16,7 +16,7 @@ from stat import S_ISDIR, S_ISLNK, S_ISREG
 from typing import Final, NamedTuple
 
 from cachescope.frames.directory_rows import EntryRow
-from cachescope.readers.cache_file import ReadFile, content_reader, mark_unreadable, read_steady
+from cachescope.readers.cache_file import ReadFile, content_reader, read_marked, read_steady
 from cachescope.readers.directory.aotinductor import read_aotinductor
 from cachescope.readers.directory.autotune import fill_autotune, fill_cutlass_configs
 from cachescope.readers.directory.bundles import fill_mega_cache, fill_standalone
@@ -40,6 +40,7 @@ from cachescope.readers.directory.triton_files import (
 )
 from cachescope.readers.directory.vllm import fill_artifact, fill_factors, fill_handles, read_model
 from cachescope.readers.kinds import HEAD_BYTES, shipped_kind
+from cachescope.readers.pickles.inert_pickle import NotRead
 from cachescope.readers.reading import Reading
 from cachescope.terms import (
     AOT_COMPILE,
@@ -141,7 +142,7 @@ def read_shipped_file(path: str, reading: Reading) -> None:
     seen_ns, real = time.time_ns(), os.path.realpath(path)
     entry = _entry(OTHER, path, readable(os.path.dirname(path) or "."), None, "ok", seen_ns, os.stat(path))
     entry.link = readable(real) if os.path.islink(path) else None
-    if _read_unknown(entry, real, os.path.basename(real), reading):
+    if read_marked(_read_unknown, entry, real, os.path.basename(real), reading):
         reading.entries.append(entry)
 
 
@@ -172,7 +173,7 @@ class CacheWalk:
         entry = self.files[number]
         if number in self._unread:
             read, path, name = self._unread[number]
-            return entry if read(entry, path, name, self.reading) else None
+            return entry if read_marked(read, entry, path, name, self.reading) else None
         return entry
 
     def _single_file(self) -> None:
@@ -344,30 +345,26 @@ def _key_of(place: Place, name: str, outer_key: str | None = None) -> str | None
     return outer_key if place.key_of is None else place.key_of(readable(name))
 
 
-def _read_unknown(entry: EntryRow, path: str, name: str, reading: Reading) -> bool:
+def _read_unknown(entry: EntryRow, path: str, name: str, reading: Reading) -> None:
     """Read what is shipped by itself, under any name; ignore any other file, even one that may not be read."""
     try:
         head, _ = read_steady(path, HEAD_BYTES)
     except FileNotFoundError:
-        return False
+        raise
     except OSError:
-        return True
-    kind = shipped_kind(path, head)
-    if kind is None:
-        return True
-    entry.cache, entry.status = kind, "ok"
-    return SHIPPED_READERS[kind](entry, path, name, reading)
+        return
+    if (kind := shipped_kind(path, head)) is not None:
+        entry.cache, entry.status = kind, "ok"
+        SHIPPED_READERS[kind](entry, path, name, reading)
 
 
-def _read_link(entry: EntryRow, path: str, name: str, reading: Reading) -> bool:
+def _read_link(entry: EntryRow, path: str, name: str, reading: Reading) -> None:
     """Note the target of a link that is not followed."""
     entry.detail = readable(shown_target(path))
-    return True
 
 
 def _unread_because(why: str) -> ReadFile:
-    def read(entry: EntryRow, path: str, name: str, reading: Reading) -> bool:
-        mark_unreadable(entry, why, None, reading)
-        return True
+    def read(entry: EntryRow, path: str, name: str, reading: Reading) -> None:
+        raise NotRead(why)
 
     return read

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -56,13 +57,10 @@ def imc_keys(path: str) -> list[bytes]:
 
 def bytes_of_literal(text: str) -> bytes | None:
     """The bytes whose repr a text is; None if it is none."""
-    if not text.startswith(("b'", 'b"')):
-        return None
-    try:
-        value = literal_value(text)
-    except ValueError:
-        return None
-    return value if isinstance(value, bytes) else None
+    with suppress(ValueError):
+        if text.startswith(("b'", 'b"')) and isinstance(value := literal_value(text), bytes):
+            return value
+    return None
 
 
 def fill_memoized(entry: EntryRow, name: str, data: bytes, reading: Reading) -> None:

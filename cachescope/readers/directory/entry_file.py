@@ -13,7 +13,7 @@ from typing import Final
 
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.keys.hashing import entry_name
-from cachescope.readers.cache_file import DamagedContent, ReadFile, marked, read_bytes
+from cachescope.readers.cache_file import DamagedContent, Fill, ReadFile, marked, read_bytes
 from cachescope.readers.json_record import MOST_NS_OF_A_DURATION, well_formed
 from cachescope.readers.pickles.inert_pickle import (
     Limits,
@@ -24,12 +24,10 @@ from cachescope.readers.pickles.inert_pickle import (
     loads_harmless,
 )
 from cachescope.readers.reading import Reading
-from cachescope.terms import OTHER_NAME, UNREADABLE
+from cachescope.terms import OTHER_NAME
 
-Fill = Callable[[EntryRow, Stub, Reading], str | None]
+FillFromObject = Callable[[EntryRow, Stub, Reading], str | None]
 """Fills the row from the top object; returns what is wrong with the object, if anything."""
-Check = Callable[[EntryRow, bytes, Reading], None]
-"""Fills the row from the bytes of an entry; raises `DamagedContent` or `UnreadablePickle`, as what fills any other file does."""
 
 _CONTENT_NAME_LENGTH = 51
 WHOLE = "a whole entry, which torch before 2.13 loads"
@@ -39,30 +37,26 @@ _MOST: Final = 2_000
 _BITS_PRINTED: Final = 14_000
 
 
-def entry_reader(check: Check) -> ReadFile:
+def entry_reader(check: Fill) -> ReadFile:
     """Make a reader of entry files, whose names are hashes of their content."""
 
-    def read(entry: EntryRow, path: str, name: str, reading: Reading) -> bool:
-        data = read_bytes(entry, path, reading)
-        if data is None:
-            return entry.status == UNREADABLE
-        with marked(entry, reading):
-            content = check, entry.cache_key, entry_name(data)
-            is_misnamed = len(name) == _CONTENT_NAME_LENGTH and content[2] != name
-            if (known := reading.contents.get(content)) is not None:
-                entry.take_content(known)
-            else:
-                try:
-                    check(entry, data, reading)
-                except NotRead:
-                    raise
-                except (DamagedContent, UnreadablePickle) as error:
-                    damage = f"{error.what}; {OTHER_NAME}" if is_misnamed else error.what
-                    raise DamagedContent(damage, error.offset) from error
-                reading.contents[content] = entry
-            if is_misnamed:
-                raise DamagedContent(OTHER_NAME)
-        return True
+    def read(entry: EntryRow, path: str, name: str, reading: Reading) -> None:
+        data = read_bytes(entry, path)
+        content = check, entry.cache_key, entry_name(data)
+        is_misnamed = len(name) == _CONTENT_NAME_LENGTH and content[2] != name
+        if (known := reading.contents.get(content)) is not None:
+            entry.take_content(known)
+        else:
+            try:
+                check(entry, name, data, reading)
+            except NotRead:
+                raise
+            except (DamagedContent, UnreadablePickle) as error:
+                damage = f"{error.what}; {OTHER_NAME}" if is_misnamed else error.what
+                raise DamagedContent(damage, error.offset) from error
+            reading.contents[content] = entry
+        if is_misnamed:
+            raise DamagedContent(OTHER_NAME)
 
     return read
 
@@ -75,23 +69,24 @@ def reader_of_hidden(read: ReadFile) -> ReadFile:
     complete. An incomplete file is no problem, unless it is hostile.
     """
 
-    def read_hidden(entry: EntryRow, path: str, name: str, reading: Reading) -> bool:
+    def read_hidden(entry: EntryRow, path: str, name: str, reading: Reading) -> None:
         status = entry.status
         aside = Reading(details=reading.details)
-        if not read(entry, path, name, aside):
-            return False
+        with marked(entry, aside):
+            read(entry, path, name, aside)
         if entry.status == "damaged" and not str(entry.damage).startswith("hostile"):
             entry.status = status
         elif entry.status == status:
             entry.detail = WHOLE
         for problem in aside.problems if entry.status != status else ():
             reading.problem(problem.source, problem.where, problem.kind, problem.message)
-        return True
 
     return read_hidden
 
 
-def check_entry(entry: EntryRow, data: bytes, reading: Reading, top: frozenset[str], fill: Fill) -> None:
+def check_entry(
+    entry: EntryRow, data: bytes, reading: Reading, top: frozenset[str], fill: FillFromObject
+) -> None:
     """Fill the row of one entry from its bytes."""
     if not data:
         raise DamagedContent("empty file")

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.frames.linked_rows import LockRow
 from cachescope.keys.paths import is_in_remote_cache
-from cachescope.readers.cache_file import read_steady
+from cachescope.readers.cache_file import read_marked, read_steady
 from cachescope.readers.directory.graph_entries import read_aotautograd_entry, read_fxgraph_entry
 from cachescope.readers.reading import Reading
 from cachescope.terms import (
@@ -80,7 +80,7 @@ def source_of(file: EntryRow) -> str | None:
 def _of_graph(path: str, cache: str, cache_key: str | None) -> SourceCode:
     again = EntryRow(cache=cache, path=path, cache_key=cache_key)
     # A separate reading: its other results are in the frames already.
-    if not _GRAPHS[cache](again, path, os.path.basename(path), Reading()):
+    if not read_marked(_GRAPHS[cache], again, path, os.path.basename(path), Reading()):
         return SourceCode(None, why_not=_gone(path))
     if again.source_code is not None:
         # Wrappers are Python; with `cpp_wrapper`, Python around a string of C++.

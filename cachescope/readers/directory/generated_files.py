@@ -12,14 +12,15 @@ import os
 import re
 import struct
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Final
 
 from cachescope.frames.directory_rows import EntryRow, KernelRow
 from cachescope.keys.hashing import code_hash, stored_code_hash
 from cachescope.keys.printed_values import literal_value
-from cachescope.readers.cache_file import DamagedContent, marked, read_bytes
+from cachescope.readers.cache_file import DamagedContent, read_bytes
 from cachescope.readers.reading import Reading
-from cachescope.terms import CODE_KEY, OTHER_TEXT, UNREADABLE
+from cachescope.terms import CODE_KEY, OTHER_TEXT
 
 # torch/_inductor/codegen: `compile_wrapper.writeline(f"async_compile.triton({name!r}, '''")` and the like; C++ wrappers
 # put theirs in `cpp_wrapper_src = (r'''` and `kernel_src`.
@@ -86,11 +87,9 @@ def _literals(source_code: str) -> Iterator[tuple[int, str]]:
 def _text_of(literal: str) -> str | None:
     if "\\" not in literal:
         return literal.removeprefix("r")[3:-3]
-    try:
-        value = literal_value(literal)
-    except ValueError:
-        return None
-    return value if isinstance(value, str) else None
+    with suppress(ValueError):
+        return value if isinstance(value := literal_value(literal), str) else None
+    return None
 
 
 def cpp_kernel(text: str) -> str:
@@ -153,26 +152,22 @@ def fill_cpp_code(entry: EntryRow, name: str, data: bytes, reading: Reading) -> 
     entry.code_key = included_header(text)
 
 
-def read_library(entry: EntryRow, path: str, name: str, reading: Reading) -> bool:
+def read_library(entry: EntryRow, path: str, name: str, reading: Reading) -> None:
     """See whether a library has the tables that its first bytes name: linkers put one of them at its end.
 
     Torch 2.13 loads whatever is there under the name of a library; a process that loads half of one ends with SIGBUS.
     """
     if (entry.seen_time or 0) - (entry.modified_time or 0) < _LINKED_WITHIN_NS:
-        return True  # a linker may be at work on it
-    head = read_bytes(entry, path, reading, _ELF.size)
-    if head is None:
-        return entry.status == UNREADABLE
-    with marked(entry, reading):
-        if not head:
-            raise DamagedContent("empty file")
-        magic, *tables = _ELF.unpack(head.ljust(_ELF.size, b"\0"))
-        segments, sections, of_segment, segment_count, of_section, section_count = tables
-        end = max(segments + of_segment * segment_count, sections + of_section * section_count, _ELF.size)
-        if magic == b"\x7fELF\x02\x01" and end > (entry.size_bytes or 0):
-            damage = "cut: a process that loads it may crash; if it is removed, torch compiles it again"
-            raise DamagedContent(damage)
-    return True
+        return  # a linker may be at work on it
+    head = read_bytes(entry, path, _ELF.size)
+    if not head:
+        raise DamagedContent("empty file")
+    magic, *tables = _ELF.unpack(head.ljust(_ELF.size, b"\0"))
+    segments, sections, of_segment, segment_count, of_section, section_count = tables
+    end = max(segments + of_segment * segment_count, sections + of_section * section_count, _ELF.size)
+    if magic == b"\x7fELF\x02\x01" and end > (entry.size_bytes or 0):
+        damage = "cut: a process that loads it may crash; if it is removed, torch compiles it again"
+        raise DamagedContent(damage)
 
 
 def kernels_of(source_code: str) -> list[KernelRow]:

@@ -27,7 +27,7 @@ AOT_CLASSES = frozenset({
 })  # fmt: skip
 
 
-def check_fxgraph(entry: EntryRow, data: bytes, reading: Reading) -> None:
+def check_fxgraph(entry: EntryRow, name: str, data: bytes, reading: Reading) -> None:
     """Fill the row of one FX graph entry from its bytes.
 
     Mirrors ``CompiledFxGraph`` (torch/_inductor/output_code.py 2.6+, codecache.py 2.5). It contains its hash details
@@ -77,7 +77,7 @@ def _bundled(bundle: object) -> list[object]:
     return [state.get("kernel_hash") for state in kernels if isinstance(state, dict)]
 
 
-def check_aotautograd(entry: EntryRow, data: bytes, reading: Reading) -> None:
+def check_aotautograd(entry: EntryRow, name: str, data: bytes, reading: Reading) -> None:
     """Fill the row of one AOTAutograd entry from its bytes.
 
     `time_taken_ns` is forward and backward together. The entry refers to its FX graphs by key

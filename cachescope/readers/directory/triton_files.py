@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from cachescope.frames.directory_rows import EntryRow
-from cachescope.readers.cache_file import DamagedContent, content_reader, load_object, mark_damaged
+from cachescope.readers.cache_file import DamagedContent, content_reader, load_object
 from cachescope.readers.directory.entry_file import value_text
 from cachescope.readers.directory.generated_files import compiled_from
 from cachescope.readers.directory.places import TRITON_KEY, triton_hash
@@ -97,18 +97,17 @@ def fill_intermediate(entry: EntryRow, name: str, data: bytes, reading: Reading)
 _read_metadata = content_reader(fill_kernel_metadata)
 
 
-def read_kernel_metadata(entry: EntryRow, path: str, name: str, reading: Reading) -> bool:
+def read_kernel_metadata(entry: EntryRow, path: str, name: str, reading: Reading) -> None:
     """Read it, and see whether its group is beside it.
 
     `FileCacheManager.get_group` (triton/runtime/cache.py) finds a kernel by that file alone, which is written last.
     """
-    is_there = _read_metadata(entry, path, name, reading)
+    _read_metadata(entry, path, name, reading)
     group = f"__grp__{name}"
     # A link may lead to the file alone, and the path may not be spelled as it is on the disk.
     places = (os.path.join(os.path.dirname(one), group) for one in (path, entry.path))
-    if is_there and entry.status == "ok" and not any(map(os.path.exists, places)):
-        mark_damaged(entry, f"without {group} Triton does not find it", None, reading)
-    return is_there
+    if not any(map(os.path.exists, places)):
+        raise DamagedContent(f"without {group} Triton does not find it")
 
 
 def fill_best_config(entry: EntryRow, name: str, data: bytes, reading: Reading) -> None:

@@ -115,7 +115,7 @@ def fill_artifact(entry: EntryRow, name: str, data: bytes, reading: Reading) -> 
     fill_standalone(entry, name, data, reading)
 
 
-def read_model(entry: EntryRow, path: str, name: str, reading: Reading) -> bool:
+def read_model(entry: EntryRow, path: str, name: str, reading: Reading) -> None:
     """Say what was compiled, for which torch, Python and device; one that has gigabytes is not opened.
 
     Mirrors ``save_aot_compiled_function`` of ``vllm/compilation/decorators.py``: it is what torch's ``save_compiled_function``
@@ -123,5 +123,6 @@ def read_model(entry: EntryRow, path: str, name: str, reading: Reading) -> bool:
     """
     if entry.size_bytes is not None and entry.size_bytes > Limits().size_bytes:
         entry.detail = "a compiled model that is too big to be opened here"
-        return os.path.exists(path)
-    return read_aot_compile(entry, path, name, reading)
+        os.stat(path)  # it may be gone by now
+    else:
+        read_aot_compile(entry, path, name, reading)

@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from cachescope.frames.recorded_rows import LookupRow
 from cachescope.readers.json_record import load_json
-from cachescope.readers.logs.byte_source import open_bytes
+from cachescope.readers.logs.byte_source import Pieces, open_bytes
 from cachescope.readers.reading import Process, Reading, as_error
 
 if TYPE_CHECKING:
@@ -53,8 +53,8 @@ class LogReader(Protocol):
     def resume(self, end_state: str, stream: IO[bytes]) -> None:
         """Go where an earlier reading ended, with what it knew there."""
 
-    def read(self, stream: IO[bytes]) -> None:
-        """Read a stream to its end; raise `GoesOnError` if that cannot be told from where an earlier reading ended."""
+    def read(self, pieces: Pieces) -> None:
+        """Read to the end; raise `GoesOnError` if that cannot be told from where an earlier reading ended."""
 
     def end_state(self) -> str | None:
         """What `resume` takes; None if reading cannot continue."""
@@ -71,17 +71,19 @@ class LogKind(NamedTuple):
         """Read the processes of one log (plain, packed or compressed), with their lookups, into `reading`."""
         fold = self.fold(path, reading)
         with open_bytes(path) as stream:
-            self.reader(reading, fold.handle).read(stream)
+            self.reader(reading, fold.handle).read(Pieces(stream))
         fold.finish()
 
-    def read_events(self, path: str, reading: Reading, end_state: str | None = None) -> None:
-        """Read the events of a log, or those since an earlier reading ended, into one `Process` of `reading`."""
+    def read_events(
+        self, path: str, reading: Reading, end_state: str | None = None, size: int | None = None
+    ) -> None:
+        """Read the events of a log, or those since an earlier reading ended, in so many bytes, into one `Process` of `reading`."""
         events = EventList()
         reader = self.reader(reading, events.handle)
         with open_bytes(path) as stream:
             if end_state is not None:
                 reader.resume(end_state, stream)
-            reader.read(stream)
+            reader.read(Pieces(stream, size))
         reading.processes.append(events.as_process(path, self.name, reader.end_state()))
 
     def read_on(self, path: str, reading: Reading) -> bool:

@@ -99,9 +99,8 @@ class _TextReader:
         ]
         return json.dumps((self._end, self._lines, self._leads.is_named, streams))
 
-    def read(self, stream: IO[bytes]) -> None:
+    def read(self, pieces: Pieces) -> None:
         """Read the lines of a stream to its end; a failure before the end becomes a problem."""
-        pieces = Pieces(stream)
         lines = Lines(pieces, self._lines)
         self._leads = self._leads or LauncherPrefixes(uncoloured(lines.head(_HEAD_BYTES)))
         last = {stream: state.last for stream, state in self._streams.items() if state.last is not None}

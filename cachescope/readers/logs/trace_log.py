@@ -19,7 +19,7 @@ from cachescope.errors import SourceError
 from cachescope.readers.json_record import Record, load_json
 from cachescope.readers.kinds import looks_like_trace_log
 from cachescope.readers.logs.byte_source import Pieces, open_bytes
-from cachescope.readers.logs.log_events import EventList, GoesOnError, Handle, LogKind
+from cachescope.readers.logs.log_events import GoesOnError, Handle, LogKind
 from cachescope.readers.logs.log_prefix import LogClock, clock_of, pid_of
 from cachescope.readers.logs.remote import is_address
 from cachescope.readers.logs.trace_artifacts import (
@@ -90,10 +90,10 @@ class TraceReader:
     Each record is read on its own. Combining them is the task of the receiver.
     """
 
-    def __init__(self, reading: Reading, handle: Handle, start: int = 0) -> None:
+    def __init__(self, reading: Reading, handle: Handle) -> None:
         self._details = reading.details
         self._emit = handle
-        self._end = self._offset = start
+        self._end = self._offset = 0
         self._block = bytearray()
         self._problems = Problems()
         self._has_prefix = self._has_clock = False
@@ -115,9 +115,8 @@ class TraceReader:
         """The offset at which reading ended; None if it cannot continue."""
         return str(self._end) if self._can_go_on else None
 
-    def read(self, stream: IO[bytes], size: int | None = None) -> None:
-        """Read the records of a stream to its end, or its first `size` bytes; a failure before that becomes a problem."""
-        pieces = Pieces(stream, size)
+    def read(self, pieces: Pieces) -> None:
+        """Read the records of a stream to its end; a failure before that becomes a problem."""
         for offset, records in read_records(pieces, self._end):
             self._read_block(offset, records)
         self._can_go_on &= pieces.is_plain
@@ -407,12 +406,7 @@ TRACE: Final = LogKind("trace", TraceReader, TraceProcess)
 
 def read_trace_part(path: str, reading: Reading, start: int, end: int | None) -> None:
     """As `LogKind.read_events`, of a part that begins and ends at a record."""
-    events = EventList()
-    reader = TraceReader(reading, events.handle, start)
-    with open_bytes(path) as stream:
-        stream.seek(start)
-        reader.read(stream, None if end is None else end - start)
-    reading.processes.append(events.as_process(path, TRACE.name, reader.end_state()))
+    TRACE.read_events(path, reading, str(start) if start else None, None if end is None else end - start)
 
 
 def parts_of_trace(path: str, part_bytes: int) -> list[tuple[int, int | None]]:

@@ -28,7 +28,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from cachescope.catalogue.messages import files, messages
 from cachescope.frames.recorded_rows import LookupRow
@@ -65,6 +65,14 @@ _COMPILED: Final = frozenset({"compiled", "stored", "failed"})
 _OF_A_START: Final = _COMPILED | {"begins"}
 # Of the whole compiled model; some releases save it once the start has ended.
 _MADE: Final = frozenset({"aot_made", "aot_not_saved"})
+_FAILED: Final = "vLLM failed to compile the model"
+# The columns of what messages name, and of the seconds that they tell.
+_TEXTS: Final = {
+    "env": "env_hash", "cfg": "config_hash", "code": "code_hash", "comp": "compiler_hash", "why": "load_error", "not_saved": "save_error",
+}  # fmt: skip
+_TIMES: Final = {
+    "dynamo": "dynamo_time_ns", "compiled": "compile_time_ns", "ends": "total_time_ns", "graphs_loaded": "load_time_ns",
+}  # fmt: skip
 _Ranks = tuple[int | None, int | None]
 _Process = tuple[str | None, str | None, str | None, _Ranks | None]
 
@@ -110,60 +118,9 @@ def read_vllm_log(path: str, reading: Reading) -> None:
             if any(word in line for word in log.words):
                 log.read_line(line[:_LONGEST], lines.number, lines.is_whole)
         failure = pieces.failure()
-    log.starts.finish()
+    log.finish()
     if failure is not None:
         reading.problem(path, f"line {lines.number}", *failure)
-
-
-class _VllmLog:
-    """What the lines of one log say."""
-
-    def __init__(self, path: str, reading: Reading) -> None:
-        self.starts = Starts(path, reading)
-        names = sorted({file.rpartition("/")[2] for file in files("vllm")})
-        self.words = (b"ompil", b" graph", *(f"{name}:".encode() for name in names))
-        self._files = re.compile(rf"(?:^|/)(?:{'|'.join(map(re.escape, names))}):|^vllm\.compilation\.")
-        # A message of several lines repeats its head: where one is known, the rest of it is.
-        self._read: set[str] = set()
-
-    def read_line(self, line: bytes, number: int, is_whole: bool) -> None:
-        """Take what a line says, if it is one of vLLM's that says something of its cache."""
-        if (in_json := read_json_line(line)) is not None:
-            self._take(*in_json, number, is_whole)
-            return
-        text = without_colours(line).decode("utf-8", "backslashreplace").rstrip()
-        if (head := SGLANG_HEAD.search(line)) is not None:
-            message = line[head.end() :].decode("utf-8", "backslashreplace").rstrip()
-            if any(known.pattern.fullmatch(message) for known in messages("sglang")):
-                self.starts.quote(number, message[:_SHOWN], "SGLang")
-            return
-        lead = _LEAD.search(text)
-        # Two beginnings: the lines of two processes ran together, or one quotes another. Which says what is not known.
-        if lead is None or _LEAD.search(text, lead.end()) is not None:
-            return
-        self._take(lead.groupdict(), text[lead.end() :], number, is_whole)
-
-    def _take(self, lead: dict[str, str | None], message: str, number: int, is_whole: bool) -> None:
-        """Take a message, if it says something of vLLM's cache."""
-        repeated = _REPEATED.search(message)
-        if repeated is not None:
-            message = message[: repeated.start()]
-        place = lead["place"] or ""
-        # As a traceback ends.
-        text = message.removeprefix("RuntimeError: ").rstrip()
-        for known in messages("vllm"):
-            if (match := known.pattern.fullmatch(text)) is None or not (is_whole or not known.is_open_ended):
-                continue
-            self._read.add(place)
-            if known.means == "told":
-                self.starts.quote(number, text[:_SHOWN])
-            elif known.means:
-                others = 0 if repeated is None else int(repeated["times"])
-                self.starts.take(Said(known.means, number, lead, match.groupdict(), others))
-            return
-        if is_whole and place not in self._read and self._files.search(place) and _OF_A_CACHE.search(text):
-            self._read.add(place)
-            self.starts.quote(number, f"not understood: {text[:_SHOWN]}")
 
 
 class Said(NamedTuple):
@@ -218,6 +175,10 @@ class _Start:
         # What was loaded whole is not saved again; its graphs may be loaded, and be saved as a whole for the first time.
         is_compiled = bool(self.said & _COMPILED) or (not is_loaded and bool(self.said & _MADE))
         outcome = "compiled" if is_compiled else "loaded" if is_loaded else "not_known"
+        told: dict[str, Any] = {column: self.texts.get(name) for name, column in _TEXTS.items()}
+        told |= {column: self.times.get(name) for name, column in _TIMES.items()}
+        if "failed" in self.said:
+            told["save_error"] = _FAILED
         return StartRow(
             lookup=-1,  # `assemble` numbers all lookups
             source=source,
@@ -229,21 +190,10 @@ class _Start:
             path=path,
             folder=None if place is None else place.folder,
             rank=None if self.ranks is None else self.ranks[0],
-            env_hash=self.texts.get("env"),
-            config_hash=self.texts.get("cfg"),
-            code_hash=self.texts.get("code"),
-            compiler_hash=self.texts.get("comp"),
             outcome=outcome,
             is_partial=is_loaded and outcome == "compiled",
             is_disabled="disabled" in self.said,
-            load_error=self.texts.get("why"),
-            save_error="vLLM failed to compile the model"
-            if "failed" in self.said
-            else self.texts.get("not_saved"),
-            dynamo_time_ns=self.times.get("dynamo"),
-            compile_time_ns=self.times.get("compiled"),
-            total_time_ns=self.times.get("ends"),
-            load_time_ns=self.times.get("graphs_loaded"),
+            **told,
         )
 
     @property
@@ -266,12 +216,17 @@ class _Start:
         return row.found
 
 
-class Starts:
-    """The parts of models that processes are compiling or loading, by process."""
+class _VllmLog:
+    """What the lines of one log say: the parts of models that processes are compiling or loading, by process."""
 
     def __init__(self, path: str, reading: Reading) -> None:
         self._path = path
         self._reading = reading
+        names = sorted({file.rpartition("/")[2] for file in files("vllm")})
+        self.words = (b"ompil", b" graph", *(f"{name}:".encode() for name in names))
+        self._files = re.compile(rf"(?:^|/)(?:{'|'.join(map(re.escape, names))}):|^vllm\.compilation\.")
+        # A message of several lines repeats its head: where one is known, the rest of it is.
+        self._read: set[str] = set()
         self._open: dict[_Process, _Start] = {}
         # Those of each process in the order of its log, and all in the order in which they were closed.
         self._closed: dict[_Process, list[list[_Start]]] = {}
@@ -282,7 +237,46 @@ class Starts:
         self._are_left_out = False
         self._not_named = 0
 
-    def take(self, said: Said) -> None:
+    def read_line(self, line: bytes, number: int, is_whole: bool) -> None:
+        """Take what a line says, if it is one of vLLM's that says something of its cache."""
+        if (in_json := read_json_line(line)) is not None:
+            self._take(*in_json, number, is_whole)
+            return
+        text = without_colours(line).decode("utf-8", "backslashreplace").rstrip()
+        if (head := SGLANG_HEAD.search(line)) is not None:
+            message = line[head.end() :].decode("utf-8", "backslashreplace").rstrip()
+            if any(known.pattern.fullmatch(message) for known in messages("sglang")):
+                self._quote(number, message[:_SHOWN], "SGLang")
+            return
+        lead = _LEAD.search(text)
+        # Two beginnings: the lines of two processes ran together, or one quotes another. Which says what is not known.
+        if lead is None or _LEAD.search(text, lead.end()) is not None:
+            return
+        self._take(lead.groupdict(), text[lead.end() :], number, is_whole)
+
+    def _take(self, lead: dict[str, str | None], message: str, number: int, is_whole: bool) -> None:
+        """Take a message, if it says something of vLLM's cache."""
+        repeated = _REPEATED.search(message)
+        if repeated is not None:
+            message = message[: repeated.start()]
+        place = lead["place"] or ""
+        # As a traceback ends.
+        text = message.removeprefix("RuntimeError: ").rstrip()
+        for known in messages("vllm"):
+            if (match := known.pattern.fullmatch(text)) is None or not (is_whole or not known.is_open_ended):
+                continue
+            self._read.add(place)
+            if known.means == "told":
+                self._quote(number, text[:_SHOWN])
+            elif known.means:
+                others = 0 if repeated is None else int(repeated["times"])
+                self._add(Said(known.means, number, lead, match.groupdict(), others))
+            return
+        if is_whole and place not in self._read and self._files.search(place) and _OF_A_CACHE.search(text):
+            self._read.add(place)
+            self._quote(number, f"not understood: {text[:_SHOWN]}")
+
+    def _add(self, said: Said) -> None:
         """Add a message to the part that its process is at."""
         self._not_named += said.others
         process = self._process(said)
@@ -293,7 +287,7 @@ class Starts:
             self._closed[process][-1][-1].take(said)
             return
         if start is None and said.name == "failed":
-            self.quote(said.line, "vLLM failed to compile the model")
+            self._quote(said.line, _FAILED)
             return
         # All of it may be of a whole compiled model that was tried, whose graphs were loaded before it was refused.
         is_attempt = start is not None and "graphs_loaded" in start.said and not start.said & _OF_A_START
@@ -311,7 +305,7 @@ class Starts:
         if said.name == "ends":
             self._close(process)
 
-    def quote(self, line: int, text: str, of: str = "vLLM") -> None:
+    def _quote(self, line: int, text: str, of: str = "vLLM") -> None:
         """Tell of a line about a cache that no row holds."""
         message = f"{of}'s log says of its cache: {well_formed(text)}"
         self._reading.problem(self._path, f"line {line}", "quoted", message)

@@ -127,10 +127,7 @@ def _fill(entry: EntryRow, one: Stored, reading: Reading) -> None:
         entry.size_bytes = len(content)
         if len(content) > Limits().size_bytes:
             raise NotRead(f"more than {Limits().size_bytes} bytes: not read")
-        if entry.cache in _CHECKS:
-            _CHECKS[entry.cache](entry, content, reading)
-        else:
-            _FILLS[entry.cache](entry, CODE_STATE, content, reading)
+        _FILLS[entry.cache](entry, CODE_STATE, content, reading)
 
 
 def _fill_bundle(entry: EntryRow, name: str, data: bytes, reading: Reading) -> None:
@@ -147,12 +144,9 @@ def _fill_bundle(entry: EntryRow, name: str, data: bytes, reading: Reading) -> N
     entry.detail = "; ".join([*shown, *more])
 
 
-_CHECKS: Final = dict(CHECKS.values())
 _FILLS: Final[dict[str, Fill]] = {
-    PGO: fill_code_state,
-    BEST_CONFIG: fill_best_config,
-    BUNDLED_AUTOTUNE: _fill_bundle,
-}
+    PGO: fill_code_state, BEST_CONFIG: fill_best_config, BUNDLED_AUTOTUNE: _fill_bundle, **dict(CHECKS.values()),
+}  # fmt: skip
 
 
 def read_dump(path: str, reading: Reading) -> None:

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 import cachescope
 from cachescope.frames.directory_rows import EntryRow
 from cachescope.keys.hashing import stored_code_hash, system_hash
-from cachescope.readers.cache_file import DamagedContent, content_reader
+from cachescope.readers.cache_file import DamagedContent, content_reader, read_marked
 from cachescope.readers.directory import places
 from cachescope.readers.directory.autotune import fill_autotune, fill_cutlass_configs
 from cachescope.readers.directory.cache_dir import CONTENT_READERS, SHIPPED_READERS, read_cache_dir
@@ -137,7 +137,7 @@ def test_a_file_is_read_whole_or_marked(tmp_path: Path, monkeypatch: pytest.Monk
     assert read(tmp_path, b"abc", reading).detail == "abc"
     entry = read(tmp_path, b"abcd", reading)
     assert (entry.status, entry.damage, entry.detail) == ("unreadable", "more than 3 bytes: not read", None)
-    assert not reading(row(), str(tmp_path / "absent"), "absent", Reading())
+    assert not read_marked(reading, row(), str(tmp_path / "absent"), "absent", Reading())
 
 
 def code(file: object = "/m.py", line: object = 3, name: object = "f") -> bytes:
@@ -527,7 +527,7 @@ def test_any_bytes_are_a_row_that_can_be_saved(data: bytes, tmp_path_factory: py
     reading = Reading()
     for reader in READERS:
         entry = EntryRow(cache="other", path=str(file), root=str(folder), cache_key="key")
-        assert reader(entry, str(file), "name", reading)
+        assert read_marked(reader, entry, str(file), "name", reading)
         is_wrong = entry.status in ("damaged", "unreadable")
         # What is wrong with a file that torch skips is no news.
         assert is_wrong == (entry.damage is not None) or (reader.__name__ == "read_hidden" and not is_wrong)

@@ -7,10 +7,9 @@ import pytest
 from hostile_pickles import Object, detail_line, entry_bytes
 
 from cachescope.frames.directory_rows import EntryRow
-from cachescope.readers.cache_file import DamagedContent, mark_damaged, mark_unreadable
+from cachescope.readers.cache_file import DamagedContent, Fill, ReadFile, marked, read_marked
 from cachescope.readers.directory.cache_dir import read_cache_dir
 from cachescope.readers.directory.entry_file import (
-    Check,
     add_hash_details,
     entry_reader,
     nanoseconds,
@@ -81,9 +80,9 @@ def test_a_real_result_of_training_gives_both_keys_and_details(version: str, rec
             assert reading.details.changed_fields(own, inside) == ()
 
 
-def damage_of(check: Check, entry: EntryRow, data: bytes) -> str | None:
+def damage_of(check: Fill, entry: EntryRow, data: bytes) -> str | None:
     try:
-        check(entry, data, Reading())
+        check(entry, "", data, Reading())
     except (DamagedContent, UnreadablePickle) as error:
         return error.what
     return None
@@ -184,7 +183,7 @@ def test_an_autograd_result(state: dict[str, object], wanted: dict[str, object],
 def test_the_details_of_the_graphs_of_a_result(part: Object, key: str | None) -> None:
     reading = Reading()
     data = entry_bytes(Object(f"{RESULT}.AOTAutogradResult", {"compiled_fw": part}))
-    check_aotautograd(row("aotautograd", "a" * 52), data, reading)
+    check_aotautograd(row("aotautograd", "a" * 52), "", data, reading)
     assert reading.details_of_key == ({} if key is None else {key: 0})
 
 
@@ -204,14 +203,18 @@ def test_what_a_callable_stores(stored: object, guards: str | None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("mark", "status", "kind"),
-    [(mark_damaged, "damaged", "damaged_entry"), (mark_unreadable, "unreadable", "unreadable")],
+    ("error", "status", "kind"),
+    [(DamagedContent, "damaged", "damaged_entry"), (NotRead, "unreadable", "unreadable")],
 )
-def test_what_is_wrong_is_in_the_row_and_a_problem(mark: Callable[..., None], status: str, kind: str) -> None:
+def test_what_is_wrong_is_in_the_row_and_a_problem(
+    error: Callable[..., Exception], status: str, kind: str
+) -> None:
     entry, reading = row(), Reading()
-    mark(entry, "half \ud800", 0, reading)
+    with marked(entry, reading):
+        raise error("half \ud800", 0)
     assert (entry.status, entry.damage) == (status, "half \\ud800")
-    mark(entry, "why", None, reading)
+    with marked(entry, reading):
+        raise error("why")
     found = [(one.source, one.where, one.kind, one.message) for one in reading.problems]
     assert found == [(entry.path, "byte 0", kind, "half \\ud800"), (entry.path, "", kind, "why")]
 
@@ -239,7 +242,7 @@ def test_an_entry_of_a_later_torch_is_not_read() -> None:
     """It may be sound: nothing is known of it."""
     for name, said in (("torch.new.Graph", "torch.new.Graph"), ("torch." + "x" * 200, "torch." + "x" * 194)):
         with pytest.raises(NotRead, match=f"not known to be an entry of fxgraph: holds {said}$"):
-            check_fxgraph(row("fxgraph", FX), entry_bytes(Object(name, {"x": 1})), Reading())
+            check_fxgraph(row("fxgraph", FX), "", entry_bytes(Object(name, {"x": 1})), Reading())
 
 
 def test_a_duration_of_an_entry_fits_a_column() -> None:
@@ -257,14 +260,12 @@ def test_words_of_a_set_however_it_is_stored() -> None:
     assert words(("x", None)) == words(["x"]) == words(frozenset({"x"})) == ("x",)
 
 
-def read(
-    folder: Path, data: bytes, read_it: Callable[..., bool], status: str = "ok", name: str = "name"
-) -> EntryRow:
+def read(folder: Path, data: bytes, read_it: ReadFile, status: str = "ok", name: str = "name") -> EntryRow:
     path = folder / name
     path.write_bytes(data)
     entry = row("fxgraph", FX, str(path))
     entry.status = status
-    assert read_it(entry, str(path), name, Reading())
+    assert read_marked(read_it, entry, str(path), name, Reading())
     return entry
 
 
@@ -284,9 +285,10 @@ def test_problems_of_a_hidden_entry_are_told_only_where_it_is_hostile(tmp_path: 
     for data, count in ((graph(x=1)[:-3], 0), (b"cos\nsystem\n.", 1)):
         (tmp_path / "name").write_bytes(data)
         reading, entry = Reading(), row("fxgraph", FX, str(tmp_path / "name"))
-        reader_of_hidden(read_fxgraph_entry)(entry, entry.path, "name", reading)
+        read_marked(reader_of_hidden(read_fxgraph_entry), entry, entry.path, "name", reading)
         assert len(reading.problems) == count
-    assert not reader_of_hidden(read_fxgraph_entry)(row(), str(tmp_path / "absent"), "absent", Reading())
+    gone = str(tmp_path / "absent")
+    assert not read_marked(reader_of_hidden(read_fxgraph_entry), row(), gone, "absent", Reading())
 
 
 def test_a_name_of_fifty_one_letters_is_the_hash_of_the_content(tmp_path: Path) -> None:
@@ -297,4 +299,4 @@ def test_a_name_of_fifty_one_letters_is_the_hash_of_the_content(tmp_path: Path) 
     entry = read(tmp_path, graph(_fx_graph_cache_key="x"), read_fxgraph_entry, name="n" * 51)
     assert entry.damage == "holds the entry of another key: x; content hash differs from the name"
     gone, path = row("fxgraph", FX), str(tmp_path / "absent")
-    assert not entry_reader(check_fxgraph)(gone, path, "absent", Reading())
+    assert not read_marked(entry_reader(check_fxgraph), gone, path, "absent", Reading())

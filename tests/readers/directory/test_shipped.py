@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 import cachescope
 from cachescope.frames.directory_rows import EntryRow
-from cachescope.readers.cache_file import DamagedContent
+from cachescope.readers.cache_file import DamagedContent, read_marked
 from cachescope.readers.directory import aotinductor
 from cachescope.readers.directory.bundles import artifacts, entries_inside, fill_mega_cache
 from cachescope.readers.directory.cache_dir import SHIPPED_READERS
@@ -164,7 +164,7 @@ def test_a_file_in_the_folder_of_the_program_may_be_given_by_its_name(
 
 def filled(path: Path, name: str) -> tuple[EntryRow, Reading]:
     entry, reading = EntryRow(cache=KINDS[name], path=str(path), root=str(path.parent)), Reading()
-    assert SHIPPED_READERS[KINDS[name]](entry, str(path), path.name, reading)
+    assert read_marked(SHIPPED_READERS[KINDS[name]], entry, str(path), path.name, reading)
     return entry, reading
 
 

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import cachescope
 from cachescope.cli import main
 from cachescope.frames.directory_rows import EntryRow
-from cachescope.readers.cache_file import ReadFile
+from cachescope.readers.cache_file import ReadFile, read_marked
 from cachescope.readers.directory.cache_dir import CONTENT_READERS
 from cachescope.readers.directory.place_of import place_of
 from cachescope.readers.directory.vllm_places import FOLDER, PART, RANK, TREE
@@ -38,7 +38,7 @@ def read(reader: ReadFile, data: bytes, folder: Path, name: str = ARTIFACT) -> t
     file = folder / name
     file.write_bytes(data)
     entry, reading = EntryRow(cache="vllm", path=PATH, root="/cache"), Reading()
-    assert reader(entry, str(file), name, reading)
+    assert read_marked(reader, entry, str(file), name, reading)
     return entry, reading
 
 
