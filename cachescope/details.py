@@ -91,10 +91,8 @@ class HashDetails:
         known = list(map(self._component_code.get, texts))
         if None not in known:
             return known
-        return [
-            self.add_component(text) if code is None else code
-            for text, code in zip(texts, known, strict=True)
-        ]
+        pairs = zip(texts, known, strict=True)
+        return [self.add_component(text) if code is None else code for text, code in pairs]
 
     def add_component(self, text: str) -> int | None:
         """Store one component; return its code, or None if it is no hash detail."""

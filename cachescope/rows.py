@@ -107,11 +107,8 @@ def grain(kind: type) -> str:
 def columns_of(kind: type) -> tuple[Column, ...]:
     """The columns that the fields of a class declare."""
     hints = get_type_hints(kind, include_extras=True)
-    return tuple(
-        _column(one.name, hints[one.name], one.metadata[_COLUMN])
-        for one in fields(kind)
-        if _COLUMN in one.metadata
-    )
+    declared = (one for one in fields(kind) if _COLUMN in one.metadata)
+    return tuple(_column(one.name, hints[one.name], one.metadata[_COLUMN]) for one in declared)
 
 
 @cache

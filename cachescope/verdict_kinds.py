@@ -204,9 +204,7 @@ _DISABLED: Final = Kind(
     colour="grey",
     summary="caching was switched off",
     by="switched off",
-    advice="TORCHINDUCTOR_FORCE_DISABLE_CACHES, TORCH_COMPILE_FORCE_DISABLE_CACHES, "
-    "torch.compiler.config.force_disable_caches, TORCHINDUCTOR_FX_GRAPH_CACHE=0 and torch._inductor.config.fx_graph_cache = False "
-    "switch caching off: unset what is set. AOTInductor (torch._inductor.aot_compile, aoti_compile_and_package) never caches.",
+    advice="TORCHINDUCTOR_FORCE_DISABLE_CACHES, TORCH_COMPILE_FORCE_DISABLE_CACHES, torch.compiler.config.force_disable_caches, TORCHINDUCTOR_FX_GRAPH_CACHE=0 and torch._inductor.config.fx_graph_cache = False switch caching off: unset what is set. AOTInductor (torch._inductor.aot_compile, aoti_compile_and_package) never caches.",
     vllm_advice="VLLM_DISABLE_COMPILE_CACHE=1 switches it off: unset it.",
     cost="not cached",
     is_miss=False,
@@ -295,8 +293,7 @@ KINDS: Final[dict[tuple[str, str], Kind]] = {
     ("entry_unavailable", "damaged"): replace(
         _UNAVAILABLE,
         by="a damaged entry",
-        advice="torch never removes a damaged entry: each lookup reads it again and warns. Delete the files under "
-        "that key (cachescope entries DIR lists the damaged ones): the next compile stores a sound one.",
+        advice="torch never removes a damaged entry: each lookup reads it again and warns. Delete the files under that key (cachescope entries DIR lists the damaged ones): the next compile stores a sound one.",
     ),
     ("entry_unavailable", "graph entry"): replace(
         _UNAVAILABLE,
@@ -320,8 +317,7 @@ KINDS: Final[dict[tuple[str, str], Kind]] = {
     ("entry_unavailable", "gone or damaged"): replace(
         _UNAVAILABLE,
         by="an entry that was gone or damaged",
-        advice="Something may have cleared or pruned the directory since, or damaged the entry. A trace does not show which: read the "
-        "directory or the text log with it.",
+        advice="Something may have cleared or pruned the directory since, or damaged the entry. A trace does not show which: read the directory or the text log with it.",
         advice_from="directory",
     ),
     ("entry_unavailable", "failed compile"): replace(
@@ -339,8 +335,7 @@ KINDS: Final[dict[tuple[str, str], Kind]] = {
     ("entry_unavailable", "not saved"): replace(
         _UNAVAILABLE,
         by="an entry that could not be saved",
-        advice="torch could not write the entry. It writes below TORCHINDUCTOR_CACHE_DIR, into locks/ as well: the "
-        "process must be allowed to write there, and there must be room.",
+        advice="torch could not write the entry. It writes below TORCHINDUCTOR_CACHE_DIR, into locks/ as well: the process must be allowed to write there, and there must be room.",
         vllm_advice="vLLM says why it could not save the model, and compiles it at each start until that is mended.",
     ),
     ("entry_unavailable", "never stored"): replace(
@@ -392,15 +387,12 @@ KINDS: Final[dict[tuple[str, str], Kind]] = {
         _DISABLED,
         summary="AOTInductor asks no cache",
         by="AOTInductor",
-        advice="No setting changes it. AOTInductor (torch._inductor.aot_compile, aoti_compile_and_package) writes a library of its own: "
-        "keep that and load it, as with torch._inductor.aoti_load_package, and the graph is not compiled again.",
+        advice="No setting changes it. AOTInductor (torch._inductor.aot_compile, aoti_compile_and_package) writes a library of its own: keep that and load it, as with torch._inductor.aoti_load_package, and the graph is not compiled again.",
     ),
     ("disabled", BELOW_A_LOOKUP): replace(
         _DISABLED,
         summary="the FX graph cache was not asked, below a lookup of AOTAutograd's",
-        advice="Nothing was switched off. What is compiled ahead of time (torch.compile(…).aot_compile) and "
-        "torch._functorch.config.bundled_autograd_cache keep the graph in AOTAutograd's entry; the backend of another device "
-        "may support no caching.",
+        advice="Nothing was switched off. What is compiled ahead of time (torch.compile(…).aot_compile) and torch._functorch.config.bundled_autograd_cache keep the graph in AOTAutograd's entry; the backend of another device may support no caching.",
         cost="unknown",
         is_below=True,
     ),
@@ -420,8 +412,7 @@ KINDS: Final[dict[tuple[str, str], Kind]] = {
     ("no_detail_differs", ""): Kind(
         colour="yellow",
         summary="the keys differ and no recorded field does",
-        advice="Equal fields and another key may come from what the list of fields cannot show of a pickled object: shared references, or "
-        "the order of a set. If the key is the same in two processes with PYTHONHASHSEED=0, it is the order of a set.",
+        advice="Equal fields and another key may come from what the list of fields cannot show of a pickled object: shared references, or the order of a set. If the key is the same in two processes with PYTHONHASHSEED=0, it is the order of a set.",
         advice_from="mesh",
         is_unexplained=True,
         why_still="not known: the keys differ and no recorded field does",

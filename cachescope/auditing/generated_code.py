@@ -33,11 +33,8 @@ _PARTS: Final = (
 )  # fmt: skip
 _USED: Final = frozenset((*_EXPRESSIONS, *_PARTS, *_STATEMENTS))
 # More than half of all nodes, and nothing is asked of them.
-_SIGNS: Final = frozenset(
-    sign
-    for kind in (ast.operator, ast.unaryop, ast.boolop, ast.cmpop, ast.expr_context)
-    for sign in kind.__subclasses__()
-)
+_KINDS_OF_SIGNS: Final = (ast.operator, ast.unaryop, ast.boolop, ast.cmpop, ast.expr_context)
+_SIGNS: Final = frozenset(sign for kind in _KINDS_OF_SIGNS for sign in kind.__subclasses__())
 # torch's own names of these begin with the class that is generated for a graph in parts, or name a part of a graph by number.
 _OF_SELF: Final = re.compile(r"partitions|_?[a-zA-Z][a-zA-Z_]*\d\w*", re.ASCII)
 _CLASS: Final = "Runner"
@@ -283,12 +280,8 @@ def _kernel(text: ast.Constant) -> Iterator[Part]:
             tree = ast.parse(str(text.value))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise _Odd(text, "a kernel that cannot be read") from None
-    decorators = [
-        ast.unparse(made)
-        for node in tree.body
-        if isinstance(node, ast.FunctionDef)
-        for made in node.decorator_list
-    ]
+    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+    decorators = [ast.unparse(made) for node in functions for made in node.decorator_list]
     if any(made.startswith(f"{_HEURISTICS}user_autotune(") for made in decorators):
         yield "user-kernel", f"holds a kernel of the user's own, in line {text.lineno}"
         return

@@ -33,11 +33,8 @@ def fresh_caches() -> Iterator[Path]:
     torch_module("torch._dynamo").reset()
     folder = Path(tempfile.mkdtemp(prefix="cachescope-fresh-"))
     try:
-        with (
-            _variable(INDUCTOR_DIR, str(folder)),
-            _variable(TRITON_DIR, str(folder / "triton")),
-            _memoizers_below(folder / "cache"),
-        ):
+        variables = {INDUCTOR_DIR: str(folder), TRITON_DIR: str(folder / "triton")}
+        with _variables(variables), _memoizers_below(folder / "cache"):
             yield folder
     finally:
         clear_memory()
@@ -59,15 +56,16 @@ def _is_on_disk(cache: Any) -> bool:
 
 
 @contextmanager
-def _variable(name: str, value: str) -> Iterator[None]:
-    """Set a variable of the environment meanwhile."""
-    before = {name: os.environ[name]} if name in os.environ else {}
-    os.environ[name] = value
+def _variables(values: dict[str, str]) -> Iterator[None]:
+    """Set variables of the environment meanwhile."""
+    before = {name: os.environ.pop(name, None) for name in values}
+    os.environ.update(values)
     try:
         yield
     finally:
-        os.environ.pop(name, None)
-        os.environ.update(before)
+        for name, value in before.items():
+            os.environ.pop(name, None)
+            os.environ.update({} if value is None else {name: value})
 
 
 @contextmanager

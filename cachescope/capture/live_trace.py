@@ -56,10 +56,8 @@ def traced() -> Iterator[Block]:
     logs = torch_module("torch._logging._internal")
     torch_module("torch._inductor.codecache")
     if not _one_at_a_time.acquire(blocking=False):
-        raise RecordingUnderWayError(
-            "this process is being recorded already, and its trace is one: end that recording first, "
-            "or take everything in one block"
-        )
+        message = "this process is being recorded already, and its trace is one: end that recording first, or take everything in one block"
+        raise RecordingUnderWayError(message)
     try:
         folder = _folder(pid := os.getpid())
         # It may have been cleared away in the meantime.
@@ -126,10 +124,8 @@ def _version_record(pathname: str) -> logging.LogRecord:
     """A record like that of torch's ``_log_torch_version`` (torch/_logging/_internal.py, 2.13)."""
     payload = json.dumps({"pytorch_version": str(torch_module("torch").__version__)}, indent=0)
     record = logging.LogRecord(TRACE_LOGGER, logging.DEBUG, pathname, 0, "", (), None)
-    record.metadata = {
-        "artifact": {"name": "torch_version", "encoding": "json"},
-        "has_payload": hashlib.md5(payload.encode(), usedforsecurity=False).hexdigest(),
-    }
+    digest = hashlib.md5(payload.encode(), usedforsecurity=False).hexdigest()
+    record.metadata = {"artifact": {"name": "torch_version", "encoding": "json"}, "has_payload": digest}
     record.payload = payload
     return record
 

@@ -77,10 +77,7 @@ def _remarks(own: Path) -> Iterable[str]:
     for listing in (own / BEFORE).iterdir():
         root, before = json.loads(listing.read_text())
         if new := files_below(root).difference(before):
-            yield (
-                f"meanwhile {plural(len(new), 'file')} appeared in {root}: another program, or a process that the "
-                "pre-flight does not reach, compiled for real"
-            )
+            yield f"meanwhile {plural(len(new), 'file')} appeared in {root}: another program, or a process that the pre-flight does not reach, compiled for real"
     if unreached := dict.fromkeys(_lines(own / UNREACHED)):
         yield f"what {listed(list(unreached), 3)} started is not part of it"
 

@@ -27,14 +27,8 @@ COMMANDS: Final = {
     "preflight": "cachescope.cli.preflight", "fix": "cachescope.cli.fix", "cache": "cachescope.cli.cache",
     "demo": "cachescope.cli.demo",
 }  # fmt: skip
-_DESCRIPTION: Final = (
-    "Why torch.compile's caches missed: which field of the key changed, from what to what, and what it cost. "
-    "Reads TORCH_TRACE files, TORCH_LOGS text and cache directories; never unpickles, and never writes to a cache."
-)
-_EPILOG: Final = (
-    "exit status: 0 done, 1 a source could not be read, 2 wrong usage, 3 check: a bar is not met, verify: not as locked, 130 interrupted; audit: "
-    "0 nothing found, 1 something found, 2 a source could not be read"
-)
+_DESCRIPTION: Final = "Why torch.compile's caches missed: which field of the key changed, from what to what, and what it cost. Reads TORCH_TRACE files, TORCH_LOGS text and cache directories; never unpickles, and never writes to a cache."
+_EPILOG: Final = "exit status: 0 done, 1 a source could not be read, 2 wrong usage, 3 check: a bar is not met, verify: not as locked, 130 interrupted; audit: 0 nothing found, 1 something found, 2 a source could not be read"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -113,12 +107,8 @@ def _parser(names: Iterable[str]) -> argparse.ArgumentParser:
         module = import_module(COMMANDS[name])
         summary, _, rest = (module.__doc__ or "").partition("\n")
         summary = SUBJECTS[name].summary if name in SUBJECTS else summary
-        command = commands.add_parser(
-            name,
-            help=summary[:1].lower() + summary[1:].rstrip("."),
-            description=f"{summary}\n{rest}".strip(),
-            formatter_class=ParagraphHelp,
-        )
+        brief, whole = summary[:1].lower() + summary[1:].rstrip("."), f"{summary}\n{rest}".strip()
+        command = commands.add_parser(name, help=brief, description=whole, formatter_class=ParagraphHelp)
         module.add_arguments(command)
         command.set_defaults(run=module.run, usage_error=command.error, subject=name)
     return parser

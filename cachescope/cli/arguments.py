@@ -60,12 +60,8 @@ class CommandParser(Parser):
 
     def _without_rest(self, args: list[str]) -> tuple[list[str], dict[str, list[str]]]:
         """The arguments before an option that takes all that follow, and what it takes."""
-        takes_rest = {
-            flag: action.dest
-            for action in self._actions
-            for flag in action.option_strings
-            if action.nargs == argparse.REMAINDER
-        }
+        rests = [action for action in self._actions if action.nargs == argparse.REMAINDER]
+        takes_rest = {flag: action.dest for action in rests for flag in action.option_strings}
         for at, word in enumerate(args):
             if word in takes_rest:
                 return args[:at], {takes_rest[word]: args[at + 1 :]}
@@ -89,40 +85,23 @@ def add_format_arguments(parser: argparse.ArgumentParser, formats: Sequence[str]
 
 def add_redact_argument(parser: argparse.ArgumentParser) -> None:
     """``--redact``."""
-    parser.add_argument(
-        "--redact",
-        action="store_true",
-        help="show only what is known not to identify you: torch's and cachescope's own words, numbers, versions, keys; "
-        "placeholders replace the rest",
-    )
+    told = "show only what is known not to identify you: torch's and cachescope's own words, numbers, versions, keys; placeholders replace the rest"
+    parser.add_argument("--redact", action="store_true", help=told)
 
 
 def add_baseline_argument(parser: argparse.ArgumentParser) -> None:
     """``--baseline``."""
-    parser.add_argument(
-        "--baseline",
-        default="auto",
-        metavar="auto|nearest|RUN|KEY",
-        help="what a miss is compared with: chosen for each miss (auto), the fewest changed fields (nearest), "
-        "the number of a run, or a key",
-    )
+    told = "what a miss is compared with: chosen for each miss (auto), the fewest changed fields (nearest), the number of a run, or a key"
+    parser.add_argument("--baseline", default="auto", metavar="auto|nearest|RUN|KEY", help=told)
 
 
 def add_reading_arguments(parser: argparse.ArgumentParser) -> None:
     """``--strict``, ``--jobs`` and ``--no-index``, for every command that reads its PATHs."""
     parser.add_argument("--strict", action="store_true", help="stop at the first damaged record")
-    parser.add_argument(
-        "--jobs",
-        type=_number_of_processes,
-        default=1,
-        metavar="N",
-        help="number of processes that read logs (1)",
-    )
-    parser.add_argument(
-        "--no-index",
-        action="store_true",
-        help="read every log again from the start, and keep none for faster reading later (cachescope cache lists kept logs)",
-    )
+    told = "number of processes that read logs (1)"
+    parser.add_argument("--jobs", type=_number_of_processes, default=1, metavar="N", help=told)
+    told = "read every log again from the start, and keep none for faster reading later (cachescope cache lists kept logs)"
+    parser.add_argument("--no-index", action="store_true", help=told)
 
 
 def add_source_arguments(parser: argparse.ArgumentParser, paths: str = "", nargs: str = "+") -> None:

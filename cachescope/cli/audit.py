@@ -36,18 +36,11 @@ _OWNERS: Final = re.compile(r"\b(?:belongs to|the group) (\S+) \(")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", nargs="+", metavar="DIR|FILE", help="what to audit")
-    parser.add_argument(
-        "--fail-on",
-        choices=(*AUDIT_LEVELS[:3], "never"),
-        default="unproven",
-        metavar="LEVEL",
-        help="end with status 1 or 3 from this level on: danger, warning, unproven (the default), or never",
-    )
-    parser.add_argument(
-        "--lock",
-        metavar="FILE",
-        help="a lock file that you trust: it vouches for the files whose digests it holds",
-    )
+    levels = (*AUDIT_LEVELS[:3], "never")
+    told = "end with status 1 or 3 from this level on: danger, warning, unproven (the default), or never"
+    parser.add_argument("--fail-on", choices=levels, default=UNPROVEN, metavar="LEVEL", help=told)
+    told = "a lock file that you trust: it vouches for the files whose digests it holds"
+    parser.add_argument("--lock", metavar="FILE", help=told)
     add_format_arguments(parser, ("text", "json", "sarif"))
     add_redact_argument(parser)
 

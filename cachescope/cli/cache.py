@@ -46,15 +46,9 @@ def run(args: argparse.Namespace) -> int:
 def _object(kept: list[KeptLog], folder: str, cleared: bool) -> JsonObject:
     from cachescope.report.json_text import values_of
 
-    return {
-        "folder": folder,
-        "kept_bytes": sum(log.kept_bytes for log in kept),
-        "logs": [
-            {**values_of(log, "path", "log_bytes", "kept_bytes"), "used_ns": round(log.used_s * 1e9)}
-            for log in kept
-        ],
-        "cleared": cleared,
-    }
+    same, total = ("path", "log_bytes", "kept_bytes"), sum(log.kept_bytes for log in kept)
+    logs = [{**values_of(log, *same), "used_ns": round(log.used_s * 1e9)} for log in kept]
+    return {"folder": folder, "kept_bytes": total, "logs": logs, "cleared": cleared}
 
 
 def _lines(kept: list[KeptLog], folder: str, cleared: bool) -> list[Line]:

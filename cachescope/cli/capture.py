@@ -14,11 +14,8 @@ from cachescope.errors import CachescopeError
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", metavar="FILE", help="write to FILE instead of standard output")
-    parser.add_argument(
-        "--torch-manifest",
-        action="store_true",
-        help="add the hash of every source file in torch's own key, so that two different keys can be explained",
-    )
+    told = "add the hash of every source file in torch's own key, so that two different keys can be explained"
+    parser.add_argument("--torch-manifest", action="store_true", help=told)
     parser.add_argument("--json", action="store_true", help="accepted for symmetry: a snapshot is JSON")
 
 

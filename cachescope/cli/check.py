@@ -41,23 +41,12 @@ _TIME: Final = re.compile(r"(?P<number>\d+(?:\.\d*)?|\.\d+)\s*(?P<unit>|s|ms|min
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", nargs="+", metavar="PATH", help="what to read; all lookups in it count")
-    parser.add_argument(
-        "--min-hit-rate",
-        type=share,
-        metavar="SHARE",
-        help="minimum hit rate by count, from 0 to 1, such as 0.9",
-    )
-    parser.add_argument(
-        "--max-time-lost",
-        type=_nanoseconds,
-        metavar="TIME",
-        help="maximum compile time lost to misses, such as 30s, 500ms, 2min, or plain seconds",
-    )
-    parser.add_argument(
-        "--against",
-        metavar="BASE",
-        help="what it may not be worse than: a saved scope, or anything that can be read",
-    )
+    told = "minimum hit rate by count, from 0 to 1, such as 0.9"
+    parser.add_argument("--min-hit-rate", type=share, metavar="SHARE", help=told)
+    told = "maximum compile time lost to misses, such as 30s, 500ms, 2min, or plain seconds"
+    parser.add_argument("--max-time-lost", type=_nanoseconds, metavar="TIME", help=told)
+    told = "what it may not be worse than: a saved scope, or anything that can be read"
+    parser.add_argument("--against", metavar="BASE", help=told)
     add_format_arguments(parser, ("text", "json", "markdown", "github", "junit"))
     add_reading_arguments(parser)
     add_redact_argument(parser)
@@ -98,13 +87,9 @@ def _write(checked: Check, scope: Scope, form: str, redaction: Redaction | None)
         return
     if redaction is not None:
         # Before anything is escaped.
-        checked = replace(
-            checked,
-            bars=tuple(replace(bar, reason=redaction(bar.reason)) for bar in checked.bars),
-            causes=redaction(checked.causes),
-            headline=redaction(checked.headline),
-            unread=redaction(checked.unread),
-        )
+        hidden = {name: redaction(getattr(checked, name)) for name in ("causes", "headline", "unread")}
+        bars = tuple(replace(bar, reason=redaction(bar.reason)) for bar in checked.bars)
+        checked = replace(checked, bars=bars, **hidden)
     if form == "markdown":
         write_blocks(markdown_lines(checked))
     elif form == "github":

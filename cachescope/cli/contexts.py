@@ -13,11 +13,8 @@ from cachescope.cli.output import write_answer
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--schema",
-        metavar="FILE",
-        help='which forms count, as JSON: {"runtime_context": true, "compile_context": {"runtime": true}}',
-    )
+    told = 'which forms count, as JSON: {"runtime_context": true, "compile_context": {"runtime": true}}'
+    parser.add_argument("--schema", metavar="FILE", help=told)
     add_source_arguments(parser, "a snapshot, or what explain reads")
 
 

@@ -14,11 +14,8 @@ from cachescope.errors import NotFoundError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--measure",
-        action="store_true",
-        help="measure copy bandwidth and matmul rates of this machine's GPUs with torch's own benchmarking",
-    )
+    told = "measure copy bandwidth and matmul rates of this machine's GPUs with torch's own benchmarking"
+    parser.add_argument("--measure", action="store_true", help=told)
     add_source_arguments(parser, "a snapshot, or what explain reads", nargs="*")
 
 

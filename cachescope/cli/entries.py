@@ -30,25 +30,17 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("names", nargs="*", metavar="DIR|KEY", help="cache directories; or a key in them")
-    parser.add_argument(
-        "--all",
-        action="store_true",
-        help="show the compile caches that this environment's variables and defaults name: size, age, what they are made for, "
-        "whether they outlast a container, what to mount or set",
-    )
+    told = "show the compile caches that this environment's variables and defaults name: size, age, what they are made for, whether they outlast a container, what to mount or set"
+    parser.add_argument("--all", action="store_true", help=told)
     parser.add_argument(
         "--most", type=how_many, default=20, metavar="N", help="entries to list (20, the newest)"
     )
-    parser.add_argument(
-        "--locks",
-        action="store_true",
-        help="show for each lock file whether it is held: the lock is tried without waiting, and released at once",
+    told = (
+        "show for each lock file whether it is held: the lock is tried without waiting, and released at once"
     )
-    parser.add_argument(
-        "--prune-list",
-        action="store_true",
-        help="print only the paths that can go, one per line, for: xargs -d '\\n' rm --",
-    )
+    parser.add_argument("--locks", action="store_true", help=told)
+    told = "print only the paths that can go, one per line, for: xargs -d '\\n' rm --"
+    parser.add_argument("--prune-list", action="store_true", help=told)
     add_source_arguments(parser)
 
 

@@ -29,18 +29,11 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--write",
-        metavar="FILE",
-        help="write the variables among the changes to FILE, which must be new or written by --write",
-    )
+    told = "write the variables among the changes to FILE, which must be new or written by --write"
+    parser.add_argument("--write", metavar="FILE", help=told)
     add_output_arguments(parser)
-    parser.add_argument(
-        "words",
-        nargs=argparse.REMAINDER,
-        metavar="PATH ... -- COMMAND",
-        help="what should be found, and what to run",
-    )
+    told = "what should be found, and what to run"
+    parser.add_argument("words", nargs=argparse.REMAINDER, metavar="PATH ... -- COMMAND", help=told)
 
 
 def run(args: argparse.Namespace) -> int:

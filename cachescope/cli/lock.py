@@ -19,21 +19,11 @@ from cachescope.cli.output import redaction_of, write_answer
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("directory", metavar="DIR", help="a cache directory")
-    parser.add_argument(
-        "-o",
-        "--output",
-        default="cache.lock",
-        metavar="FILE",
-        help="the file to write, outside of DIR (cache.lock)",
-    )
+    told = "the file to write, outside of DIR (cache.lock)"
+    parser.add_argument("-o", "--output", default="cache.lock", metavar="FILE", help=told)
     parser.add_argument("--force", action="store_true", help="replace FILE even if it is no lock")
-    parser.add_argument(
-        "--expect",
-        nargs="+",
-        default=[],
-        metavar="RECORDING",
-        help="traces or logs of runs that should find their entries in DIR",
-    )
+    told = "traces or logs of runs that should find their entries in DIR"
+    parser.add_argument("--expect", nargs="+", default=[], metavar="RECORDING", help=told)
     add_source_arguments(parser)
 
 
@@ -51,8 +41,5 @@ def run(args: argparse.Namespace) -> int:
     redaction_of(args, scope, [args.directory, args.output])
     lock = lock_of(scope, args.directory, expected)
     write_lock(lock, args.output, force=args.force)
-    return write_answer(
-        args,
-        lambda: locked_object(lock, args.directory, args.output),
-        lambda: locked_lines(lock, args.directory, args.output),
-    )
+    told = lock, args.directory, args.output
+    return write_answer(args, lambda: locked_object(*told), lambda: locked_lines(*told))

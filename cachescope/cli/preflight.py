@@ -38,35 +38,18 @@ if TYPE_CHECKING:
 
 STDERR: Final = 2
 _REFUSED: Final = 2
-_NOTHING: Final = (
-    "nothing was seen: no process of the command compiled with torch, or those that did ignore PYTHONPATH "
-    "(python -I, python -E)"
-)
+_NOTHING: Final = "nothing was seen: no process of the command compiled with torch, or those that did ignore PYTHONPATH (python -I, python -E)"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--against",
-        action="append",
-        metavar="PATH",
-        help="what the lookups are checked against; may be repeated (the program's own cache directory)",
-    )
-    parser.add_argument(
-        "--fake",
-        action="store_true",
-        help="run without weights: tensors have no values and take no memory (torch's FakeTensorMode)",
-    )
-    parser.add_argument(
-        "--keep",
-        metavar="FOLDER",
-        help="keep the traces in a new folder in FOLDER, for cachescope explain FOLDER PATH",
-    )
-    parser.add_argument(
-        "--min-hit-rate",
-        type=share,
-        metavar="SHARE",
-        help="minimum share of lookups that would hit, from 0 to 1",
-    )
+    told = "what the lookups are checked against; may be repeated (the program's own cache directory)"
+    parser.add_argument("--against", action="append", metavar="PATH", help=told)
+    told = "run without weights: tensors have no values and take no memory (torch's FakeTensorMode)"
+    parser.add_argument("--fake", action="store_true", help=told)
+    told = "keep the traces in a new folder in FOLDER, for cachescope explain FOLDER PATH"
+    parser.add_argument("--keep", metavar="FOLDER", help=told)
+    told = "minimum share of lookups that would hit, from 0 to 1"
+    parser.add_argument("--min-hit-rate", type=share, metavar="SHARE", help=told)
     parser.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND", help="what to run")
     add_output_arguments(parser)
 
@@ -140,12 +123,8 @@ def answer_object(flown: Preflown, answer: PreflightAnswer) -> JsonObject:
     """What ``--json`` says of it."""
     from cachescope.report.preflight import preflight_object
 
-    ended = {
-        "exit_status": flown.recorded.exit_status,
-        "refused": flown.refused,
-        "remarks": list(flown.remarks),
-    }
-    return preflight_object(answer) | ended
+    ended = {"exit_status": flown.recorded.exit_status, "refused": flown.refused}
+    return preflight_object(answer) | ended | {"remarks": list(flown.remarks)}
 
 
 def failed_status(flown: Preflown) -> int:

@@ -29,13 +29,8 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "-o",
-        "--output",
-        default="cachescope-runs",
-        metavar="FOLDER",
-        help="where the runs are kept (cachescope-runs)",
-    )
+    told = "where the runs are kept (cachescope-runs)"
+    parser.add_argument("-o", "--output", default="cachescope-runs", metavar="FOLDER", help=told)
     parser.add_argument(
         "--label", help="a name for the run: answers show it, not what tells its command from others"
     )
@@ -111,12 +106,8 @@ def _explain(args: argparse.Namespace, recorded: Recorded) -> Sequence[str]:
         if before
         else "nothing was recorded before: run it again to have something to compare"
     )
-    told = {
-        "folder": str(recorded.folder),
-        "runs": sorted(runs),
-        "exit_status": recorded.exit_status,
-        "not_recorded": missing,
-    }
+    told = {"folder": str(recorded.folder), "runs": sorted(runs), "exit_status": recorded.exit_status}
+    told["not_recorded"] = missing
     write_answer(
         args,
         lambda: {**explain_object(scope), "recorded": told},

@@ -11,7 +11,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from cachescope.cli.output import redaction_of, say
 from cachescope.errors import SchemaError, SourceError, telling
@@ -36,24 +36,14 @@ def read_schema(path: str, schema_of: Callable[[bytes], Schema]) -> Schema:
         raise SourceError(path, str(error)) from error
 
 
-def read_scope(
-    paths: list[str],
-    *,
-    strict: bool = False,
-    baseline: str = "auto",
-    jobs: int = 1,
-    index: bool = True,
-    names: bool = True,
-) -> Scope:
+def read_scope(paths: list[str], *, jobs: int = 1, names: bool = True, **how: Any) -> Scope:
     """Read the sources and judge every miss, with a progress bar where standard error is a terminal.
 
-    The bar names what is being read, but where `names` is False.
+    The bar names what is being read, but where `names` is False; `how` is for `cachescope.read`.
     """
     with _progress(names=names) as progress:
         with _workers(jobs) as executor:
-            scope = read(
-                *paths, strict=strict, baseline=baseline, progress=progress, executor=executor, index=index
-            )
+            scope = read(*paths, progress=progress, executor=executor, **how)
         if progress is not None:
             progress("comparing keys", 1, 1)
         _ = scope.facts
@@ -66,14 +56,8 @@ def read_given(args: argparse.Namespace, paths: list[str], baseline: str = "auto
     Of each that could not be read one line goes to standard error, and the command ends with status 1.
     """
     read_from = [_stored_input() if path == "-" else path for path in paths]
-    scope = read_scope(
-        read_from,
-        strict=args.strict,
-        baseline=baseline,
-        jobs=args.jobs,
-        index=not (args.no_index or "-" in paths),
-        names=not args.redact,
-    )
+    how = {"strict": args.strict, "baseline": baseline, "index": not (args.no_index or "-" in paths)}
+    scope = read_scope(read_from, jobs=args.jobs, names=not args.redact, **how)
     unread = [problem for problem in scope.tables.problems.rows if problem.where == WHOLE_SOURCE]
     redaction = redaction_of(args, scope, read_from)
     for problem in unread:

@@ -14,11 +14,8 @@ from cachescope.cli.output import redaction_of, write_answer, write_file
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--perfetto",
-        metavar="FILE",
-        help="also write what each process did when, for ui.perfetto.dev, chrome://tracing, speedscope",
-    )
+    told = "also write what each process did when, for ui.perfetto.dev, chrome://tracing, speedscope"
+    parser.add_argument("--perfetto", metavar="FILE", help=told)
     add_source_arguments(parser, "what to read")
 
 

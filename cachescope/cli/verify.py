@@ -28,12 +28,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("lock", metavar="LOCK", help="what cachescope lock wrote")
     parser.add_argument("directory", nargs="?", metavar="DIR", help="the cache directory")
     add_output_arguments(parser)
-    parser.add_argument(
-        "--preflight",
-        nargs=argparse.REMAINDER,
-        metavar="-- COMMAND",
-        help="also run this as a pre-flight against DIR; must be the last option",
-    )
+    told = "also run this as a pre-flight against DIR; must be the last option"
+    parser.add_argument("--preflight", nargs=argparse.REMAINDER, metavar="-- COMMAND", help=told)
 
 
 def run(args: argparse.Namespace) -> int:

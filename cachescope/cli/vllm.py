@@ -28,11 +28,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "paths", nargs="+", metavar="PATH", help="a VLLM_CACHE_ROOT, torch_compile_cache, or a folder of it"
     )
-    parser.add_argument(
-        "--env",
-        metavar="FILE",
-        help="the environment of the start, as NAME=VALUE lines; by default that of this process",
-    )
+    told = "the environment of the start, as NAME=VALUE lines; by default that of this process"
+    parser.add_argument("--env", metavar="FILE", help=told)
     add_source_arguments(parser)
 
 

@@ -14,13 +14,8 @@ from cachescope.cli.output import write_answer
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--without",
-        action="append",
-        default=[],
-        metavar="FIELD",
-        help="a field, pattern or context form that does not count; may be repeated",
-    )
+    told = "a field, pattern or context form that does not count; may be repeated"
+    parser.add_argument("--without", action="append", default=[], metavar="FIELD", help=told)
     parser.add_argument(
         "--schema", metavar="FILE.json", help='{"runtime_context": …, "compile_context": …, "without": […]}'
     )

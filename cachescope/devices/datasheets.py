@@ -118,22 +118,17 @@ def match_datasheet(name: str, memory_bytes: int | None = None, sm_count: int | 
         return Match(None, _why_none(words))
     (sheet,) = found
     low, high = _MEMORY_RANGE
-    if memory_bytes is not None and not any(
-        low <= memory_bytes / (size * 1e9) <= high for size in sheet.memory_gb
-    ):
+    memory_gb = None if memory_bytes is None else memory_bytes / 1e9
+    if memory_gb is not None and not any(low <= memory_gb / size <= high for size in sheet.memory_gb):
         sizes = " or ".join(map(str, sheet.memory_gb))
-        return Match(
-            None,
-            f"named like the {sheet.model}, which has {sizes} GB; this reports {memory_bytes / 1e9:.0f} GB",
-        )
+        told = f"named like the {sheet.model}, which has {sizes} GB; this reports {memory_gb:.0f} GB"
+        return Match(None, told)
     if sm_count is not None and sheet.sm_count not in (None, sm_count):
         told = f"named like the {sheet.model}, which has {sheet.sm_count} SMs; this reports {sm_count}, as a part of a board does"
         return Match(None, told)
     distinctive = [word for word in words if not _NOT_DISTINCTIVE.fullmatch(word)]
-    how = [
-        f"{'word' if len(distinctive) == 1 else 'words'} {', '.join(distinctive)} of the name",
-        sheet.because,
-    ]
+    what = "word" if len(distinctive) == 1 else "words"
+    how = [f"{what} {', '.join(distinctive)} of the name", sheet.because]
     if _VARIANTS & set(words):
         how.append("VF and HF are taken for the whole board, as torch does")
     return Match(sheet, "; ".join(filter(None, how)))
@@ -169,11 +164,8 @@ def _why_none(words: list[str]) -> str:
     # The first word of a sheet is its model, the others distinguish its boards.
     of_model = [sheet for sheet in datasheets() if sheet.words[0] & set(words)]
     distinctive = frozenset[str]().union(*(part for sheet in of_model for part in sheet.words))
-    others = [
-        word
-        for word in words
-        if word not in distinctive and not any(_is_no_other(sheet, word) for sheet in of_model)
-    ]
+    rest = (word for word in words if word not in distinctive)
+    others = [word for word in rest if not any(_is_no_other(sheet, word) for sheet in of_model)]
     if of_model and not others:
         return f"the name fits several: {', '.join(sheet.model for sheet in of_model)}"
     return "no datasheet of that name"

@@ -48,11 +48,8 @@ def _of_torch(device: TorchDevice) -> Mention | None:
         return None
     attributes = dict(device.attributes)
     warp = attributes.pop("warp_size", "")
-    return replace(
-        mention,
-        warp_size=int(warp) if warp.isdecimal() else mention.warp_size,
-        properties=(*mention.properties, *attributes.items()),
-    )
+    warp_size = int(warp) if warp.isdecimal() else mention.warp_size
+    return replace(mention, warp_size=warp_size, properties=(*mention.properties, *attributes.items()))
 
 
 def nvml_mentions(nvml: Any = None) -> tuple[list[Mention], str | None]:
@@ -135,11 +132,5 @@ def _rows(device: TorchDevice, measured: list[Measured]) -> Iterator[Measurement
         peak = None
         if sheet is not None:
             peak = sheet.bandwidth_gbs if dtype is None else sheet.dense.get(dtype)
-        yield MeasurementRow(
-            index=device.index,
-            name=name,
-            what=what if dtype is None else f"{what} {dtype}",
-            measured=rate,
-            datasheet=peak,
-            share=rate / peak if peak else None,
-        )
+        measured_what = what if dtype is None else f"{what} {dtype}"
+        yield MeasurementRow(device.index, name, measured_what, rate, peak, rate / peak if peak else None)

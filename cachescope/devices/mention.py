@@ -114,14 +114,10 @@ def of_name(
 
 def of_target(backend: str, arch: str, warp_size: int | None, place: str) -> Mention:
     """The mention in the target of a Triton kernel (``GPUTarget``, triton/backends/compiler.py)."""
-    is_number = backend == "cuda" and _WHOLE.fullmatch(arch) is not None and len(arch) > 1
-    return Mention(
-        place,
-        backend,
-        compute_capability=f"{arch[:-1]}.{arch[-1]}" if is_number else None,
-        arch=f"sm_{arch}" if is_number else arch,
-        warp_size=warp_size,
-    )
+    capability = None
+    if backend == "cuda" and _WHOLE.fullmatch(arch) and len(arch) > 1:
+        capability, arch = f"{arch[:-1]}.{arch[-1]}", f"sm_{arch}"
+    return Mention(place, backend, compute_capability=capability, arch=arch, warp_size=warp_size)
 
 
 def plain_uuid(uuid: str | None) -> str | None:

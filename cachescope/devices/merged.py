@@ -337,14 +337,8 @@ def named_devices(
     details: HashDetails,
 ) -> list[DeviceRow]:
     """Every device that is named in what was read."""
-    return device_rows(
-        [
-            *chain.from_iterable(map(_in_context, contexts)),
-            *_in_runs(runs),
-            *_in_hash_details(lookups, entries, details),
-            *_in_entries(entries),
-        ]
-    )
+    of_contexts, of_keys = map(_in_context, contexts), _in_hash_details(lookups, entries, details)
+    return device_rows(chain(*of_contexts, _in_runs(runs), of_keys, _in_entries(entries)))
 
 
 def device_rows(mentions: Iterable[Mention]) -> list[DeviceRow]:

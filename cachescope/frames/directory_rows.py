@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from cachescope.rows import Time, col, row
 from cachescope.terms import OTHER_NAME, REFUSED
 
@@ -74,6 +76,10 @@ class EntryRow:
     source_code: str | None = None
     """The code that torch generated, if the entry contains it."""
 
+    def take_times(self, found: os.stat_result) -> None:
+        """Take its size and times from what the system says of it."""
+        self.size_bytes, self.modified_time, self.changed_time = found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
     def take_content(self, other: EntryRow) -> None:
         """Take what another entry of equal content says."""
         for column in OF_CONTENT:
@@ -144,12 +150,12 @@ class TimingRow:
     choice: str = col("the kernel, by the hash or name that torch gave it", torch_name="hash_key")
     time_ms: float | None = col("measured time", unit="ms", missing="the choice failed")
     is_failed: bool = col("whether it could not be run (stored as Infinity)")
-    is_chosen: bool = col("whether it is the fastest")
-    margin: float | None = col("time of the second best / its own", missing="not the fastest, or the only one")
+    is_chosen: bool = col("whether it is the fastest", default=False)
+    margin: float | None = col("time of the second best / its own", missing="not the fastest, or the only one", default=None)
     device_name: str | None = col(
-        "the device on which it was measured", missing="not recorded: a CPU", torch_name="system.device.name")
-    triton_version: str | None = col("version of Triton", missing="not recorded", torch_name="system.version.triton")
-    runtime: str | None = col("cuda or hip", missing="neither", torch_name="system.version")
-    runtime_version: str | None = col("its version", missing="neither", torch_name="system.version")
+        "the device on which it was measured", missing="not recorded: a CPU", torch_name="system.device.name", default=None)
+    triton_version: str | None = col("version of Triton", missing="not recorded", torch_name="system.version.triton", default=None)
+    runtime: str | None = col("cuda or hip", missing="neither", torch_name="system.version", default=None)
+    runtime_version: str | None = col("its version", missing="neither", torch_name="system.version", default=None)
     file: EntryRow | None = None
     """The file, whose number is known once all sources are read."""

@@ -207,11 +207,7 @@ def entry_rows(entries: Iterable[EntryRow]) -> list[EntryRow]:
 
 
 _TIMES: Final = tuple(column.name for column in columns_of(EntryRow) if column.dtype == TIME)
-_TEXTS: Final = tuple(
-    column.name
-    for column in columns_of(EntryRow)
-    if column.dtype in (TEXT, TUPLE) and not column.is_of_numbers
-)
+_TEXTS: Final = [c.name for c in columns_of(EntryRow) if c.dtype in (TEXT, TUPLE) and not c.is_of_numbers]
 
 
 def _well_formed(value: Any) -> Any:

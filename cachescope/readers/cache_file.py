@@ -102,8 +102,7 @@ def read_marked(read: ReadFile, entry: EntryRow, path: str, name: str, reading: 
 def read_bytes(entry: EntryRow, path: str, most: int | None = None) -> bytes:
     """The bytes of a file, at most `most`, or one more than the limit; the row gets its size and times at that moment."""
     data, found = read_steady(path, most or Limits().size_bytes + 1)
-    entry.size_bytes, entry.modified_time = found.st_size, found.st_mtime_ns
-    entry.changed_time = found.st_ctime_ns
+    entry.take_times(found)
     return data
 
 

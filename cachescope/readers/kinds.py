@@ -59,10 +59,8 @@ _OF_2_7: Final = re.compile(
     re.DOTALL,
 )
 # As they stand in it, behind their lengths.
-_TYPE_NAMES: Final = tuple(
-    len(name).to_bytes(_LENGTH_BYTES, "big") + name
-    for name in (base64.b64encode(name.encode()) for name in sorted(MEGA_TYPES))
-)
+_ENCODED: Final = [base64.b64encode(name.encode()) for name in sorted(MEGA_TYPES)]
+_TYPE_NAMES: Final = tuple(len(name).to_bytes(_LENGTH_BYTES, "big") + name for name in _ENCODED)
 
 # torch/_inductor/standalone_compile.py, `CacheCompiledArtifact.CACHE_HEADER` and `AOTCompiledArtifact.AOT_HEADER` (2.10 and
 # later); before, torch's key came first.

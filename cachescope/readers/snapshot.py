@@ -42,12 +42,9 @@ def read_snapshot(path: str | os.PathLike[str]) -> Snapshot:
         if set(document) != set(CONTEXT_FORMS):
             raise SourceError(name, "not a cachescope snapshot, nor a bare isolation context")
         document = {"cachescope_snapshot": None, "context": document}
-    elif document["cachescope_snapshot"] != SNAPSHOT_VERSION:
-        raise SourceError(
-            name,
-            f"snapshot format {document['cachescope_snapshot']!r}; this version of cachescope "
-            f"reads format {SNAPSHOT_VERSION}: upgrade cachescope or capture again",
-        )
+    elif (found := document["cachescope_snapshot"]) != SNAPSHOT_VERSION:
+        message = f"snapshot format {found!r}; this version of cachescope reads format {SNAPSHOT_VERSION}: upgrade cachescope or capture again"
+        raise SourceError(name, message)
     try:
         declared_in(_SCHEMA)(document)
     except WrongValueError as error:

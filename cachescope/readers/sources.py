@@ -50,10 +50,7 @@ if TYPE_CHECKING:
 # A key of `torch._dynamo.utils.counters["inductor"]`, as a program prints it.
 _COUNTER: Final = re.compile(rb"['\"]fxgraph_cache_(hit|miss|bypass)['\"]: (\d{1,12})")
 _LONGEST_QUOTE: Final = 300
-_SILENT_RUN: Final = (
-    "cachescope record ran a command here, and no log with a word of torch's caches lies beside its note: the logs were moved, the command has not "
-    f"got that far or does not use torch, {WHY_SILENT}"
-)
+_SILENT_RUN: Final = f"cachescope record ran a command here, and no log with a word of torch's caches lies beside its note: the logs were moved, the command has not got that far or does not use torch, {WHY_SILENT}"
 _NOT_FOLLOWED: Final = "not looked into: a link to a folder elsewhere; give that folder too"
 _NOT_SEARCHED: Final = f"no line of torch is among its first {file_size(LOG_HEAD_BYTES)}, and the rest was not searched: give the file itself"
 _PRINTED_SHOWN: Final = 4
@@ -165,15 +162,9 @@ def _nothing_in(path: str) -> SourceError:
     counted = counters_said(head)
     if line := next(filter(in_another_form, head.split(b"\n")), None):
         quoted = line.decode("utf-8", "backslashreplace").strip()[:_LONGEST_QUOTE]
-        message = (
-            "a line of torch.compile stands in this file, in a form that torch 2.4 to 2.15 does not write, so that nothing of it is read: "
-            + quoted
-        )
+        message = f"a line of torch.compile stands in this file, in a form that torch 2.4 to 2.15 does not write, so that nothing of it is read: {quoted}"
     elif counted:
-        message = (
-            "no line of a lookup stands in this file: TORCH_LOGS was not set, standard error went elsewhere, or loggers were disabled, "
-            "which of these is not known"
-        )
+        message = "no line of a lookup stands in this file: TORCH_LOGS was not set, standard error went elsewhere, or loggers were disabled, which of these is not known"
     return SourceError(path, f"{message}{counted}; {HOW_TO_RECORD}", "unknown_source")
 
 

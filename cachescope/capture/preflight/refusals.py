@@ -36,11 +36,8 @@ def place_of(frames: traceback.StackSummary) -> str:
     """The line of the program, which is the last one outside of installed packages, of Python and of this one."""
     here = os.path.dirname(os.path.abspath(__file__))
     others = ("site-packages", os.path.dirname(os.__file__))
-    own = [
-        frame
-        for frame in frames
-        if not any(other in frame.filename for other in others) and not frame.filename.startswith((here, "<"))
-    ]
+    outside = [frame for frame in frames if not frame.filename.startswith((here, "<"))]
+    own = [frame for frame in outside if not any(other in frame.filename for other in others)]
     return f" (at {own[-1].filename}:{own[-1].lineno})" if own else ""
 
 

@@ -115,11 +115,8 @@ class _Inspect:
             module = sys.modules.get(of.f_globals.get("__name__", ""))
             # What runs as __main__ may have been imported as well.
             is_main = module is sys.modules.get("__main__")
-            if (
-                module is not None
-                and not is_main
-                and getattr(module, "__file__", None) == of.f_code.co_filename
-            ):
+            file = getattr(module, "__file__", None)
+            if module is not None and not is_main and file == of.f_code.co_filename:
                 return module
         return inspect.getmodule(of, filename)
 

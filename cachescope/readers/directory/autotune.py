@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Final, NamedTuple
+from typing import Any, Final
 
 from cachescope.frames.directory_rows import EntryRow, TimingRow
 from cachescope.keys.hashing import system_hash
@@ -15,17 +15,9 @@ from cachescope.keys.json_values import UnsupportedValueError
 from cachescope.readers.cache_file import DamagedContent, load_json, load_object
 from cachescope.readers.json_record import well_formed
 from cachescope.readers.reading import Reading
-from cachescope.rows import like
 
 # `triton_key` (triton/runtime/cache.py): the version, followed without a separator by the first of many sha256.
 _TRITON_KEY: Final = re.compile(r"([^-]*?)[0-9a-f]{64}(?:-|$)")
-
-
-class _System(NamedTuple):
-    device_name: str | None
-    triton_version: str | None
-    runtime: str | None
-    runtime_version: str | None
 
 
 def fill_autotune(entry: EntryRow, name: str, data: bytes, reading: Reading) -> None:
@@ -44,10 +36,10 @@ def fill_autotune(entry: EntryRow, name: str, data: bytes, reading: Reading) -> 
     # torch/_inductor/fx_passes/pad_mm.py keeps there whether to pad, and times, by a text for each multiplication.
     answers = sum(isinstance(value, (bool, float, int)) for value in cache.values())
     entry.detail = f"{answers} answers of pad_mm" if answers else f"{len(timings)} timings of max-autotune"
-    versions = ("Triton", said.triton_version), (said.runtime, said.runtime_version)
+    versions = ("Triton", said["triton_version"]), (said["runtime"], said["runtime_version"])
     if known := [f"{what} {version[:40]}" for what, version in versions if version is not None]:
         entry.detail += f" ({', '.join(known)})"
-    entry.name = said.device_name
+    entry.name = said["device_name"]
     try:
         made = system_hash(system)
     except UnsupportedValueError as error:
@@ -58,7 +50,8 @@ def fill_autotune(entry: EntryRow, name: str, data: bytes, reading: Reading) -> 
         raise DamagedContent(wrong)
 
 
-def _system(system: dict[str, object]) -> _System:
+def _system(system: dict[str, object]) -> dict[str, str | None]:
+    """The columns of its rows that say on what they were measured."""
     device, version = system.get("device"), system.get("version")
     device = device if isinstance(device, dict) else {}
     version = version if isinstance(version, dict) else {}
@@ -66,19 +59,21 @@ def _system(system: dict[str, object]) -> _System:
     found = None if triton is None else _TRITON_KEY.match(triton)
     # On ROCm, torch uses the architecture as the device name, and "hip" in place of "cuda".
     runtime = next((way for way in ("cuda", "hip") if version.get(way) is not None), None)
-    return _System(
-        device_name=_text(device.get("name")),
-        triton_version=triton[:20] if triton is not None and found is None else found and found[1],
-        runtime=runtime,
-        runtime_version=None if runtime is None else _text(version[runtime]),
-    )
+    return {
+        "device_name": _text(device.get("name")),
+        "triton_version": triton[:20] if triton is not None and found is None else found and found[1],
+        "runtime": runtime,
+        "runtime_version": None if runtime is None else _text(version[runtime]),
+    }
 
 
 def _text(value: object) -> str | None:
     return None if value is None else well_formed(str(value))
 
 
-def _take(cache: dict[str, object], entry: EntryRow, system: _System, timings: list[TimingRow]) -> str | None:
+def _take(
+    cache: dict[str, object], entry: EntryRow, system: dict[str, str | None], timings: list[TimingRow]
+) -> str | None:
     """Add the timings; return what has the wrong shape, if anything."""
     wrong: list[str] = []
 
@@ -98,22 +93,11 @@ def _take(cache: dict[str, object], entry: EntryRow, system: _System, timings: l
                     if isinstance(time, bool) or not isinstance(time, (float, int)):
                         wrong.append(f"a timing that is no number: {str(time)[:40]}")
                         continue
-                    group.append(
-                        like(
-                            TimingRow,
-                            system,
-                            entry=0,
-                            op=well_formed(op),
-                            inputs=well_formed(inputs),
-                            precision=well_formed(precision),
-                            choice=well_formed(choice),
-                            time_ms=(measured := _milliseconds(time)),
-                            is_failed=measured is None,
-                            is_chosen=False,
-                            margin=None,
-                            file=entry,
-                        )
-                    )
+                    of = {"op": op, "inputs": inputs, "precision": precision, "choice": choice}
+                    told: dict[str, Any] = {name: well_formed(text) for name, text in of.items()} | system
+                    measured = _milliseconds(time)
+                    row = TimingRow(entry=0, time_ms=measured, is_failed=measured is None, file=entry, **told)
+                    group.append(row)
                 _choose(group)
                 timings += group
     return wrong[0] if wrong else None

@@ -140,7 +140,9 @@ def read_cache_dir(path: str, reading: Reading) -> None:
 def read_shipped_file(path: str, reading: Reading) -> None:
     """Read a file that is shipped by itself, in any folder."""
     seen_ns, real = time.time_ns(), os.path.realpath(path)
-    entry = _entry(OTHER, path, readable(os.path.dirname(path) or "."), None, "ok", seen_ns, os.stat(path))
+    root = readable(os.path.dirname(path) or ".")
+    entry = EntryRow(cache=OTHER, path=readable(path), root=root, seen_time=seen_ns)
+    entry.take_times(os.stat(path))
     entry.link = readable(real) if os.path.islink(path) else None
     if read_marked(_read_unknown, entry, real, os.path.basename(real), reading):
         reading.entries.append(entry)
@@ -202,7 +204,7 @@ class CacheWalk:
                 continue
             if not items and folder.place.is_temporary:
                 # Its process left it behind, or is about to fill it.
-                self._add(folder.place.kind, folder.path, folder.root, folder.key, "temporary")
+                self._add(folder, folder.path, folder.place.kind, folder.key, "temporary")
             inner: list[tuple[int, _Folder]] = []
             for item in items:
                 try:
@@ -240,26 +242,20 @@ class CacheWalk:
             kind, key, status, read = place.kind, folder.key, "temporary", None
         if read is not None:
             self._unread[len(self.files)] = read, target or path, name
-        link = target or folder.link
-        self._add(kind, path, folder.root, key, status, found).link = None if link is None else readable(link)
+        entry, link = self._add(folder, path, kind, key, status), target or folder.link
+        entry.take_times(found)
+        entry.link = None if link is None else readable(link)
 
-    def _add(
-        self,
-        kind: str,
-        path: str,
-        root: str,
-        key: str | None,
-        status: str,
-        found: os.stat_result | None = None,
-    ) -> EntryRow:
-        entry = _entry(kind, path, root, key, status, self._seen_ns, found)
+    def _add(self, folder: _Folder, path: str, kind: str, key: str | None, status: str) -> EntryRow:
+        entry = EntryRow(cache=kind, path=readable(path), root=folder.root, status=status)
+        entry.cache_key, entry.seen_time = key and readable(key), self._seen_ns
         self.files.append(entry)
         return entry
 
     def _cannot_read(self, folder: _Folder, path: str, kind: str, key: str | None, why: str) -> None:
         """Add what may not be accessed: a folder, or a file in a folder that may only be listed."""
         self._unread[len(self.files)] = _unread_because(why), path, ""
-        self._add(kind, path, folder.root, key or folder.key, UNREADABLE)
+        self._add(folder, path, kind, key or folder.key, UNREADABLE)
 
     def _link(self, folder: _Folder, item: os.DirEntry[str], rule: FolderRule | None) -> list[_Folder]:
         """Add a link to a file, or return the folder that it leads to; a link that is not followed is a row, too."""
@@ -320,24 +316,6 @@ def _told(place: Place, name: str) -> NameFacts:
     match = rule.match(name)
     key = match[1] if match is not None and match.re.groups else None
     return rule.kind, rule.status, None if rule.content is None else CONTENT_READERS[rule.content], key
-
-
-def _entry(
-    kind: str, path: str, root: str, key: str | None, status: str, seen_ns: int, found: os.stat_result | None
-) -> EntryRow:
-    """The row of a file before its content is read."""
-    entry = EntryRow(
-        cache=kind,
-        cache_key=key and readable(key),
-        path=readable(path),
-        root=root,
-        status=status,
-        seen_time=seen_ns,
-    )
-    if found is not None:
-        entry.size_bytes, entry.modified_time = found.st_size, found.st_mtime_ns
-        entry.changed_time = found.st_ctime_ns
-    return entry
 
 
 def _key_of(place: Place, name: str, outer_key: str | None = None) -> str | None:

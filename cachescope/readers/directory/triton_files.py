@@ -49,9 +49,8 @@ def fill_kernel_metadata(entry: EntryRow, name: str, data: bytes, reading: Readi
         entry.device_types = (well_formed(target["backend"]),)
     parts = {"arch": target.get("arch")}
     parts |= {key: metadata.get(key) for key in ("num_warps", "num_stages", "triton_version")}
-    entry.detail = ", ".join(
-        f"{key} {word}" for key, value in parts.items() if (word := _word(value)) is not None
-    )
+    words = {key: _word(value) for key, value in parts.items()}
+    entry.detail = ", ".join(f"{key} {word}" for key, word in words.items() if word is not None)
     if metadata.get("hash") is not None and metadata["hash"] != entry.cache_key:
         raise DamagedContent("its hash differs from the folder's name")
 

@@ -57,17 +57,8 @@ def fill_factors(entry: EntryRow, name: str, data: bytes, reading: Reading) -> N
         raise DamagedContent("no factors of vLLM: nested too deep") from error
     entry.cache_key = entry.cache_key or place.folder
     entry.detail = f"{plural(len(env), 'variable')}, hashes of the configuration, the code and the compiler"
-    reading.vllm_factors.append(
-        like(
-            FactorsRow,
-            place,
-            entry=0,
-            env=kept,
-            env_hash=env_hash,
-            **dict(zip(_HASHES, texts, strict=True)),
-            file=entry,
-        )
-    )
+    told = dict(zip(_HASHES, texts, strict=True)) | {"env": kept, "env_hash": env_hash}
+    reading.vllm_factors.append(like(FactorsRow, place, entry=0, file=entry, **told))
 
 
 def _without_secrets(env: JsonObject, reading: Reading) -> JsonObject:

@@ -73,14 +73,8 @@ AOT_FOLDER: Final = Place(
     VLLM_AOT, folders=(*_TORCH_CACHES, FolderRule(RANK_FOLDER.pattern, AOT_RANK)), key_of=str
 )
 AOT: Final = Place(VLLM_AOT, folders=(FolderRule(_AOT_KEY.pattern, AOT_FOLDER),))
-TREE: Final = Place(
-    VLLM_ARTIFACT,
-    folders=(
-        FolderRule(_AOT_NAME, AOT),
-        FolderRule(FOLDER_NAME.pattern, FOLDER),
-        FolderRule(RANK_FOLDER.pattern, RANK),
-    ),
-)
+_IN_A_TREE: Final = ((_AOT_NAME, AOT), (FOLDER_NAME.pattern, FOLDER), (RANK_FOLDER.pattern, RANK))
+TREE: Final = Place(VLLM_ARTIFACT, folders=tuple(FolderRule(name, place) for name, place in _IN_A_TREE))
 
 
 def vllm_place_of(path: str, items: List = first_items) -> Place | None:

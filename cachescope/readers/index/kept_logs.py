@@ -76,18 +76,9 @@ def log_state(path: str) -> LogState | None:
     at = os.stat(path)
     if not stat.S_ISREG(at.st_mode) or at.st_size < _LEAST_BYTES:
         return None
-    return LogState(
-        format=FORMAT,
-        code=_code(),
-        path=os.path.realpath(path),
-        name=os.path.basename(path),
-        size=at.st_size,
-        mtime_ns=at.st_mtime_ns,
-        ctime_ns=at.st_ctime_ns,
-        inode=at.st_ino,
-        utc_offset_s=time.localtime(at.st_mtime).tm_gmtoff,
-        probe=_probe(path, at.st_size),
-    )
+    names, times = (os.path.realpath(path), os.path.basename(path)), (at.st_mtime_ns, at.st_ctime_ns)
+    offset_s, probe = time.localtime(at.st_mtime).tm_gmtoff, _probe(path, at.st_size)
+    return LogState(FORMAT, _code(), *names, at.st_size, *times, at.st_ino, offset_s, probe)
 
 
 def is_large_enough(path: str) -> bool:

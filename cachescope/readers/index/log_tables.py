@@ -144,11 +144,8 @@ def _made(kind: type, rows: Iterable[dict[str, Any]]) -> Iterator[Any]:
 
 
 def _rows(held: dict[str, Any], name: str) -> Iterable[dict[str, Any]]:
-    columns = held[name] | {
-        column: list(map(tuple, held[name][column]))
-        for column, kinds in _COLUMNS[name].items()
-        if list in kinds
-    }
+    of_tuples = [column for column, kinds in _COLUMNS[name].items() if list in kinds]
+    columns = held[name] | {column: list(map(tuple, held[name][column])) for column in of_tuples}
     return (dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True))
 
 

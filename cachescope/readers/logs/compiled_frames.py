@@ -108,15 +108,9 @@ class CompiledFrame:
         if "create_unbacked_symbol" in envelope.values and not of_program:
             return
         self._begin(envelope)
-        made = SymbolRow(
-            compile_id=self.row.compile_id,
-            segment=self.row.segment,
-            symbol=name,
-            value=record.text("val"),
-            source=record.text("source"),
-            range=record.text("vr"),
-            **stacks.place_of(of_program or stack, envelope.wrong)._asdict(),
-        )
+        made = SymbolRow(compile_id=self.row.compile_id, segment=self.row.segment, symbol=name)
+        made.value, made.source, made.range = map(record.text, ("val", "source", "vr"))
+        made.function, made.file, made.line = stacks.place_of(of_program or stack, envelope.wrong)
         self.symbols.append(made)
 
     def guard(self, record: Record, envelope: Record, stacks: Stacks) -> None:

@@ -32,11 +32,8 @@ SETTINGS: Final = "settings"
 _FIELD: Final = re.compile(r"(?P<attr>\w+)(?:\[(?P<key>.*)\])?", re.DOTALL)
 _MOST_DIGITS: Final = 9
 _LISTS: Final = {
-    "example_inputs",
-    "inputs_to_check",
-    "user_defined_triton_source",
-    "triton_kernel_source_codes",
-}
+    "example_inputs", "inputs_to_check", "user_defined_triton_source", "triton_kernel_source_codes",
+}  # fmt: skip
 _CONFIGS: Final = ("inductor_config", "inductor_config_comms")
 _SOMETIMES: Final = {
     "default_cuda_device_index", "cudagraph_override", "cudagraph_annotation",
@@ -299,9 +296,7 @@ class _Peers:
         """Sets that lack optional fields, in processes whose log is known to have lost lines."""
         optional: dict[tuple[str, object], set[int]] = defaultdict(set)
         thinned = [
-            process
-            for process in texts
-            if any((x.cache, x.detail_set) in cut or x.is_details_cut for x in process.lookups)
+            p for p in texts if any((x.cache, x.detail_set) in cut or x.is_details_cut for x in p.lookups)
         ]
         if not thinned:
             return set()

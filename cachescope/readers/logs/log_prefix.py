@@ -147,10 +147,8 @@ class LogClock(NamedTuple):
         if not 366 * 86_400 <= epoch_us / 1e6 <= _LAST_MOMENT_S:
             return None
         year = datetime.fromtimestamp(epoch_us / 1e6, UTC).year
-        offsets = {
-            y: round((epoch_us - _naive_us(clock, y)) / _QUARTER_US) * _QUARTER_US
-            for y in (year - 1, year, year + 1)
-        }
+        years = (year - 1, year, year + 1)
+        offsets = {y: round((epoch_us - _naive_us(clock, y)) / _QUARTER_US) * _QUARTER_US for y in years}
         best = min(offsets, key=lambda y: abs(offsets[y]))
         return cls(best, offsets[best], clock) if abs(offsets[best]) <= _MOST_OFF_US else None
 

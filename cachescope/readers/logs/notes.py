@@ -27,10 +27,7 @@ from cachescope.terms import RUN_NOTE
 
 _MAX_BYTES: Final = 1 << 20
 _OURS: Final = b"cachescope_run"
-WHY_SILENT: Final = (
-    "torch compiled nothing, compiled with a backend that asks no cache (as aot_eager), or loaded what had been compiled ahead of time; or its "
-    "loggers were disabled: logging.config.dictConfig and fileConfig do that to every logger that is there, unless disable_existing_loggers is False"
-)
+WHY_SILENT: Final = "torch compiled nothing, compiled with a backend that asks no cache (as aot_eager), or loaded what had been compiled ahead of time; or its loggers were disabled: logging.config.dictConfig and fileConfig do that to every logger that is there, unless disable_existing_loggers is False"
 """What leaves no word of the caches in the logs of a process that imports torch."""
 
 
@@ -63,11 +60,9 @@ def _variables_of(runs: Sequence[Process]) -> Iterator[list[str]]:
     # Without the name behind the last slash: that one is told.
     shared = {name: os.path.commonprefix(paths).rpartition("/")[0] for name, paths in values.items()}  # noqa: RUF071
     # What a run without the variable has is not known to be the same.
-    usual = {
-        name: Counter(found).most_common(1)[0][0]
-        for name, found in values.items()
-        if len(found) == len(runs) and 2 * max(Counter(found).values()) > len(runs)
-    }
+    counted = {name: Counter(found) for name, found in values.items() if len(found) == len(runs)}
+    most = ((name, *found.most_common(1)[0]) for name, found in counted.items())
+    usual = {name: value for name, value, times in most if 2 * times > len(runs)}
     for of_run in pairs:
         yield [
             f"{name}={f'…{value[len(shared[name]) :]}' if value.startswith('/') and shared[name] else value}"

@@ -25,11 +25,8 @@ _SAME_MOMENT_NS: Final = 250_000_000
 # A process writes to its trace until it ends: its lookups in a text log are hardly outside the trace's time.
 _SLACK_OF_TRACE_US: Final = 1_000_000
 # What one log may tell of a lookup and another may not.
-_FILLED: Final = [
-    one.name
-    for one in fields(LookupRow)
-    if one.default is None and one.name not in ("time", "cache_key", *OF_ALL_LOGS)
-]
+_NOT_FILLED: Final = ("time", "cache_key", *OF_ALL_LOGS)
+_FILLED: Final = [f.name for f in fields(LookupRow) if f.default is None and f.name not in _NOT_FILLED]
 # What a run has from whichever of its logs tells it first.
 _OF_EITHER: Final = (
     "rank", "pid", "cache_dir", "gpus", "kernel_lookups", "command", "environment", "commit", "label", "filled_dir",
@@ -88,11 +85,8 @@ def parts_by_trace(process: Process, traces: Sequence[Process]) -> list[Process]
     for lookup in process.lookups:
         clock = process.clock_us(lookup.time)
         if clock is not None:
-            inside = [
-                n
-                for n, (first, last) in enumerate(spans)
-                if first - _SLACK_OF_TRACE_US <= clock <= last + _SLACK_OF_TRACE_US
-            ]
+            slack = _SLACK_OF_TRACE_US
+            inside = [n for n, (first, last) in enumerate(spans) if first - slack <= clock <= last + slack]
             at = inside[0] if inside else at
         parts.setdefault(at, []).append(lookup)
     return [_part(process, lookups) for lookups in parts.values()]
@@ -266,11 +260,8 @@ def _moments_apart_ns(run: Process, other: Process) -> int | None:
 def _ended_by_exception(run: Process, other: Process) -> list[LookupRow]:
     """Lookups of a text log that the run's trace records as bypasses, without their key: see `_bypass_of`."""
     bypassed = {one.compile_id for one in run.lookups if (one.cache, one.outcome) == (AOTAUTOGRAD, "bypass")}
-    return [
-        one
-        for one in other.lookups
-        if (one.cache, one.outcome) == (AOTAUTOGRAD, "unknown") and one.compile_id in bypassed
-    ]
+    unknown = [one for one in other.lookups if (one.cache, one.outcome) == (AOTAUTOGRAD, "unknown")]
+    return [one for one in unknown if one.compile_id in bypassed]
 
 
 def _were_cut_short(run: Process, other: Process) -> bool:

@@ -194,13 +194,8 @@ class _TextReader:
         state.is_behind_details = True
         # 2.4 logged the details of AOTAutograd keys with the words of FX keys.
         is_aot = match["which"] == "Autograd" or match["key"].startswith("a")
-        lookup = LookupRow(
-            cache=AOTAUTOGRAD if is_aot else FXGRAPH,
-            time=None,
-            cache_key=match["key"],
-            compile_id=message.compile_id,
-            outcome="unknown",
-        )
+        lookup = LookupRow(cache_key=match["key"], compile_id=message.compile_id, outcome="unknown")
+        lookup.cache = AOTAUTOGRAD if is_aot else FXGRAPH
         lines = message.lines[1:]
         lookup.is_details_cut = not lines or message.is_too_long
         rejected: list[str] = []

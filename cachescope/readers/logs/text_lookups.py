@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
+from operator import attrgetter
 from os.path import basename, dirname
 from typing import Any, Final, NamedTuple
 
@@ -410,10 +411,8 @@ class _TextProcess:
 
 def _whole(processes: list[Process]) -> list[Process]:
     """The processes of one name and pid. Torch writes the rank only while there is a process group: what has none is of the one rank, too."""
-    ids = [
-        {row.compile_id for row in one.lookups} | {row.compile_id for row in one.compiled}
-        for one in processes
-    ]
+    id_of = attrgetter("compile_id")
+    ids = [{*map(id_of, one.lookups), *map(id_of, one.compiled)} for one in processes]
     if len(ids) != 2 or ids[0] & ids[1] or {one.rank is None for one in processes} != {True, False}:
         # Containers share pids: their compile ids begin alike.
         return processes

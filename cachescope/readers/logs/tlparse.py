@@ -24,10 +24,8 @@ RECORDS: Final = re.compile(rb'\{"string_table": ?\[')
 LIST: Final = re.compile(rb'\{\s*"\[[^"\]]{1,40}\]": \{\s*"artifacts": \[')
 
 _ENVELOPE: Final = ("rank", "compiled_autograd_id", "frame_id", "frame_compile_id", "attempt")
-_ABOUT_IT: Final = {
-    *_ENVELOPE,
-    *["has_payload", "payload_filename", "lineno", "pathname", "thread", "timestamp"],
-}
+_BESIDE: Final = ("has_payload", "payload_filename", "lineno", "pathname", "thread", "timestamp")
+_ABOUT_IT: Final = {*_ENVELOPE, *_BESIDE}
 _COMPILE: Final = re.compile(
     r"(?:!?(?P<compiled_autograd_id>\d+)/)?(?P<frame_id>\d+)/(?P<frame_compile_id>\d+)(?:_(?P<attempt>\d+))?"
 )

@@ -101,14 +101,8 @@ def lookup_from_event(event: Record) -> LookupRow | None:
     state, began = args.text("cache_state"), args.moment_ns("cache_event_time")
     ended, is_backward = event.moment_of_us("ts"), args.flag("is_backward")
     taken = None if began is None or ended is None else max(ended - began, 0)
-    lookup = LookupRow(
-        cache=FXGRAPH,
-        time=began,
-        outcome="bypass",
-        is_backward=is_backward,
-        compile_id=_compile_id(args),
-        time_taken_ns=taken,
-    )
+    lookup = LookupRow(cache=FXGRAPH, time=began, outcome="bypass", compile_id=_compile_id(args))
+    lookup.is_backward, lookup.time_taken_ns = is_backward, taken
     if state == "disabled":
         lookup.outcome = lookup.cache_state = state
         lookup.bypass_reason = args.text("cache_bypass_reason")

@@ -186,14 +186,7 @@ class TraceCompiles:
             self._open.setdefault(compile_id, (self._ended, []))[1].append(lookup)
 
     def end(
-        self,
-        found: str | None,
-        at_us: int | None,
-        error: str | None,
-        function: Any,
-        file: Any,
-        line: Any,
-        is_backward: bool = False,
+        self, found: str | None, at_us: int | None, error: str | None, place: Place, is_backward: bool = False
     ) -> None:
         """Note that the compile with this id, or of its backward graph, ended, with or without an error, and the code that its metrics name."""
         if found is None:
@@ -207,8 +200,8 @@ class TraceCompiles:
             # It began before the log; or torch records no beginning, at its recompile limit.
             one = Compile(name, None, *self._place_of_frame.get(frame_of(name), NOWHERE))
             self._add(one)
-        if one.file is None and file is not None:
-            one.function, one.file, one.line = function, file, line
+        if one.file is None and place.file is not None:
+            one.function, one.file, one.line = place
             for lookup in self._nowhere.pop((name, segment), ()):
                 one.tell(lookup)
         one.ended_us, one.error = at_us, error

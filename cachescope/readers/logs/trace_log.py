@@ -376,7 +376,7 @@ class TraceReader:
         has_no_code = metrics.values.get("code_gen_time_s", 0) is None
         ended = compile_id_of(envelope), error_in(metrics), has_no_code
         is_backward = span.kind.startswith("bwd_") or metrics.flag("is_forward") is False
-        self._emit("compile_ended", *ended, *place_in(metrics), is_backward, *span.same)
+        self._emit("compile_ended", *ended, place_in(metrics), is_backward, *span.same)
         python = metrics.version("python_version")
         self._tell("python_version", python and python.partition(" ")[0])
         self._tell("torch_version", metrics.version("pytorch_version"))

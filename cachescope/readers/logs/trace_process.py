@@ -20,7 +20,7 @@ from cachescope.readers.logs.log_events import Fold
 from cachescope.readers.logs.log_prefix import LogClock, on_from, time_at
 from cachescope.readers.logs.lookup_order import put_in_order
 from cachescope.readers.logs.notes import PreflightNotes
-from cachescope.readers.logs.trace_compiles import TraceCompiles, first_attempt
+from cachescope.readers.logs.trace_compiles import Place, TraceCompiles, first_attempt
 from cachescope.readers.reading import Process, Reading
 from cachescope.terms import FXGRAPH
 
@@ -174,13 +174,18 @@ class TraceProcess(Fold):
             self._on_problem(at, "bad_value", message)
 
     def _on_compile_ended(
-        self, compile_id: str | None, error: str | None, has_no_code: bool, *place: Any
+        self,
+        compile_id: str | None,
+        error: str | None,
+        has_no_code: bool,
+        place: Sequence[Any],
+        is_backward: bool,
     ) -> None:
         # A failed compile does not show whether the caches were on; nor does one whose beginning is lost, and its lookups with it.
         name = first_attempt(compile_id or "")
         began = self._has_begun if compile_id is None else self._compiles.segments[name] > 0
         self._compiled |= error is None and began
-        self._compiles.end(compile_id, self._now_us, error, *place)
+        self._compiles.end(compile_id, self._now_us, error, Place(*place), is_backward)
         for lookup in self._undecided.pop(name, ()):
             if error is None and has_no_code:
                 lookup.outcome = "hit"

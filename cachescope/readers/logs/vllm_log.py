@@ -204,16 +204,12 @@ class _Start:
 
     def lookup(self, row: StartRow, clock: LogClock | None) -> LookupRow:
         """The same as one lookup of vLLM's cache."""
-        row.found = LookupRow(
-            cache=VLLM,
-            time=time_at(clock, self.began_us),
-            cache_key=self.key,
-            outcome="disabled" if row.is_disabled else _OUTCOMES[row.outcome],
-            load_error=row.load_error,
-            time_taken_ns=row.compile_time_ns,
-            end_time=time_at(clock, self.ended_us),
-        )
-        return row.found
+        taken_ns, error = row.compile_time_ns, row.load_error
+        found = LookupRow(cache=VLLM, cache_key=self.key, time_taken_ns=taken_ns, load_error=error)
+        found.time, found.end_time = time_at(clock, self.began_us), time_at(clock, self.ended_us)
+        found.outcome = "disabled" if row.is_disabled else _OUTCOMES[row.outcome]
+        row.found = found
+        return found
 
 
 class _VllmLog:
@@ -373,17 +369,11 @@ def _process(source: str, pid: str | None, starts: list[tuple[_Start, StartRow]]
         least(clocks, key=lambda clock: on_from(clock, clocks[0]), default=None) for least in (min, max)
     )
     clock = LogClock.from_file_time(clocks[0], modified) if clocks else None
-    ranks = [row.rank for _, row in starts if row.rank is not None]
-    return Process(
-        source=source,
-        kind=VLLM,
-        pid=None if pid is None else int(pid),
-        rank=ranks[0] if ranks else None,
-        clock_first_us=first,
-        clock_last_us=last,
-        start_time=time_at(clock, first),
-        lookups=[start.lookup(row, clock) for start, row in starts],
-    )
+    found = Process(source=source, kind=VLLM, pid=None if pid is None else int(pid))
+    found.rank = next((row.rank for _, row in starts if row.rank is not None), None)
+    found.clock_first_us, found.clock_last_us, found.start_time = first, last, time_at(clock, first)
+    found.lookups = [start.lookup(row, clock) for start, row in starts]
+    return found
 
 
 def _clock_us(said: Said) -> int | None:

@@ -181,10 +181,8 @@ class _Noting(InertUnpickler):
 
     def has_changed_used(self) -> bool:
         """Whether the pickle changed any of them behind that, which no pickler does."""
-        return any(
-            len(one) != len(before) or any(map(is_not, _inside(one), before))
-            for one, before in self._used.values()
-        )
+        used = self._used.values()
+        return any(len(one) != len(old) or any(map(is_not, _inside(one), old)) for one, old in used)
 
     def persistent_load(self, pid: object, /) -> Any:
         """A value from outside of the pickle."""
@@ -207,13 +205,8 @@ class _Noting(InertUnpickler):
             self.extend([*args])
             return Stub()
 
-        attributes: dict[str, Any] = {
-            "__slots__": (),
-            "module": found.module,
-            "name": found.name,
-            "__new__": noted,
-            "__setstate__": built,
-        }
+        attributes: dict[str, Any] = {"__slots__": (), **found._asdict()}
+        attributes |= {"__new__": noted, "__setstate__": built}
         if str(found) == _PARTIAL:
             attributes["__call__"] = called
         make: Any = type(Stub)

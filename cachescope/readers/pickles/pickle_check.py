@@ -93,10 +93,8 @@ def check_program(data: bytes, limits: Limits) -> list[int]:
 
 def frames_fit(data: bytes, frames: list[int], end: int) -> bool:
     """Whether each frame ends where the next one begins, and the last at the end, as picklers write them."""
-    return all(
-        int.from_bytes(data[at + 1 : at + 9], "little") == after - at - 9
-        for at, after in zip(frames, [*frames[1:], end], strict=False)
-    )
+    pairs = zip(frames, [*frames[1:], end], strict=False)
+    return all(int.from_bytes(data[at + 1 : at + 9], "little") == after - at - 9 for at, after in pairs)
 
 
 def _has_parts(values: list[int]) -> bool:

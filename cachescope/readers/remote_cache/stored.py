@@ -42,11 +42,8 @@ MOST_BYTES: Final = Limits().size_bytes // 3 * 4 + 1024
 _KEY_BEGINS, _ENDS = "pt2:", ":c1"
 # The `cache_id` of each `create_cache` in torch.
 _KINDS: Final = {
-    "fx-graph-v1": FXGRAPH,
-    "autograd-experimental": AOTAUTOGRAD,
-    "bundled-autotune-v1": BUNDLED_AUTOTUNE,
-    "dynamo-pgo": PGO,
-}
+    "fx-graph-v1": FXGRAPH, "autograd-experimental": AOTAUTOGRAD, "bundled-autotune-v1": BUNDLED_AUTOTUNE, "dynamo-pgo": PGO,
+}  # fmt: skip
 # `AutotuneCache._setup_remote_autotune_cache`: a hash of torch, backend and configurations.
 _OF_A_KERNEL: Final = re.compile(r"[0-9a-f]{64}")
 _PICKLED: Final = (FXGRAPH, AOTAUTOGRAD, PGO)
@@ -84,15 +81,9 @@ def read_stored(root: str, found: Iterable[Stored], reading: Reading) -> None:
     reading.cache_roots.append(root)
     for one in found:
         kind, key = kind_and_key(one.key)
-        entry = EntryRow(
-            cache=kind,
-            cache_key=key,
-            path=f"{root}/{one.key}",
-            root=root,
-            size_bytes=one.size_bytes,
-            status="foreign" if kind == OTHER else "ok",
-            seen_time=seen_ns,
-        )
+        path = f"{root}/{one.key}"
+        entry = EntryRow(cache=kind, cache_key=key, path=path, root=root, size_bytes=one.size_bytes)
+        entry.status, entry.seen_time = "foreign" if kind == OTHER else "ok", seen_ns
         reading.entries.append(entry)
         if kind != OTHER:
             _fill(entry, one, reading)

@@ -105,7 +105,7 @@ def test_the_function_under_a_wrapper(
     compiles.note(lookup, is_over=False)
     assert (lookup.function, lookup.file, lookup.line) == function
     # At the limit nothing is known of the function: torch records no beginning.
-    compiles.end("0/1", 9, "E: why", *trace_compiles.NOWHERE)
+    compiles.end("0/1", 9, "E: why", trace_compiles.NOWHERE)
     assert compiles.rows[-1].function != "g"
 
 
@@ -117,7 +117,7 @@ def test_the_metrics_name_what_no_beginning_names(stack: list[dict[str, Any]] | 
         compiles.begin("0/0", 5, stack, [])
     for lookup in lookups:
         compiles.note(lookup, is_over=True)
-    compiles.end("0/0", 9, None, "g", "/other.py", 3)
+    compiles.end("0/0", 9, None, trace_compiles.Place("g", "/other.py", 3))
     wanted = ("f", "/mine.py", 7) if stack == [frame()] else ("g", "/other.py", 3)
     told = [(one.function, one.file, one.line) for one in lookups]
     assert told == [wanted, wanted, (None, None, None)]
@@ -144,7 +144,7 @@ def ended(*steps: tuple[Any, ...]) -> list[LookupRow]:
         if what == "begin":
             compiles.begin(rest[0], 1, [frame(rest[0])], [])
         elif what == "end":
-            compiles.end(rest[0], 2, rest[1] if len(rest) > 1 else None, *trace_compiles.NOWHERE)
+            compiles.end(rest[0], 2, rest[1] if len(rest) > 1 else None, trace_compiles.NOWHERE)
         else:
             lookups.append(rest[0])
             compiles.note(rest[0], is_over=what == "over")
@@ -198,7 +198,7 @@ def test_a_later_attempt_is_of_the_compile_that_began() -> None:
 def test_the_end_of_a_later_attempt_ends_its_compile() -> None:
     compiles = trace_compiles.TraceCompiles()
     compiles.begin("0/0", 1, [frame("f")], [])
-    compiles.end("0/0_1", 2, None, *trace_compiles.NOWHERE)
+    compiles.end("0/0_1", 2, None, trace_compiles.NOWHERE)
     assert [(one.compile_id, one.function, one.ended_us) for one in compiles.rows] == [("0/0", "f", 2)]
 
 
