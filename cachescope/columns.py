@@ -27,12 +27,8 @@ DEEP: Final = _IS_PANDAS_2
 _MASKED: Final = (pd.Int64Dtype, pd.Float64Dtype, pd.BooleanDtype)
 
 STORED: Final = {
-    WHOLE: pa.int64(),
-    TEXT: pa.large_string(),
-    FLAG: pa.bool_(),
-    REAL: pa.float64(),
-    TIME: pa.timestamp("ns", tz="UTC"),
-}
+    WHOLE: pa.int64(), TEXT: pa.large_string(), FLAG: pa.bool_(), REAL: pa.float64(), TIME: pa.timestamp("ns", tz="UTC"),
+}  # fmt: skip
 """The Arrow type in which each dtype is stored; tuples are lists."""
 
 

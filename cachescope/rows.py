@@ -87,9 +87,8 @@ def _said(one: object) -> str:
 def like(kind: type[SomeRow], one: object, **others: Any) -> SomeRow:
     """A row that has the columns of the same names of something else, and others."""
     names = names_of(kind)  # type: ignore[arg-type]
-    return kind(
-        **{name: getattr(one, name) for name in names if name not in others and hasattr(one, name)}, **others
-    )
+    same = {name: getattr(one, name) for name in names if name not in others and hasattr(one, name)}
+    return kind(**same, **others)
 
 
 def frame_name(kind: type) -> str:

@@ -29,7 +29,6 @@ def run(args: argparse.Namespace) -> int:
         write_json(capture(torch_manifest=args.torch_manifest))
     except ValueError as error:
         # Torch's keys tell such numbers apart, so the snapshot has to; a file of it is read by cachescope alone.
-        raise CachescopeError(
-            "the snapshot holds NaN or infinity, which JSON has not: write it with -o FILE"
-        ) from error
+        message = "the snapshot holds NaN or infinity, which JSON has not: write it with -o FILE"
+        raise CachescopeError(message) from error
     return 0

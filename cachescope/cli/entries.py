@@ -69,9 +69,8 @@ def run(args: argparse.Namespace) -> int:
     except SourceError as error:
         if paths:
             raise
-        raise NotFoundError(
-            f"{keys[0]!r} is no path; for a key name the directory it is in ({error})"
-        ) from error
+        message = f"{keys[0]!r} is no path; for a key name the directory it is in ({error})"
+        raise NotFoundError(message) from error
     return _print_one(args, scope, roots, keys[0])
 
 
@@ -93,9 +92,8 @@ def _print_all(args: argparse.Namespace, scope: Scope) -> int:
 
     if args.prune_list:
         if args.redact:
-            raise NotFoundError(
-                "--prune-list is for rm, and --redact hides what it would remove: leave one out"
-            )
+            message = "--prune-list is for rm, and --redact hides what it would remove: leave one out"
+            raise NotFoundError(message)
         _print_paths([row.path for row in scope.removed_unnoticed.rows])
         return 0
     locks = list(locks_of(scope.tables.entries.rows)) if args.locks else None

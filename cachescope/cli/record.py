@@ -55,10 +55,8 @@ def run(args: argparse.Namespace) -> int:
     ended = f", ended by {recorded.ended_by}" if recorded.ended_by else ""
     say(f"its logs are in {recorded.folder} (exit status {recorded.exit_status}{ended})", redaction)
     if package := missing_package():
-        say(
-            f"{package} is not installed here; explain it elsewhere: cachescope explain {args.output}",
-            redaction,
-        )
+        command_there = f"cachescope explain {args.output}"
+        say(f"{package} is not installed here; explain it elsewhere: {command_there}", redaction)
     else:
         for text in _explain(args, recorded):
             say(text, redaction)

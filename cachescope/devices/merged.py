@@ -53,9 +53,7 @@ def _in_context(row: ContextRow) -> Iterator[Mention]:
         index = counted[kind] = counted.get(kind, -1) + 1
         if mention := of_properties(text, "snapshot", index=index, runs=runs):
             yield mention
-    if row.accelerator_properties is not None and (
-        mention := of_properties(row.accelerator_properties, "isolation context", runs=runs)
-    ):
+    if mention := of_properties(row.accelerator_properties or "", "isolation context", runs=runs):
         yield mention
     if row.platform is not None:
         settings = json.loads(row.settings or "{}")

@@ -29,6 +29,7 @@ _SCHEMA: Final = Path(__file__).parent / "snapshot_schema.json"
 
 # What its row has as it is.
 _COLUMNS: Final = ("torch_version", "python_version", "platform", "host", "pid", "key_fields_problem")
+_JSON: Final = ("key_fields", "aot_key_fields", "functorch_config", "torch_manifest")
 
 
 def read_snapshot(path: str | os.PathLike[str]) -> Snapshot:
@@ -81,6 +82,9 @@ def context_row(number: int, source: str, snapshot: Snapshot) -> ContextRow:
     same = {name: snapshot[name] for name in _COLUMNS}
     same |= {form: _json(runtime[form]) if form in runtime else None for form in RUNTIME_FORMS}
     same |= {form: compile_.get(form) for form in COMPILE_FORMS}
+    same |= {name: None if snapshot[name] is None else _json(snapshot[name]) for name in _JSON}
+    same |= {name: _json(snapshot[name]) if snapshot[name] else None for name in ("environment", "settings")}
+    same |= {name: machine.get(name) for name in ("cores", "usable_cores", "memory_limit_bytes")}
     return ContextRow(
         context=number,
         source=source,
@@ -95,22 +99,9 @@ def context_row(number: int, source: str, snapshot: Snapshot) -> ContextRow:
         text_only=tuple(snapshot["not_json"]),
         known_from=snapshot["context_source"],
         time=moment_ns(snapshot["time"]),
-        environment=_json(snapshot["environment"]) if snapshot["environment"] else None,
-        settings=_json(snapshot["settings"]) if snapshot["settings"] else None,
         device_properties=tuple(snapshot["device_properties"]),
-        key_fields=_json_or_none(snapshot["key_fields"]),
-        aot_key_fields=_json_or_none(snapshot["aot_key_fields"]),
-        functorch_config=_json_or_none(snapshot["functorch_config"]),
-        torch_manifest=_json_or_none(snapshot["torch_manifest"]),
-        cores=machine.get("cores"),
-        usable_cores=machine.get("usable_cores"),
         core_quota=quota / period if quota and period else None,
-        memory_limit_bytes=machine.get("memory_limit_bytes"),
     )
-
-
-def _json_or_none(value: object) -> str | None:
-    return None if value is None else _json(value)
 
 
 def _json(value: object) -> str:

@@ -74,8 +74,7 @@ def read(
     try:
         paths = [without_password(os.fsdecode(source)) for source in sources]
     except TypeError as error:
-        raise TypeError(
-            f"read() takes each path as its own argument: use read(*paths) for a list ({error})"
-        ) from None
+        message = f"read() takes each path as its own argument: use read(*paths) for a list ({error})"
+        raise TypeError(message) from None
     tables = tables_of(paths, strict=strict, progress=progress, executor=executor, index=index)
     return Scope(tables, baseline, tuple(paths), index)

@@ -280,9 +280,8 @@ class Scope(Read):
     def _with(self, other: Scope) -> Scope:
         """What was read of both, from their sources."""
         if not self.sources or not other.sources:
-            raise CachescopeError(
-                "one of the two was recorded in this process: there are no files to read it from"
-            )
+            message = "one of the two was recorded in this process: there are no files to read it from"
+            raise CachescopeError(message)
         sources = (*other.sources, *self.sources)
         return type(self)(tables_of(sources, index=self._index), self._baseline, sources, self._index)
 

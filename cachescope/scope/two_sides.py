@@ -103,7 +103,6 @@ def will_hit(
         known = run_fields(process if isinstance(process, Scope) else read(process), run)
     if known.problem is not None and not known.hashes:
         name = os.fspath(process) if isinstance(process, str | Path) else "the snapshot"
-        raise CachescopeError(
-            f"{name} does not hold the fields of the keys: {known.problem}; capture it again"
-        )
+        message = f"{name} does not hold the fields of the keys: {known.problem}; capture it again"
+        raise CachescopeError(message)
     return frame_of(predictions(scope, scope.tables.entries.rows, known), PredictionRow)

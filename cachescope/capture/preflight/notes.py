@@ -159,11 +159,9 @@ def _lookup_note(cache: Any, key: str, local: bool, remote_cache: Any, hints: An
     from torch._dynamo import config as dynamo
     from torch._inductor import config as inductor
 
-    told: dict[str, Any] = {
-        "cache": _CACHES.get(cache.__name__, cache.__name__),
-        "key": key,
-        "sizes": [hint if isinstance(hint, (bool, int, float)) else None for hint in hints],
-    }
+    sizes = [hint if isinstance(hint, (bool, int, float)) else None for hint in hints]
+    name = _CACHES.get(cache.__name__, cache.__name__)
+    told: dict[str, Any] = {"cache": name, "key": key, "sizes": sizes}
     if told["cache"] == "aotautograd":
         told["functorch_config"] = functorch_config()
     if (meant := meant_cache_dir()) is not None:

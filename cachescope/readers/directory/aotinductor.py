@@ -125,9 +125,8 @@ def read_aotinductor(entry: EntryRow, path: str, name: str, reading: Reading) ->
 
 
 def _fill(entry: EntryRow, archive: zipfile.ZipFile) -> None:
-    members = [
-        match.groups() for name in archive.namelist() if (match := _MEMBER.fullmatch(name)) is not None
-    ]
+    matches = map(_MEMBER.fullmatch, archive.namelist())
+    members = [match.groups() for match in matches if match is not None]
     files = [name for _, name in members]
     counts = Counter(what for name in files if (what := _WHAT.get(name.rpartition(".")[2])) is not None)
     wrappers = (name.partition(".")[0] for name in files if name.endswith(".wrapper.cpp"))

@@ -115,9 +115,8 @@ def fill_mega_cache(entry: EntryRow, name: str, data: bytes, reading: Reading) -
     finally:
         entry.detail = ", ".join(f"{kind} {count}" for kind, count in counts.items())
         if lost:
-            entry.detail += (
-                f"; torch loads only what was saved last, {counts.total() - lost} of {counts.total()}"
-            )
+            loaded, total = counts.total() - lost, counts.total()
+            entry.detail += f"; torch loads only what was saved last, {loaded} of {total}"
         if is_of_2_7(data[:HEAD_BYTES]):
             entry.detail += "; torch 2.7 alone loads this form"
         entry.fx_keys = tuple(fx_sets)

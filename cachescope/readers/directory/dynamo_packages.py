@@ -77,9 +77,8 @@ def fill_aot_compile(entry: EntryRow, name: str, data: bytes, reading: Reading) 
     for package in packages[:1]:
         _take(entry, package, reading)
     if len(packages) != 1:
-        entry.detail = "; ".join(
-            part for part in (plural(len(packages), "compiled graph"), entry.detail) if part
-        )
+        counted = plural(len(packages), "compiled graph")
+        entry.detail = f"{counted}; {entry.detail}" if entry.detail else counted
 
 
 def _packages(data: bytes) -> list[dict[object, object]]:

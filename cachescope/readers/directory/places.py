@@ -260,13 +260,14 @@ SYSTEM_CACHE: Final = Place(
 PRECOMPILE_FOLDER: Final = Place(
     PRECOMPILE, (FileRule("entry", PRECOMPILE, PRECOMPILE), _ANY_LOCK), key_of=str
 )
+
+
+def _job_id(name: str) -> str:
+    return name.removeprefix("code_state_")
+
+
 # torch 2.6 left the "/" of a job id in the name.
-PGO_FOLDER: Final = Place(
-    PGO,
-    (FileRule(r".*\.pkl", PGO, PGO), _ANY_LOCK),
-    key_of=lambda name: name.removeprefix("code_state_"),
-    is_deep=True,
-)
+PGO_FOLDER: Final = Place(PGO, (FileRule(r".*\.pkl", PGO, PGO), _ANY_LOCK), key_of=_job_id, is_deep=True)
 DYNAMO: Final = Place(
     PGO,
     (FileRule(r"code_state_(.*)\.pkl", PGO, PGO), _ANY_LOCK),

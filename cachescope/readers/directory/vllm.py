@@ -89,10 +89,8 @@ def fill_handles(entry: EntryRow, name: str, data: bytes, reading: Reading) -> N
     if len(keys) != len(handles):
         raise DamagedContent(f"{name} has a key that is not of vLLM")
     compilers = sorted({key[2] for key in keys if isinstance(key[2], str)})
-    subgraphs = len({repr(key[1])[:40] for key in keys})
-    entry.detail = (
-        f"{plural(len(keys), 'artifact')} of {plural(subgraphs, 'subgraph')}: {', '.join(compilers)[:80]}"
-    )
+    subgraphs = plural(len({repr(key[1])[:40] for key in keys}), "subgraph")
+    entry.detail = f"{plural(len(keys), 'artifact')} of {subgraphs}: {', '.join(compilers)[:80]}"
 
 
 def fill_artifact(entry: EntryRow, name: str, data: bytes, reading: Reading) -> None:

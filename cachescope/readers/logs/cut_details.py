@@ -145,14 +145,12 @@ class Shapes:
             else:
                 others.append(field)
                 of_kind.setdefault(kind, set()).add(field)
-        return _Layout(
-            fields=frozenset(self._store.layouts[number]),
-            first=self._store.fields[others[0]] if others else "",
-            is_double=len(set(others)) < len(others),
-            of_kind={kind: frozenset(found) for kind, found in of_kind.items()},
-            has_gaps=has_gaps,
-            inputs=tuple(inputs),
+        fields, first = (
+            frozenset(self._store.layouts[number]),
+            self._store.fields[others[0]] if others else "",
         )
+        kinds = {kind: frozenset(found) for kind, found in of_kind.items()}
+        return _Layout(fields, first, len(set(others)) < len(others), kinds, has_gaps, tuple(inputs))
 
     def _has_too_few_inputs(self, code: int) -> bool:
         gm = self._store.component_of(code, "gm")

@@ -235,9 +235,8 @@ def _shift_ns(to: Process, of: Process) -> int:
 def _shared(run: Process, other: Process) -> Iterator[tuple[LookupRow, list[int]]]:
     """The lookups of a log that a run has as well, each with the times between their moments."""
     shift = _shift_ns(run, other)
-    times = by_key(
-        ((lookup.cache, lookup.cache_key), time) for lookup in run.lookups for time in _moments(lookup)
-    )
+    recorded = ((one, time) for one in run.lookups for time in _moments(one))
+    times = by_key(((one.cache, one.cache_key), time) for one, time in recorded)
     for lookup in other.lookups:
         if known := times.get((lookup.cache, lookup.cache_key)):
             yield lookup, [abs(at + shift - time) for at in _moments(lookup) for time in known]
