@@ -224,10 +224,8 @@ def _determinism(torch: Any) -> dict[str, object]:
 
 def _matmul_precision(matmul: Any) -> dict[str, object]:
     fp32 = "fp32_precision" if hasattr(matmul, "fp32_precision") else "allow_tf32"
-    return {
-        f"torch.backends.cuda.matmul.{name}": getattr(matmul, name)
-        for name in (fp32, "allow_fp16_reduced_precision_reduction", "allow_bf16_reduced_precision_reduction")
-    }
+    names = (fp32, "allow_fp16_reduced_precision_reduction", "allow_bf16_reduced_precision_reduction")
+    return {f"torch.backends.cuda.matmul.{name}": getattr(matmul, name) for name in names}
 
 
 def _triton_key() -> str | None:

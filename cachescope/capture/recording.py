@@ -99,14 +99,9 @@ def record(
     if shutil.which(program) is None:
         raise CommandNotFoundError(program, 126 if os.path.isfile(program) else 127)
     run_folder = _new_folder(Path(folder))
-    about: JsonObject = {
-        "cachescope_run": 1,
-        "command": _without_secrets(command),
-        "environment": _noted_variables(),
-        "commit": _commit(),
-        "start_time": datetime.now(UTC).isoformat(),
-        **(more_about or {}),
-    }
+    about: JsonObject = {"cachescope_run": 1, "command": _without_secrets(command)}
+    about |= {"environment": _noted_variables(), "commit": _commit()}
+    about |= {"start_time": datetime.now(UTC).isoformat(), **(more_about or {})}
     before = entries_here()
     if before[default_root()]:
         about["filled_dir"] = os.path.realpath(default_root())

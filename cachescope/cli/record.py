@@ -99,11 +99,10 @@ def _explain(args: argparse.Namespace, recorded: Recorded) -> Sequence[str]:
         return missing
     before = ["what was recorded before"] if len(scope.runs) > len(runs) else []
     before += [f"what lay in {one}" for one in given[1:]]
-    further = (
-        f"compared with {' and '.join(before)}: {shlex.join(('cachescope', 'explain', *given))} shows all of it"
-        if before
-        else "nothing was recorded before: run it again to have something to compare"
-    )
+    further = "nothing was recorded before: run it again to have something to compare"
+    if before:
+        again = shlex.join(("cachescope", "explain", *given))
+        further = f"compared with {' and '.join(before)}: {again} shows all of it"
     told = {"folder": str(recorded.folder), "runs": sorted(runs), "exit_status": recorded.exit_status}
     told["not_recorded"] = missing
     write_answer(

@@ -9,6 +9,7 @@ PATHs are TORCH_TRACE files, or directories and globs of them. Nothing that is s
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 from cachescope.cli.arguments import add_source_arguments
 from cachescope.cli.output import redaction_of, write_answer, write_source
@@ -38,11 +39,8 @@ def run(args: argparse.Namespace) -> int:
         names = ", ".join(dict.fromkeys(one.name for one in every))
         raise NotFoundError(f"compile {args.compile} has no text {args.show!r}; it has {names}")
     if args.show is None or args.json:
-        return write_answer(
-            args,
-            lambda: rows_object(recorded=texts, problems=problems),
-            lambda: recorded_lines(texts, problems),
-        )
+        told: dict[str, Any] = {"recorded": texts, "problems": problems}
+        return write_answer(args, lambda: rows_object(**told), lambda: recorded_lines(texts, problems))
     for (name, text, is_whole), alike in by_key(
         ((one.name, one.text, one.is_whole), one) for one in texts
     ).items():

@@ -84,14 +84,11 @@ def _sheet(row: dict[str, Any]) -> Datasheet:
     """A datasheet from what the file has of it."""
     printed, sparse = row["dense"], row["with_sparsity"]
     halved = tuple(dtype for dtype in sparse if dtype not in printed)
-    made = {
-        "words": tuple(frozenset(words.split("|")) for words in row["words"]),
-        "dense": {**printed, **{dtype: sparse[dtype] / SPARSITY for dtype in halved}},
-        "halved": halved,
-        "memory_gb": tuple(row["memory_gb"]),
-        "remark": row.get("note"),
-    }
-    return Datasheet(**{name: value for name, value in row.items() if name != "note"} | made)
+    words = tuple(frozenset(words.split("|")) for words in row["words"])
+    dense = {**printed, **{dtype: sparse[dtype] / SPARSITY for dtype in halved}}
+    made = {"words": words, "dense": dense, "halved": halved, "memory_gb": tuple(row["memory_gb"])}
+    same = {name: value for name, value in row.items() if name != "note"}
+    return Datasheet(**same | made, remark=row.get("note"))
 
 
 def match_datasheet(name: str, memory_bytes: int | None = None, sm_count: int | None = None) -> Match:

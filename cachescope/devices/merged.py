@@ -31,6 +31,7 @@ from cachescope.readers.cache_file import DamagedContent, load_object, read_stea
 from cachescope.readers.directory.aotinductor import metadata_in
 from cachescope.readers.directory.bundles import entries_inside
 from cachescope.readers.reading import Reading
+from cachescope.rows import like
 from cachescope.terms import AOTINDUCTOR, AUTOTUNE, BUNDLES, CODE, TRITON
 from cachescope.wording import harmless
 
@@ -364,10 +365,11 @@ def _row(number: int, device: Device) -> DeviceRow:
         sheet, matched_by = match_datasheet(known.name, known.memory_bytes, known.sm_count)
     dense = sheet.dense if sheet else {}
     rates: dict[str, Any] = {column: dense.get(dtype) for dtype, column in RATE_COLUMNS.items()}
-    return DeviceRow(
+    return like(
+        DeviceRow,
+        known,
         device=number,
         name=known.name or _stand_in(device),
-        type=known.type,
         seen_in=tuple(device.places),
         runs=tuple(sorted(device.runs)),
         indices=tuple(sorted(device.indices)),
@@ -380,7 +382,6 @@ def _row(number: int, device: Device) -> DeviceRow:
         matched_by=matched_by,
         source=sheet.source if sheet else None,
         datasheet_note=sheet.note if sheet else None,
-        **{fact: getattr(known, fact) for fact in FACTS},
         **rates,
     )
 

@@ -121,16 +121,10 @@ def _silent_logs(reading: Reading, runs: list[Process]) -> Iterator[str]:
 
 
 def _run_row(number: int, run: Process, label: str | None) -> RunRow:
-    return like(
-        RunRow,
-        run,
-        run=number,
-        end_time=end_time_ns(run),
-        failed_compiles=failed_compiles(run),
-        unrecorded_compiles=unrecorded_compiles(run),
-        label=label,
-        has_lost_lines=any(lookup.is_details_cut for lookup in run.lookups),
-    )
+    row = like(RunRow, run, run=number, end_time=end_time_ns(run), label=label)
+    row.failed_compiles, row.unrecorded_compiles = failed_compiles(run), unrecorded_compiles(run)
+    row.has_lost_lines = any(lookup.is_details_cut for lookup in run.lookups)
+    return row
 
 
 def _details_of_keys(reading: Reading, runs: list[Process]) -> dict[str, tuple[int, str]]:

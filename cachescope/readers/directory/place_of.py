@@ -46,17 +46,14 @@ from cachescope.terms import AOT_KEY, AOTAUTOGRAD, FX_KEY, FXGRAPH, HASH
 _PACKAGE: Final = "entry"
 _LEVELS: Final = 4
 
-_KEY_FOLDERS: Final = (
-    (FX_KEY, FX_KEY_FOLDER),
-    (AOT_KEY, AOT_KEY_FOLDER),
-    (re.compile(TRITON_KEY), TRITON_FOLDER),
-)
+_OF_TRITON: Final = re.compile(TRITON_KEY)
+_KEY_FOLDERS: Final = ((FX_KEY, FX_KEY_FOLDER), (AOT_KEY, AOT_KEY_FOLDER), (_OF_TRITON, TRITON_FOLDER))
 
 # A single such name identifies the folder around it.
 _DISTINCTIVE_FOLDERS: Final = (
     (FX_KEY, FX_GRAPHS),
     (AOT_KEY, AOT_GRAPHS),
-    (re.compile(TRITON_KEY), TRITON_KEYS),
+    (_OF_TRITON, TRITON_KEYS),
     (re.compile("(?:inductor_)?on_disk_cache|dcache_dump|should_pad"), SYSTEM_CACHE),
     (re.compile("code_state_.*", re.DOTALL), DYNAMO),  # of a job whose id has a "/", up to 2.6
 )

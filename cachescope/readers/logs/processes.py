@@ -97,13 +97,10 @@ def _part(process: Process, lookups: list[LookupRow]) -> Process:
         return process
     clocks = [clock for lookup in lookups if (clock := process.clock_us(lookup.time)) is not None]
     times = [lookup.time for lookup in lookups if lookup.time is not None]
-    return replace(
-        process,
-        lookups=lookups,
-        clock_first_us=min(clocks, default=process.clock_first_us),
-        clock_last_us=max(clocks, default=process.clock_last_us),
-        start_time=min(times, default=process.start_time),
-    )
+    part = replace(process, lookups=lookups, start_time=min(times, default=process.start_time))
+    part.clock_first_us = min(clocks, default=process.clock_first_us)
+    part.clock_last_us = max(clocks, default=process.clock_last_us)
+    return part
 
 
 class _Known:

@@ -283,9 +283,8 @@ class _ShortMessages(dict[bytes, Message]):
         name, rank = self._leads.name(line[: match.start()])
         ended = self.get(name)
         text = line[match.end() :]
-        self[name] = Message(
-            number, match["level"].decode()[:1], match["place"].decode(), [text], stream=(name, None, rank)
-        )
+        level, place = match["level"].decode()[:1], match["place"].decode()
+        self[name] = Message(number, level, place, [text], stream=(name, None, rank))
         self._width_of[name] = match.start()
         self._widths[match.start()] = None
         return ended
@@ -305,16 +304,10 @@ def _message(number: int, line: bytes, prefix: re.Match[bytes], leads: LauncherP
     clock, pid = clock_of(prefix), pid_of(prefix)
     wrong = "no process has the rank before its prefix" if tells_no_rank(lead) else None
     wrong = "the time of its prefix is none" if clock is None else wrong
-    return Message(
-        number,
-        prefix["level"].decode(),
-        prefix["place"].decode("utf-8", "replace"),
-        [line[prefix.end() :]],
-        stream=(name, pid, rank),
-        clock_us=clock,
-        compile_id=compile_id.decode() if compile_id and compile_id != b"-" else None,
-        wrong="no process has the pid of its prefix" if pid is None else wrong,
-    )
+    wrong = "no process has the pid of its prefix" if pid is None else wrong
+    told = prefix["level"].decode(), prefix["place"].decode("utf-8", "replace"), [line[prefix.end() :]]
+    compiled = compile_id.decode() if compile_id and compile_id != b"-" else None
+    return Message(number, *told, stream=(name, pid, rank), clock_us=clock, compile_id=compiled, wrong=wrong)
 
 
 TEXT: Final = LogKind("text", _TextReader, TextProcesses)

@@ -419,14 +419,10 @@ def _whole(processes: list[Process]) -> list[Process]:
     first, other = processes
     rows = sorted((*first.lookups, *other.lookups), key=lambda row: row.time or 0)
     ends = [at for one in processes if (at := one.clock_last_us) is not None]
-    whole = replace(
-        first,
-        rank=other.rank if first.rank is None else first.rank,
-        cache_dir=first.cache_dir or other.cache_dir,
-        clock_last_us=max(ends, key=lambda at: on_from(at, first.clock_first_us or at), default=None),
-        lookups=rows,
-        compiled=[*first.compiled, *other.compiled],
-    )
+    last = max(ends, key=lambda at: on_from(at, first.clock_first_us or at), default=None)
+    whole = replace(first, cache_dir=first.cache_dir or other.cache_dir, clock_last_us=last, lookups=rows)
+    whole.rank = other.rank if first.rank is None else first.rank
+    whole.compiled = [*first.compiled, *other.compiled]
     return [_with_directories(whole)]
 
 

@@ -16,15 +16,11 @@ from cachescope.terms import AOTAUTOGRAD, FXGRAPH, PREFLIGHT_ARTIFACT
 
 # `fx_graph_bundled_cache_hit` (2.8+) is no lookup: the graph came inlined in the AOTAutograd entry.
 LOOKUP_ARTIFACTS: Final = {
-    "fx_graph_cache_hash": (FXGRAPH, None),
-    "fx_graph_cache_hit": (FXGRAPH, "hit"),
-    "fx_graph_cache_miss": (FXGRAPH, "miss"),
-    "fx_graph_cache_bypass": (FXGRAPH, "bypass"),
-    "aotautograd_cache_hash": (AOTAUTOGRAD, None),
-    "aotautograd_cache_hit": (AOTAUTOGRAD, "hit"),
-    "aotautograd_cache_miss": (AOTAUTOGRAD, "miss"),
-    "aotautograd_cache_bypass": (AOTAUTOGRAD, "bypass"),
-}
+    "fx_graph_cache_hash": (FXGRAPH, None), "fx_graph_cache_hit": (FXGRAPH, "hit"),
+    "fx_graph_cache_miss": (FXGRAPH, "miss"), "fx_graph_cache_bypass": (FXGRAPH, "bypass"),
+    "aotautograd_cache_hash": (AOTAUTOGRAD, None), "aotautograd_cache_hit": (AOTAUTOGRAD, "hit"),
+    "aotautograd_cache_miss": (AOTAUTOGRAD, "miss"), "aotautograd_cache_bypass": (AOTAUTOGRAD, "bypass"),
+}  # fmt: skip
 VERSION_ARTIFACT: Final = "torch_version"
 RECOMPILE_ARTIFACT: Final = "recompile_reasons"
 RUNNABLE_ARTIFACT: Final = "fx_graph_runnable"
