@@ -9,7 +9,7 @@ import sys
 import torch
 from torch import nn
 
-from tests.capture.programs.counting import counted
+from tests.capture.programs.registry import counted
 
 
 def train() -> None:

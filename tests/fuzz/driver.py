@@ -11,11 +11,10 @@ from typing import Protocol
 
 from cachescope import analysis, answers, readers
 from fuzz.files import file_kinds
-from fuzz.kept import kept_kinds
+from fuzz.kept import kept_kinds, table_kinds
 from fuzz.logs import VllmLogs, log_kinds
 from fuzz.seeds import Seeds
 from fuzz.shown import Shown
-from fuzz.tables import table_kinds
 from fuzz.watch import Watch
 
 # How often a kind comes. No medium has most of them, and what takes long comes seldom: a directory takes as long as hundreds of pickles.

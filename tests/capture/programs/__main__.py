@@ -6,7 +6,7 @@ import sys
 import torch
 
 from tests.capture.programs import BYPASSED, PROGRAMS, RANKS
-from tests.capture.programs.counting import write_counted
+from tests.capture.programs.registry import write_counted
 
 if switched_off := os.environ.get("PREFLIGHT_PROGRAM_CONFIG"):
     setattr(torch._inductor.config, switched_off, False)

@@ -1,7 +1,9 @@
-"""What the programs share: the list of them, the settings of a run, and two models."""
+"""What the programs share: the list of them, the settings of a run, two models, and what torch counted."""
 
+import json
 import os
 from collections.abc import Callable
+from pathlib import Path
 
 import torch
 from torch import nn
@@ -53,3 +55,20 @@ def conv_model() -> nn.Module:
         nn.Flatten(),
         nn.Linear(8 * 16, 4),
     )
+
+
+WAYS = ("hit", "miss", "bypass", "guard_miss")
+
+
+def counted() -> dict[str, int]:
+    """What torch counted of its caches."""
+    counters = torch._dynamo.utils.counters
+    found = {f"fxgraph {way}": counters["inductor"][f"fxgraph_cache_{way}"] for way in WAYS}
+    found |= {f"aotautograd {way}": counters["aot_autograd"][f"autograd_cache_{way}"] for way in WAYS}
+    return {name: count for name, count in found.items() if count}
+
+
+def write_counted(folder: str) -> None:
+    """Write it as a file of this process."""
+    Path(folder).mkdir(exist_ok=True)
+    Path(folder, f"{os.getpid()}.json").write_text(json.dumps(counted()))

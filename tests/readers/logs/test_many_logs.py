@@ -9,6 +9,7 @@ from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -18,7 +19,6 @@ from cachescope.readers.logs.byte_source import open_bytes
 from cachescope.readers.reading import Reading
 from cachescope.readers.sources import logs_in, read_sources
 from cachescope.scope import Scope
-from tests.dask_cluster import dask_client
 from tests.readers.logs import growing
 from tests.readers.logs.growing import assert_same_scopes, tour
 from tests.recordings import Recorded
@@ -151,7 +151,12 @@ def test_one_trace_is_read_by_processes(divided: Path, processes: ProcessPoolExe
 @pytest.fixture(scope="module", name="dask")
 def running_dask() -> Iterator[Any]:
     """Dask with two workers on this machine."""
-    with dask_client() as client:
+    from distributed import Client, LocalCluster
+
+    quiet: dict[str, Any] = {"threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 50}
+    # distributed/nanny.py, `WorkerProcess.start`, sets OMP_NUM_THREADS=1 in the process that starts workers, and
+    # the number of threads is part of torch's keys.
+    with patch.dict(os.environ), LocalCluster(n_workers=2, **quiet) as cluster, Client(cluster) as client:
         yield client
 
 
