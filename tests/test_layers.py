@@ -240,9 +240,8 @@ def test_every_layer_is_in_the_list() -> None:
 
 
 def test_import_loads_nothing_heavy() -> None:
-    code = "import cachescope, sys; print(*sys.modules)"
-    done = python(code)
-    loaded = {name.split(".")[0] for name in done.stdout.split()}
+    modules = python("import cachescope, sys; print(*sys.modules)").stdout.split()
+    loaded = {name.split(".")[0] for name in modules}
     heavy = {"torch", "plotly", "ipywidgets", "IPython", "anywidget", "rich", "numpy", "pandas", "pyarrow"}
     assert loaded & heavy == set()
     assert "cachescope" in loaded
@@ -312,5 +311,4 @@ def test_reading_loads_no_torch() -> None:
         "import cachescope, sys; s = cachescope.read(cachescope.sample('config_flip')); repr(s); s.explain();"
         " s._repr_html_(); print('torch' in sys.modules, len(s.lookups))"
     )
-    done = python(code)
-    assert done.stdout.split() == ["False", "6"]
+    assert python(code).stdout.split() == ["False", "6"]

@@ -61,13 +61,9 @@ class Slow:
 
 @pytest.mark.parametrize(("pieces", "most", "wanted", "asked"), [
     # All but the byte more that would show that it has grown.
-    ([b"abcd"], 5, b"abcd", [5]),
-    ([b"abcde"], 5, b"abcde", [5]),
-    ([b"abc"], 5, b"abc", [5, 2]),
-    ([b"ab", b"cd"], 5, b"abcd", [5, 3, 1]),
-    ([b"ab", b"cde"], 5, b"abcde", [5, 3]),
-    ([b"a", b"b", b"c"], 9, b"abc", [9, 8, 7, 6]),
-    ([], 5, b"", [5]),
+    ([b"abcd"], 5, b"abcd", [5]), ([b"abcde"], 5, b"abcde", [5]), ([b"abc"], 5, b"abc", [5, 2]),
+    ([b"ab", b"cd"], 5, b"abcd", [5, 3, 1]), ([b"ab", b"cde"], 5, b"abcde", [5, 3]),
+    ([b"a", b"b", b"c"], 9, b"abc", [9, 8, 7, 6]), ([], 5, b"", [5]),
 ])  # fmt: skip
 def test_the_system_may_return_less_than_was_asked_for(
     pieces: list[bytes], most: int, wanted: bytes, asked: list[int]

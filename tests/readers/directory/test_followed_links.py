@@ -90,8 +90,7 @@ def link(at: Path, to: Path) -> None:
 ])  # fmt: skip
 def test_links_to_folders(at: str, files: list[str], wanted: list[Row], cache: Path, disk: Path) -> None:
     link(cache / at, put(disk / "there", *files))
-    found = added(cache)
-    assert found == wanted
+    assert added(cache) == wanted
 
 
 def test_a_cache_behind_a_link_has_a_root_of_its_own(cache: Path, disk: Path) -> None:

@@ -93,14 +93,10 @@ def test_the_head_is_not_consumed(size: int) -> None:
 
 
 @pytest.mark.parametrize(("data", "taken", "rest"), [
-    (b"P a\nP b\nx\n", [b"a", b"b"], b"x"),
-    (b"P a\nP -b\nP c\n", [b"a"], b"P -b"),
-    (b"P -a\n", [], b"P -a"),
-    (b"x\nP a\n", [], b"x"),
-    (b"P a\nP longer\nP c\nP -d\n", [b"a", b"longer", b"c"], b"P -d"),
-    (b"P a\nP b", [b"a"], b"P b"),
-    (b"P a\n\nP b\n", [b"a"], b""),
-    (b"", [], None),
+    (b"P a\nP b\nx\n", [b"a", b"b"], b"x"), (b"P a\nP -b\nP c\n", [b"a"], b"P -b"),
+    (b"P -a\n", [], b"P -a"), (b"x\nP a\n", [], b"x"),
+    (b"P a\nP longer\nP c\nP -d\n", [b"a", b"longer", b"c"], b"P -d"), (b"P a\nP b", [b"a"], b"P b"),
+    (b"P a\n\nP b\n", [b"a"], b""), (b"", [], None),
 ])  # fmt: skip
 def test_lines_that_continue_a_message(
     data: bytes, taken: list[bytes], rest: bytes | None, size: int, monkeypatch: pytest.MonkeyPatch

@@ -645,16 +645,10 @@ def test_the_parts_of_a_text_log(
 
 
 @pytest.mark.parametrize(("told", "of_traces", "wanted"), [
-    ({}, {}, ["a", "b"]),
-    ({"pid": None}, {}, ["ab"]),
-    ({"rank": 3}, {"rank": 3}, ["a", "b"]),
-    ({"rank": 3}, {}, ["a", "b"]),
-    ({"rank": 3}, {"rank": 4}, ["ab"]),
-    ({"start_time": None}, {}, ["ab"]),
-    ({"clock_first_us": None}, {}, ["ab"]),
-    ({}, {"start_time": None}, ["ab"]),
-    ({}, {"clock_first_us": None}, ["ab"]),
-    ({}, {"clock_last_us": None}, ["ab"]),
+    ({}, {}, ["a", "b"]), ({"pid": None}, {}, ["ab"]), ({"rank": 3}, {"rank": 3}, ["a", "b"]),
+    ({"rank": 3}, {}, ["a", "b"]), ({"rank": 3}, {"rank": 4}, ["ab"]), ({"start_time": None}, {}, ["ab"]),
+    ({"clock_first_us": None}, {}, ["ab"]), ({}, {"start_time": None}, ["ab"]),
+    ({}, {"clock_first_us": None}, ["ab"]), ({}, {"clock_last_us": None}, ["ab"]),
 ])  # fmt: skip
 def test_what_says_nothing_of_its_time_or_process(
     told: dict[str, Any], of_traces: dict[str, Any], wanted: list[str]

@@ -87,12 +87,8 @@ COLD = ("Starting", "Using cache dir", "Dynamo bytecode", "Cache the graph", "Co
 ENDS = ("torch.compile take", "torch.compile took")
 NOT_SAVED = ("Cannot save aot", "unable to save AOT")
 GRAPHS_LOADED = (
-    "Starting",
-    "Using cache dir",
-    "Dynamo bytecode",
-    "Directly load the comp",
-    "Directly lookup the graph",
-)
+    "Starting", "Using cache dir", "Dynamo bytecode", "Directly load the comp", "Directly lookup the graph",
+)  # fmt: skip
 
 
 def starts(release: str) -> Iterator[tuple[list[str], str, str | None]]:
