@@ -490,19 +490,11 @@ READERS = {
 } | {SHIPPED_READERS[MEGA_CACHE]}
 # Half surrogate pairs too, which JSON can spell and no file can hold.
 TEXT = st.text() | st.sampled_from(["\ud800", "a\udfff"])
+NAMES = ["system", "cache", "hash", "collections", "child_paths", "target", "name", "configs_hash"]
+FIELDS = st.text() | st.sampled_from(NAMES)
 JSON = st.recursive(
     st.none() | st.booleans() | st.floats() | st.integers() | TEXT,
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(
-            st.text()
-            | st.sampled_from(
-                ["system", "cache", "hash", "collections", "child_paths", "target", "name", "configs_hash"]
-            ),
-            inner,
-            max_size=3,
-        )
-    ),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(FIELDS, inner, max_size=3),
     max_leaves=12,
 )
 TIMED = st.floats() | st.integers() | JSON

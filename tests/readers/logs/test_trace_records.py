@@ -22,45 +22,26 @@ _OTHER_ARTIFACT = (
     b'{"artifact": {"name": "inductor_post_grad_graph", "encoding": "string"}, "has_payload": "0"}'
 )
 _EVENT = b'{"chromium_event": {}, "frame_id": 0}\n\t{\n\t"name": "%s",\n\t"ts": 1'
-_LINES = st.sampled_from(
-    [
-        _PREFIX + _ARTIFACT,
-        _LONG + _ARTIFACT,
-        *(prefix + _ARTIFACT for prefix in _ODD),
-        _PREFIX + _OTHER_ARTIFACT,
-        _LONG + _OTHER_ARTIFACT,
-        b"W1 [x] " + _OTHER_ARTIFACT,
-        _PREFIX + _EVENT % b"inductor_compile",
-        _PREFIX + b'{"chromium_event": {}, "x": "' + b"y" * 300 + b'"}\n\t{\n\t"name": "inductor_compile"',
-        _PREFIX + _EVENT % b"dynamo_compile__",
-        _PREFIX + b'{"dynamo_start": {"stack": []}}',
-        _PREFIX + b'{"aot_joint_graph": {}}',
-        _PREFIX + b'{"compilation_metrics": {}}',
-        _PREFIX + b'{"inductor_output_code": {"filename": "x"}}',
-        _PREFIX + b'{"bwd_compilation_metrics": {}}',
-        _PREFIX + b'x {"artifact": 1}',
-        b"V1120 15:24:1" + _PREFIX[9:20] + b'] {"compilation_metrics": {}}',
-        b"\t" + _PREFIX + _ARTIFACT,
-        b"\t" + b"payload " * 40,
-        b"\t",
-        b"",
-        b"Segmentation fault",
-        b"V",
-        b"W1 [x] " + _ARTIFACT,
-    ]
-)
+_LINES = st.sampled_from([
+    _PREFIX + _ARTIFACT, _LONG + _ARTIFACT, *(prefix + _ARTIFACT for prefix in _ODD),
+    _PREFIX + _OTHER_ARTIFACT, _LONG + _OTHER_ARTIFACT, b"W1 [x] " + _OTHER_ARTIFACT,
+    _PREFIX + _EVENT % b"inductor_compile",
+    _PREFIX + b'{"chromium_event": {}, "x": "' + b"y" * 300 + b'"}\n\t{\n\t"name": "inductor_compile"',
+    _PREFIX + _EVENT % b"dynamo_compile__", _PREFIX + b'{"dynamo_start": {"stack": []}}',
+    _PREFIX + b'{"aot_joint_graph": {}}', _PREFIX + b'{"compilation_metrics": {}}',
+    _PREFIX + b'{"inductor_output_code": {"filename": "x"}}', _PREFIX + b'{"bwd_compilation_metrics": {}}',
+    _PREFIX + b'x {"artifact": 1}', b"V1120 15:24:1" + _PREFIX[9:20] + b'] {"compilation_metrics": {}}',
+    b"\t" + _PREFIX + _ARTIFACT, b"\t" + b"payload " * 40, b"\t", b"", b"Segmentation fault", b"V",
+    b"W1 [x] " + _ARTIFACT,
+])  # fmt: skip
 _LOGS = st.builds(
     lambda lines, end: b"\n".join(lines) + end,
     st.lists(_LINES | st.binary(max_size=12), max_size=12),
     st.sampled_from([b"", b"\n"]),
 )
 _KINDS = (
-    b"artifact",
-    b"dynamo_start",
-    b"compilation_metrics",
-    b"bwd_compilation_metrics",
-    b"inductor_output_code",
-)
+    b"artifact", b"dynamo_start", b"compilation_metrics", b"bwd_compilation_metrics", b"inductor_output_code",
+)  # fmt: skip
 
 Told = list[tuple[str, int, int, bytes]]
 
