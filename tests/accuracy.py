@@ -90,17 +90,12 @@ def _of_directory(scope: cachescope.Scope, caches: Iterable[Path], true: Sequenc
     }
     # Equal guards under one key are said to be raced for or made again: that is not to know. Nor is it known whether ranks raced.
     past = {
-        row.entry: row
+        row.entry: {"reason": row.verdict, "changed": row.changed}
         for row in scope.past_misses.itertuples()
         if row.verdict != "entry_unavailable" and row.is_order_known
     }
     told = [
-        {"path": row.path, "key": row.cache_key}
-        | (
-            {"reason": past[row.entry].verdict, "changed": past[row.entry].changed}
-            if row.entry in past
-            else {}
-        )
+        {"path": row.path, "key": row.cache_key} | past.get(row.entry, {})
         for row in scope.entries.itertuples()
     ]
     return score.scored_directory({"entries": told}, true, stored)

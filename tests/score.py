@@ -242,15 +242,8 @@ def side_by_side(scores: Mapping[str, Score]) -> str:
         is_claimed = [
             name in ("counted", "found", "right", "wrong") or "reasons" in one for one in scores.values()
         ]
-        lines.append(
-            [
-                words,
-                *(
-                    str(one[name]) if is_so else "–"
-                    for one, is_so in zip(scores.values(), is_claimed, strict=True)
-                ),
-            ]
-        )
+        both = zip(scores.values(), is_claimed, strict=True)
+        lines.append([words, *(str(one[name]) if is_so else "–" for one, is_so in both)])
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 

@@ -167,15 +167,10 @@ def test_inputs_that_are_put_in_move_no_other(tensors: list[str], symbols: list[
     for at, one in enumerate(symbols):
         more.insert(random.randint(0, len(more)), f"('{one}{at}',)")
     store = HashDetails()
-    before, after = (
-        store.add(
-            [
-                "[" + "a" * 51 + "] gm: code",
-                *(made.component(f"example_inputs[{at}]", one) for at, one in enumerate(side)),
-            ]
-        )[0]
-        for side in (kept, more)
+    named = (
+        [made.component(f"example_inputs[{at}]", one) for at, one in enumerate(side)] for side in (kept, more)
     )
+    before, after = (store.add([f"[{'a' * 51}] gm: code", *side])[0] for side in named)
     assert before is not None and after is not None
     added = {f"example_inputs[{more.index(one)}]" for one in more if one not in kept}
     assert set(store.changed_fields(before, after)) == added

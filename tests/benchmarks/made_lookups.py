@@ -106,15 +106,9 @@ class _Fleet:
         by_run = sorted(getattr(self, f"_{kind}")(), key=lambda one: (one.run, one.time))
         for at, one in enumerate(by_run):
             self._add_lookups(columns, one, 2 * (at % GRAPHS))
-        tables = self._source.tables
-        return Scope(
-            replace(
-                tables,
-                lookups=Table(LookupRow, frame=self._frame(columns)),
-                runs=Table(RunRow, frame=self._processes(kind)),
-                hash_details=self._store,
-            )
-        )
+        lookups = Table(LookupRow, frame=self._frame(columns))
+        runs = Table(RunRow, frame=self._processes(kind))
+        return Scope(replace(self._source.tables, lookups=lookups, runs=runs, hash_details=self._store))
 
     def _varied(self) -> Iterator[_Compile]:
         known = set()

@@ -39,11 +39,6 @@ way = sys.argv[1]
 x = torch.ones(4)
 options = {"dynamic": True} if way == "dynamic" else {}
 numbers = [torch.tensor(number) if way == "passed" else number for number in NUMBERS]
-print(
-    json.dumps(
-        {
-            "sized": graphs(sized, tensors(way == "passed"), **options),
-            "scaled": graphs(scaled, [(x, number) for number in numbers], **options),
-        }
-    )
-)
+of_sizes = graphs(sized, tensors(way == "passed"), **options)
+of_numbers = graphs(scaled, [(x, number) for number in numbers], **options)
+print(json.dumps({"sized": of_sizes, "scaled": of_numbers}))

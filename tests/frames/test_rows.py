@@ -70,18 +70,16 @@ def test_the_fields_of_a_row_declare_the_columns_of_its_frame() -> None:
 
 def test_a_frame_has_the_columns_of_its_rows_and_their_types() -> None:
     frame = frame_of([Thing(1, 10**18 + 1, numbers=(1, 2)), Thing(2, None, "b", True, 0.5, ("x",))], Thing)
-    wanted = pd.DataFrame(
-        {
-            "number": pd.array([1, 2], "Int64"),
-            "made_time": pd.to_datetime([10**18 + 1, None], unit="ns", utc=True),
-            "name": pd.Series(["none", "b"], dtype=frame["name"].dtype),
-            "is_new": pd.array([None, True], "boolean"),
-            "share": pd.array([None, 0.5], "Float64"),
-            "texts": [(), ("x",)],
-            "numbers": [(1, 2), ()],
-        }
-    )
-    pd.testing.assert_frame_equal(frame, wanted)
+    wanted = {
+        "number": pd.array([1, 2], "Int64"),
+        "made_time": pd.to_datetime([10**18 + 1, None], unit="ns", utc=True),
+        "name": pd.Series(["none", "b"], dtype=frame["name"].dtype),
+        "is_new": pd.array([None, True], "boolean"),
+        "share": pd.array([None, 0.5], "Float64"),
+        "texts": [(), ("x",)],
+        "numbers": [(1, 2), ()],
+    }
+    pd.testing.assert_frame_equal(frame, pd.DataFrame(wanted))
     assert pd.api.types.is_string_dtype(frame["name"].dtype)
     assert frame_of([], Thing).dtypes.equals(frame.dtypes)
 

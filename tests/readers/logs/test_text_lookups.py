@@ -505,16 +505,13 @@ def test_what_torch_says_before_a_bypass_is_quoted_by_no_problem(tmp_path: Path)
     assert len(read_lines(Log().say("fx graph cache new words", level="V").lines, tmp_path).problems) == 1
 
 
-@pytest.mark.parametrize(
-    ("said", "status"),
-    [
-        ("Sending process 8 closing signal SIGTERM", 143),
-        ("Terminating process 8 via signal SIGTERM", 143),
-        ("failed (exitcode: -9) local_rank: 1 (pid: 8) of binary: /usr/bin/python3", 137),
-        ("failed (exitcode: 3) local_rank: 1 (pid: 8) of binary: /usr/bin/python3", 3),
-        ("Sending process 9 closing signal SIGTERM", None),
-    ],
-)
+@pytest.mark.parametrize(("said", "status"), [
+    ("Sending process 8 closing signal SIGTERM", 143),
+    ("Terminating process 8 via signal SIGTERM", 143),
+    ("failed (exitcode: -9) local_rank: 1 (pid: 8) of binary: /usr/bin/python3", 137),
+    ("failed (exitcode: 3) local_rank: 1 (pid: 8) of binary: /usr/bin/python3", 3),
+    ("Sending process 9 closing signal SIGTERM", None),
+])  # fmt: skip
 def test_how_a_rank_ended_is_what_its_launcher_says(said: str, status: int | None, tmp_path: Path) -> None:
     ranks = [Log(pid=pid).details("f1").outcome("f1", "miss") for pid in (7, 8)]
     launcher = Log(pid=6).say(said, level="W")
