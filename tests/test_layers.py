@@ -22,20 +22,8 @@ LAYERS = (
     ("version", "errors", "terms", "rows", "table", "verdict_kinds", "columns", "notebook_cells",
      "wording", "json_types", "checked_json", "whole_file", "catalogue", "frames", "components",
      "component_sets", "grouping", "kept", "collector", "details"),
-    ("keys",),
-    ("readers",),
-    ("capture",),
-    ("analysis",),
-    ("locking",),
-    ("auditing",),
-    ("devices",),
-    ("answers",),
-    ("figures",),
-    ("report",),
-    ("views",),
-    ("samples",),
-    ("scope",),
-    ("cli", "__main__"),
+    ("keys",), ("readers",), ("capture",), ("analysis",), ("locking",), ("auditing",), ("devices",),
+    ("answers",), ("figures",), ("report",), ("views",), ("samples",), ("scope",), ("cli", "__main__"),
 )  # fmt: skip
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 # Who may import what from outside, beside the standard library and the core dependencies.

@@ -63,11 +63,7 @@ def test_factors_know_where_they_lie(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [
-    b"",
-    b"{",
-    b"[]",
-    b"{}",
-    json.dumps({**FACTORS, "env": []}).encode(),
+    b"", b"{", b"[]", b"{}", json.dumps({**FACTORS, "env": []}).encode(),
     json.dumps({**FACTORS, "code_hash": None}).encode(),
     json.dumps({**FACTORS, "code_hash": "x" * 1000}).encode(),
     json.dumps({**FACTORS, "env": {str(n): n for n in range(10_000)}}).encode(),

@@ -425,14 +425,8 @@ def test_what_is_no_state_or_of_another_version(sized_log: Path) -> None:
     lacking = {name: value for name, value in values.items() if name != "probe"}
     others = ({"format": 1}, {"format": None}, {"size": "1"}, {"size": 1.0}, {"size": True}, {"path": None})
     for one in (
-        lacking,
-        {},
-        [],
-        None,
-        "text",
-        {**values, "more": 1},
-        *({**values, **other} for other in others),
-    ):
+        lacking, {}, [], None, "text", {**values, "more": 1}, *({**values, **other} for other in others),
+    ):  # fmt: skip
         assert LogState.of_json(one) is None, one
 
 

@@ -138,34 +138,22 @@ def aot(outcome: str, second: float, ids: dict[str, int] | None = None, **told: 
 
 # What a record means may depend on those before it: the compile of an id, a text by its number, the clock.
 RECORDS = [
-    looked_up("miss", 1),
-    record({"str": ["/mine.py", 2]}, None, 2),
-    begins(3, stack=[FRAME]),
-    aot("miss", 4, cache_event_time=NOON_NS + 4 * 10**9),
-    looked_up("miss", 5),
-    looked_up("miss", 6, ids=OTHER),
-    begins(7, OTHER, stack=[FRAME]),
-    metrics(8),
-    looked_up("hit", 9, ids=OTHER),
-    metrics(10, OTHER, fail_type="E", fail_reason="why"),
-    begins(11),
-    looked_up("hit", 12),
-    looked_up("hit", 13, ids={**IDS, "rank": 3}),
-    aot("hit", 14),
+    looked_up("miss", 1), record({"str": ["/mine.py", 2]}, None, 2), begins(3, stack=[FRAME]),
+    aot("miss", 4, cache_event_time=NOON_NS + 4 * 10**9), looked_up("miss", 5),
+    looked_up("miss", 6, ids=OTHER), begins(7, OTHER, stack=[FRAME]), metrics(8),
+    looked_up("hit", 9, ids=OTHER), metrics(10, OTHER, fail_type="E", fail_reason="why"), begins(11),
+    looked_up("hit", 12), looked_up("hit", 13, ids={**IDS, "rank": 3}), aot("hit", 14),
     artifact("fx_graph_cache_bypass", {"cache_event_time": NOON_NS, "cache_bypass_reason": "no"}, 15),
     event(16, 3, args={"cache_state": "bypass", "cache_event_time": NOON_NS}),
     record({"inductor_output_code": {"filename": "/cache/ab/cabc.py"}}, "text", 17),
-    metrics(18, pytorch_version="2.13.0", python_version="3.12.1"),
-    aot("miss", 19, OTHER),
+    metrics(18, pytorch_version="2.13.0", python_version="3.12.1"), aot("miss", 19, OTHER),
     metrics(20, OTHER, kind="bwd_compilation_metrics", fail_type="F"),
-    artifact("torch_version", {"pytorch_version": "2.14.0"}, 21),
-    disabled(22, 2),
-    looked_up("hit", 23, payload={"key": 3}),
-    "no record\n",
+    artifact("torch_version", {"pytorch_version": "2.14.0"}, 21), disabled(22, 2),
+    looked_up("hit", 23, payload={"key": 3}), "no record\n",
     looked_up("miss", 24, ids={"frame_id": 2, "frame_compile_id": 0}),
     # It may have ended as well, with no record of it.
     metrics(25, OTHER),
-]
+]  # fmt: skip
 
 
 def made(*records: str) -> bytes:

@@ -272,13 +272,9 @@ def test_what_may_precede_a_prefix(lead: bytes, of_others: bool) -> None:
 
 
 @pytest.mark.parametrize(("lead", "name"), [
-    (b"", (b"", None)),
-    (b"[rank3]:", (b"", 3)),
-    (b"[default0]:[rank1]:", (b"[default0]:", 1)),
-    (b"web-1  | ", (b"web-1 |", None)),
-    (b"\x1b[36mweb-1  | \x1b[0m", (b"web-1 |", None)),
-    (b"2026-11-20T15:24:13.1Z [pod/a] ", (b"[pod/a]", None)),
-    (b"step 3 ", (b"", None)),
+    (b"", (b"", None)), (b"[rank3]:", (b"", 3)), (b"[default0]:[rank1]:", (b"[default0]:", 1)),
+    (b"web-1  | ", (b"web-1 |", None)), (b"\x1b[36mweb-1  | \x1b[0m", (b"web-1 |", None)),
+    (b"2026-11-20T15:24:13.1Z [pod/a] ", (b"[pod/a]", None)), (b"step 3 ", (b"", None)),
     (b"0: \r 40%|###", (b"", None)),
 ])  # fmt: skip
 def test_the_name_that_a_launcher_gives(lead: bytes, name: tuple[bytes, int | None]) -> None:

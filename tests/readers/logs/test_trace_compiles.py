@@ -285,13 +285,9 @@ def test_a_text_that_is_written_once(line: bytes, wanted: tuple[str, str] | None
 
 
 @pytest.mark.parametrize(("metrics", "wanted"), [
-    ({"fail_type": "E", "fail_reason": "why"}, "E: why"),
-    ({"fail_type": "E", "fail_reason": ""}, "E"),
-    ({"fail_type": "E", "fail_reason": None}, "E"),
-    ({"fail_type": "E"}, "E"),
-    ({"fail_type": None, "fail_reason": "why"}, None),
-    ({"fail_reason": "why"}, None),
-    ({}, None),
+    ({"fail_type": "E", "fail_reason": "why"}, "E: why"), ({"fail_type": "E", "fail_reason": ""}, "E"),
+    ({"fail_type": "E", "fail_reason": None}, "E"), ({"fail_type": "E"}, "E"),
+    ({"fail_type": None, "fail_reason": "why"}, None), ({"fail_reason": "why"}, None), ({}, None),
 ])  # fmt: skip
 def test_the_error_of_a_compile(metrics: dict[str, Any], wanted: str | None) -> None:
     assert trace_compiles.error_in(Record(metrics)) == wanted
@@ -570,17 +566,11 @@ def test_a_symbol_that_became_a_value(stack: object, place: str | None, tmp_path
 
 
 @pytest.mark.parametrize("wrong", [
-    guard(stack=5),
-    guard(stack=["x"]),
-    guard(stack=[{"line": "x", "name": 5, "filename": []}]),
-    record("guard_added_fast", {"expr": 5}),
-    record("guard_added_fast", {"expr": 5, "user_stack": [USER]}),
-    record("guard_added_fast", 5),
-    record("create_symbol", {"symbol": 5, "user_stack": [USER]}),
-    record("create_symbol", 5),
-    record("symbolic_shape_specialization", {"symbol": 5, "value": 12}),
-    record("create_unbacked_symbol", {"symbol": [], "user_stack": {}}),
-    guard(attempt="x"),
+    guard(stack=5), guard(stack=["x"]), guard(stack=[{"line": "x", "name": 5, "filename": []}]),
+    record("guard_added_fast", {"expr": 5}), record("guard_added_fast", {"expr": 5, "user_stack": [USER]}),
+    record("guard_added_fast", 5), record("create_symbol", {"symbol": 5, "user_stack": [USER]}),
+    record("create_symbol", 5), record("symbolic_shape_specialization", {"symbol": 5, "value": 12}),
+    record("create_unbacked_symbol", {"symbol": [], "user_stack": {}}), guard(attempt="x"),
 ])  # fmt: skip
 def test_values_of_symbols_that_torch_never_writes_are_problems(wrong: str, tmp_path: Path) -> None:
     found = read(tmp_path, START, symbol(), wrong, metrics())

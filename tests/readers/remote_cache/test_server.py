@@ -146,20 +146,12 @@ def test_a_password_is_never_shown(dump: Path, tmp_path: Path, capsys: pytest.Ca
         page = str(tmp_path / "report.html")
         trace = str(dump.parent / "trace")
         for command in (
-            ["entries", url],
-            ["entries", "--json", url],
-            ["explain", trace, url],
-            ["diff", url, trace],
-            ["diff", "--json", str(dump), url],
-            ["audit", url],
-            ["audit", "--format", "sarif", url],
-            ["check", trace, url, "--min-hit-rate", "1"],
-            ["entries", url, "no-such-key"],
-            ["report", trace, url, "-o", page],
-            ["lock", url, "-o", str(tmp_path / "lock")],
-            ["explain", url.replace("hunter2", "hunter22")],
-            ["diff", url, url, url, "--no-such-option"],
-        ):
+            ["entries", url], ["entries", "--json", url], ["explain", trace, url], ["diff", url, trace],
+            ["diff", "--json", str(dump), url], ["audit", url], ["audit", "--format", "sarif", url],
+            ["check", trace, url, "--min-hit-rate", "1"], ["entries", url, "no-such-key"],
+            ["report", trace, url, "-o", page], ["lock", url, "-o", str(tmp_path / "lock")],
+            ["explain", url.replace("hunter2", "hunter22")], ["diff", url, url, url, "--no-such-option"],
+        ):  # fmt: skip
             main(command)
             shown += capsys.readouterr()
         for word in ("hunter", "hunter2"):
