@@ -21,7 +21,7 @@ from cachescope.columns import rows_of
 from cachescope.frames.replay_rows import CauseSaving, SensitivityRow, WhatIfCause
 from cachescope.report.as_json import explain_object
 from cachescope.report.blocks import Group, Replayable, shortened
-from cachescope.report.cards import cost_text
+from cachescope.report.why_missed import cost_text
 from cachescope.report.check_forms import check_object
 from cachescope.report.layout import Line
 from cachescope.report.page.replay import replay_parts

@@ -12,7 +12,7 @@ import cachescope
 from cachescope.answers.cards import Cards
 from cachescope.answers.chosen import Chosen
 from cachescope.answers.summary import counts_text
-from cachescope.report.cards import title_of
+from cachescope.report.why_missed import title_of
 
 FOLDER = Path(__file__).parent.parent / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))

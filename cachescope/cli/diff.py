@@ -31,7 +31,7 @@ def run(args: argparse.Namespace) -> int:
     from cachescope.cli.sources import read_given
     from cachescope.report.as_json import plain_rows
     from cachescope.report.comparison import comparison_blocks, comparison_object
-    from cachescope.report.problems import problem_lines
+    from cachescope.report.layout import problem_lines
 
     scope = read_given(args, args.paths or [args.before, args.after])
     if not args.paths and not {args.before, args.after}.isdisjoint(args.unread):

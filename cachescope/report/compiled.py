@@ -17,8 +17,7 @@ from cachescope.frames.recorded_rows import ProblemRow
 from cachescope.grouping import by_key
 from cachescope.notebook_cells import of_any_process
 from cachescope.readers.logs.trace_compiles import first_attempt
-from cachescope.report.layout import Line, first_items, parted
-from cachescope.report.problems import problem_lines
+from cachescope.report.layout import Line, first_items, parted, problem_lines
 from cachescope.wording import duration, listed, numbered, plural, short_names
 
 SomeRow = TypeVar("SomeRow")

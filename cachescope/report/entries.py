@@ -37,8 +37,7 @@ from cachescope.report.blocks import (
 )
 from cachescope.report.explanation import change_blocks
 from cachescope.report.html import CODE_STYLE, Reprs, answer_html, safe
-from cachescope.report.layout import Line, first_items, firsts, parted, rest, titled
-from cachescope.report.problems import problem_lines
+from cachescope.report.layout import Line, first_items, firsts, parted, problem_lines, rest, titled
 from cachescope.report.terminal import terminal_lines
 from cachescope.terms import AUTOTUNE, CACHES, ENTRY_KINDS, HASH, SHIPPED, UNREADABLE
 from cachescope.verdict_kinds import KINDS

@@ -122,8 +122,8 @@ def _card(card: CardText, evidence: str) -> str:
     """A card with a link to its evidence. The link is named by what the card says, since another recording would change its number."""
     title, below = f"<b>{prose_html(card.title)}</b>", ""
     if card.evidence is None:
-        title = _opens("cs-link", f"Why {card.lookup}", f"Why: {card.title}", card.title)
-        below = _opens("cs-button", f"Lookups {card.cause}", f"Lookups of {card.title}", "Its lookups")
+        title = opening_html("cs-link", f"Why {card.lookup}", f"Why: {card.title}", card.title)
+        below = opening_html("cs-button", f"Lookups {card.cause}", f"Lookups of {card.title}", "Its lookups")
     elif evidence:
         anchor = f"cause-{sha256(card.title.encode('utf-8', 'replace')).hexdigest()[:8]}"
         title, below = f"<a href='#{anchor}'>{title}</a>", _fold("Evidence", evidence, anchor)
@@ -138,8 +138,8 @@ def _card(card: CardText, evidence: str) -> str:
     return f"<li>{''.join(parts)}{below}</li>"
 
 
-def _opens(look: str, what: str, label: str, text: str) -> str:
-    """A button of the explorer."""
+def opening_html(look: str, what: str, label: str, text: str) -> str:
+    """A button that opens another pane of the explorer."""
     return f"<button type='button' class='{look}' data-opens='{what}' aria-label='{safe(shortened(label, _CELL))}'>{prose_html(text)}</button>"
 
 

@@ -7,13 +7,15 @@ line quotes from a source, its rows do nothing: wrapping may bring any of its wo
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
-from cachescope.wording import and_more, harmless_cut, harmless_line, without_commands
+from cachescope.frames.recorded_rows import ProblemRow
+from cachescope.wording import and_more, harmless_cut, harmless_line, short, without_commands
 
 _NARROWEST: Final = 20
 _WIDTH_OF_A_REPR: Final = 100
+_PROBLEMS_SHOWN: Final = 3
 # Of a line of code that is cut: its beginning, and the room for what differs.
 _BEGINNING: Final = 12
 _SHOWN_OF_A_DIFFERENCE: Final = 30
@@ -76,6 +78,16 @@ def first_items(
     every = [list(item) for item in items]
     shown = [line for item in every[:most] for line in item]
     return titled(title, [*shown, *rest(len(every) - most, where=where, indent=indent)])
+
+
+def problem_lines(problems: Sequence[ProblemRow]) -> Iterator[Line]:
+    """The first things that could not be read."""
+    for row in problems[:_PROBLEMS_SHOWN]:
+        where = f" ({row.where})" if row.where else ""
+        more = f"; and {row.count - 1:,} like it" if row.count > 1 else ""
+        # The message is cut alone: a long path would leave nothing of it.
+        yield Line(f"{row.source}{where}: {row.kind}: {short(row.message)}{more}", 2, "dim")
+    yield from rest(len(problems) - _PROBLEMS_SHOWN, where="--json lists all", indent=2)
 
 
 def laid_out(lines: Iterable[Line], width: int) -> Iterator[tuple[str, str]]:

@@ -18,9 +18,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from cachescope.analysis.contexts.keys import key_row
 from cachescope.keys import IsolationSchema
-from cachescope.report.redaction.forms import is_torch_hash, may_be_torch_hash
 from cachescope.report.redaction.texts import Texts
-from cachescope.report.redaction.vocabulary import KEYS, NUMBERS_HIDDEN, WHOLE, vocabulary
+from cachescope.report.redaction.vocabulary import (
+    KEYS,
+    NUMBERS_HIDDEN,
+    WHOLE,
+    is_torch_hash,
+    may_be_torch_hash,
+    vocabulary,
+)
 
 if TYPE_CHECKING:
     # `record --redact` hides where nothing but Python may be installed.

@@ -17,8 +17,7 @@ from cachescope.answers.time_spent import (
     phase_differences,
 )
 from cachescope.report.blocks import Block, Cell, Head, Sorted, Table, shared, shortened, timed
-from cachescope.report.layout import Line, parted, rest
-from cachescope.report.problems import problem_lines
+from cachescope.report.layout import Line, parted, problem_lines, rest
 from cachescope.report.vllm import start_lines
 from cachescope.wording import and_more, duration, listed, numbered, plural
 

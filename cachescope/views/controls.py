@@ -17,15 +17,13 @@ from cachescope.answers.read import Read
 from cachescope.report.blocks import Block, Group
 from cachescope.report.html import blocks_html
 from cachescope.report.layout import Line
-from cachescope.report.scripts import shared_script
 from cachescope.views.state import State
 from cachescope.wording import harmless
 
 # Without a tooltip, the page would show "null".
 _LABELLED: Final[dict[str, Any]] = {"tooltip": "", "style": {"description_width": "initial"}}
-_HERE: Final = Path(__file__).parent
-# A report's page has these, too.
-_SHARED: Final = frozenset({"make.js", "tree.js"})
+# Some of the files are of a report's page, too.
+_FOLDERS: Final = (Path(__file__).parent, Path(__file__).parent.parent / "report/page")
 
 InPython = tuple[str, Callable[[], pd.DataFrame]]
 """A line of Python, which needs `scope` and ``cachescope``, and a function for the frame that it returns."""
@@ -35,7 +33,14 @@ NOTHING: Final = (
     " them; cachescope record sets both."
 )
 
-STYLE: Final = shared_script("tree.css") + (_HERE / "style.css").read_text(encoding="utf-8")
+
+def script(*names: str) -> str:
+    """The files concatenated; the last one exports the widget."""
+    places = (next(filter(Path.exists, (folder / name for folder in _FOLDERS))) for name in names)
+    return "\n".join(place.read_text(encoding="utf-8") for place in places)
+
+
+STYLE: Final = script("tree.css", "style.css")
 """The style sheet of all panes."""
 
 
@@ -55,10 +60,12 @@ class Control(anywidget.AnyWidget):
         return f"{type(self).__name__}()"
 
 
-def script(*names: str) -> str:
-    """The files concatenated; the last one exports the widget."""
-    own = {name: _HERE / name for name in names if name not in _SHARED}
-    return "\n".join(own[n].read_text(encoding="utf-8") if n in own else shared_script(n) for n in names)
+class Opens(Control):
+    """What was clicked in the blocks beside it: a pane, a number, and a time, so that opening the same one again is a change."""
+
+    _esm = script("focus.js", "opens.js")
+
+    opened: Any = traitlets.List().tag(sync=True)
 
 
 class Style(Control):

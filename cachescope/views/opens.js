@@ -5,6 +5,7 @@ function render({ model, el }) {
     const home = el.closest(".cs-opening");
     if (!at || !home?.contains(at)) return;
     const [pane, id] = at.dataset.opens.split(" ");
+    if (pane === "Back") cameBack(el);
     if (pane === "Why") opened(el, () => home.querySelector(`[data-opens="${at.dataset.opens}"]`));
     // The time makes opening the same one again a change.
     model.set("opened", [pane, Number(id), Date.now()]);

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import ipywidgets
 import pandas as pd
-import traitlets
 from traitlets.utils.bunch import Bunch
 
 from cachescope.answers.chosen import Chosen
@@ -21,16 +20,15 @@ from cachescope.figures.over_time import timeline
 from cachescope.figures.picture import Picture
 from cachescope.figures.rates import outcomes
 from cachescope.report.blocks import Block, Group
-from cachescope.report.cards import first_cards
 from cachescope.report.layout import Line
-from cachescope.report.page.sections import wrong_blocks
+from cachescope.report.page.file import wrong_blocks
 from cachescope.report.rates import rate_numbers, trend_blocks
 from cachescope.report.vllm import vllm_lines
-from cachescope.report.why_missed import answer_blocks, failed_lines
+from cachescope.report.why_missed import answer_blocks, failed_lines, first_cards
 from cachescope.terms import HOW_TO_RECORD
 from cachescope.views.controls import (
-    Control,
     InPython,
+    Opens,
     Pane,
     Shows,
     button,
@@ -38,7 +36,6 @@ from cachescope.views.controls import (
     heading,
     markup,
     row,
-    script,
     toggle_buttons,
 )
 from cachescope.views.lookups import between
@@ -58,14 +55,6 @@ _FILLED: Final = 3
 _COLUMNS: Final = [
     "lookup", "run", "time", "end_time", "cache", "compile_id", "function", "outcome", "time_taken_ns",
 ]  # fmt: skip
-
-
-class Opens(Control):
-    """What was clicked in the blocks beside it: a pane, a number, and a time, so that opening the same one again is a change."""
-
-    _esm = script("focus.js", "opens.js")
-
-    opened: Any = traitlets.List().tag(sync=True)
 
 
 class OverTime(Pane):

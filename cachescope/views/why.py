@@ -7,7 +7,6 @@ from functools import partial
 from typing import Final
 
 import ipywidgets
-import traitlets
 from traitlets.utils.bunch import Bunch
 
 from cachescope.analysis.differences import FieldChange
@@ -23,43 +22,13 @@ from cachescope.figures.picture import Picture
 from cachescope.report.blocks import Block, Group
 from cachescope.report.comparison import key_difference_blocks
 from cachescope.report.explanation import change_blocks, to_do_lines, told_lines
-from cachescope.views.controls import (
-    STYLE,
-    Control,
-    InPython,
-    Pane,
-    Shows,
-    button,
-    markup,
-    row,
-    script,
-    text_box,
-)
+from cachescope.report.html import opening_html
+from cachescope.views.controls import InPython, Opens, Pane, Shows, button, markup, row, text_box
 from cachescope.views.lookups import LookupRows, listed_lookups
 from cachescope.views.plot import Plot
-from cachescope.views.state import State
 from cachescope.views.table import Table
 
 _SHOWN: Final = 1000
-
-
-class Back(Control):
-    """Leads back to ``state.origin``; hidden if there is none."""
-
-    _esm = script("make.js", "focus.js", "back.js")
-    _css = STYLE
-
-    to = traitlets.Unicode("").tag(sync=True)
-    asked = traitlets.Float(0).tag(sync=True)
-    """A time, which makes each click a change."""
-
-    def __init__(self, state: State) -> None:
-        super().__init__(to=state.origin)
-        state.observe(lambda change: setattr(self, "to", change["new"]), "origin")
-        self.observe(state.guarded(lambda change: state.go_back()), "asked")
-
-    def __repr__(self) -> str:
-        return f"Back(to {self.to or 'nothing'})"
 
 
 class Why(Shows):
@@ -98,8 +67,17 @@ class Why(Shows):
             state.lookup = self._first
         else:
             self._show()
+        self.back, opens = markup(), Opens()
+        opens.observe(state.guarded(lambda change: state.go_back()), "opened")
+        state.observe(self._lead_back, "origin")
+        self._lead_back()
+        back = Pane(self.back, opens, classes=["cs-opening"])
         picked = row(self.lookup, self.other, *steps)
-        return [Back(state), picked, self.verdict, self.plot, self.changes, self.same]
+        return [back, picked, self.verdict, self.plot, self.changes, self.same]
+
+    def _lead_back(self, change: object = None) -> None:
+        to = f"Back to {self._state.origin}"
+        self.back.value = opening_html("cs-button cs-back", "Back 0", to, to) if self._state.origin else ""
 
     def in_python(self) -> InPython:
         """The changed fields."""

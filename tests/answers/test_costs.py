@@ -17,7 +17,7 @@ from cachescope.answers.costs import Costs, cost_of_fields, headline
 from cachescope.answers.names import run_name
 from cachescope.answers.summary import footer
 from cachescope.figures.texts import run_labels
-from cachescope.report.cards import cost_text
+from cachescope.report.why_missed import cost_text
 from cachescope.wording import duration
 from tests.conftest import Recording
 from tests.made import CODE, aot, entry, fx, run, scope_of

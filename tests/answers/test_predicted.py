@@ -23,7 +23,7 @@ from cachescope.readers.assemble import Tables, assemble
 from cachescope.readers.reading import Reading
 from cachescope.readers.sources import read_sources
 from cachescope.report.layout import Line
-from cachescope.report.page.sections import rate_numbers, spent_blocks
+from cachescope.report.page.file import rate_numbers, spent_blocks
 from cachescope.report.preflight import fix_lines, fix_object
 from cachescope.table import Table
 from tests.conftest import Archive

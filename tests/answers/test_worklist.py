@@ -14,8 +14,8 @@ from cachescope.answers.summary import counts_text, footer
 from cachescope.columns import rows_of
 from cachescope.frames.replay_rows import SensitivityRow
 from cachescope.report.blocks import Group, WorkItems
-from cachescope.report.cards import card_text, first_cards
 from cachescope.report.layout import Line
+from cachescope.report.why_missed import card_text, first_cards
 from cachescope.verdict_kinds import kind_of
 from cachescope.views.lookups import Lookups
 from cachescope.views.state import State

@@ -390,7 +390,7 @@ def test_every_control_has_a_label(tour: Explorer) -> None:
     def check(widget: Any) -> None:
         if hasattr(widget, "description") and hasattr(widget, "value"):
             assert widget.description or isinstance(widget, ipywidgets.HTML), widget
-        if hasattr(widget, "_esm") and type(widget).__name__ not in ("Tree", "Back", "Opens"):
+        if hasattr(widget, "_esm") and type(widget).__name__ not in ("Tree", "Opens"):
             assert widget.label, widget
         for child in getattr(widget, "children", ()):
             check(child)

@@ -12,8 +12,7 @@ import cachescope
 from cachescope.figures.palette import DARK, LIGHT
 from cachescope.report.blocks import CardText, Group, WorkItems
 from cachescope.report.html import blocks_html
-from cachescope.views.controls import STYLE, script
-from cachescope.views.overview import Opens
+from cachescope.views.controls import STYLE, Opens, script
 
 # Choosing run 1 stands for a job that went on: it is read again a moment later.
 CELL = """import asyncio, cachescope

@@ -21,10 +21,9 @@ from cachescope.report.blocks import (
     hidden,
     shortened,
 )
-from cachescope.report.cards import first_cards
 from cachescope.report.layout import Line
 from cachescope.report.rates import rates_table, trend_blocks
-from cachescope.report.why_missed import failed_lines
+from cachescope.report.why_missed import failed_lines, first_cards
 from cachescope.wording import and_more, harmless_line
 
 _SENTENCE: Final = 600

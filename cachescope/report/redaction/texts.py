@@ -7,8 +7,16 @@ from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final
 
-from cachescope.report.redaction.forms import is_arithmetic, is_harmless, is_time, is_torch_hash
-from cachescope.report.redaction.vocabulary import RUN, WORD, Vocabulary, trimmed
+from cachescope.report.redaction.vocabulary import (
+    RUN,
+    WORD,
+    Vocabulary,
+    is_arithmetic,
+    is_harmless,
+    is_time,
+    is_torch_hash,
+    trimmed,
+)
 from cachescope.wording import SHORT_KEY
 
 _KINDS: Final = "path|url|user|host|uuid|bus|address|key|secret|function|name|value"
