@@ -38,10 +38,7 @@ _NAMED: Final = 3
 _FIELDS: Final = 2
 # Inductor's own code is part of the key, too.
 _OF_THE_MACHINE: Final = (*OF_THE_INSTALLATION, "code_hash")
-
-
 _DAY_NS: Final = 24 * 3600 * 10**9
-
 _FEWEST: Final = 3
 
 WORDS: Final = {
@@ -109,7 +106,6 @@ class Costs:
             if ns is not None:
                 of_run.setdefault(facts.lookups[miss.lookup].run, []).append((miss, ns))
         of_start = _jobs(chosen.read)
-
         costs_of = [cost_of(chosen.read, cause) for cause in causes]
 
         def told(miss: MissRow) -> MissRow:

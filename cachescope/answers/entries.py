@@ -93,13 +93,7 @@ class OneEntry:
 
     @classmethod
     def of(cls, read: Recording, which: int | str) -> Self:
-        """Everything that is known about one entry, put together from what was read.
-
-        Raises
-        ------
-        NotFoundError
-            If nothing is called so, or several things are.
-        """
+        """Everything that is known about one entry, put together from what was read."""
         files = files_named(list(read.facts.entries.values()), which)
         row, under_key = files[0], {file.entry for file in files}
         here = {file.entry for file in files if file.root == row.root}

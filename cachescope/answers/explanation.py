@@ -37,7 +37,6 @@ from cachescope.wording import duration
 if TYPE_CHECKING:
     from cachescope.answers.guard_miss import GuardMiss
 
-
 # A fleet may have a hundred thousand equal misses.
 _SAME_CAUSE: Final = 100
 _FIELDS: Final = 4
@@ -110,19 +109,7 @@ class Explanation:
 
     @classmethod
     def of(cls, read: Recording, which: int | str | None = None) -> Self:
-        """Collect everything that is known about one lookup.
-
-        Parameters
-        ----------
-        read : Recording
-        which : int or str, optional
-            As in `Scope.explain`.
-
-        Raises
-        ------
-        NotFoundError
-            If there is no such lookup or key.
-        """
+        """Collect everything that is known about one lookup; `which` is as in `Scope.explain`."""
         lookup = costliest_root(Chosen(read)) if which is None else lookup_named(read.tables, which)
         facts = read.facts
         row = facts.lookups[lookup]

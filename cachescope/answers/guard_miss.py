@@ -44,12 +44,7 @@ class GuardMiss:
     def of(cls, read: Recording, lookup: int, most_bytes: int | None = None) -> Self | None:
         """The guard miss of a lookup with the verdict ``guard_failed``; None if the traces do not show it, or there are none.
 
-        Parameters
-        ----------
-        read : Recording
-        lookup : int
-        most_bytes : int, optional
-            Traces that were not yet read for compiles are read if they have no more than so many bytes together.
+        Traces that were not yet read for compiles are read if they have no more than `most_bytes` together.
         """
         row = read.facts.lookups[lookup]
         stored = [read.facts.lookups[one.lookup] for one in _that_stored(read, row)[-_STORED:]]

@@ -27,10 +27,7 @@ from cachescope.notebook_cells import code_file
 from cachescope.wording import short_names
 
 _TRACING: Final = "bytecode_tracing"
-
-
 _BACKWARD: Final = "backward"
-
 # Not a collective; each rank's scheduler decides where it goes.
 _WAITS: Final = re.compile(r"\bwait_tensor\b")
 
@@ -183,7 +180,10 @@ def _alike(runs: Sequence[RunTime], facts: Facts) -> Iterator[RunTime]:
         ((facts.runs[one.run].label, one.is_preflight, one.has_lookups, one.could_save_ns and True), one)
         for one in runs
     )
-    sums = [(mine, _sum([one.readings for one in mine])) for mine in groups.values()]
+    sums = []
+    for mine in groups.values():
+        parts = zip(*(one.readings for one in mine), strict=True)
+        sums.append((mine, Readings(*map(known_sum, parts))))  # type: ignore[arg-type]
     for mine, together in sorted(sums, key=lambda group: (-group[1].could_save_ns, -group[1].total_ns)):
         if len(mine) == 1:
             yield from mine
@@ -198,10 +198,6 @@ def _alike(runs: Sequence[RunTime], facts: Facts) -> Iterator[RunTime]:
             has_tracing=traced,
             of=len(mine),
         )
-
-
-def _sum(readings: Sequence[Readings]) -> Readings:
-    return Readings(*map(known_sum, zip(*readings, strict=True)))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -24,12 +24,7 @@ PARTS: Final = ("texts", "scales", "marks", "boxes", "shapes", "frame", "pointin
 
 
 class Picture:
-    """What a plotly Figure is made from: its traces and its layout, in plotly's words.
-
-    Parameters
-    ----------
-    layout : dict
-    """
+    """What a plotly Figure is made from: its traces and its layout, in plotly's words."""
 
     def __init__(self, layout: dict[str, Any]) -> None:
         self.data: list[JsonObject] = []

@@ -24,7 +24,7 @@ from cachescope.report.contexts import difference_blocks, prediction_lines, reas
 from cachescope.report.explanation import folded_blocks
 from cachescope.report.html import Reprs
 from cachescope.report.json_text import values_of
-from cachescope.report.layout import Line, firsts, parted, rest
+from cachescope.report.layout import Line, firsts, parted
 from cachescope.report.time_spent import machine_lines, phases_table, signed
 from cachescope.terms import AUTOTUNE, BEST_CONFIG, FXGRAPH
 from cachescope.wording import duration, listed, percent, plural, short_key
@@ -38,10 +38,7 @@ _WHAT: Final = {
     AUTOTUNE: ("choice of max-autotune", "choices of max-autotune"),
 }
 _OTHER: Final = {CODE: "other generated code", KERNELS: "other kernels, from the same source"}
-
 _SIDES: Final = ("before:", "after:")
-
-
 _CHANGES: Final[dict[Change, str]] = {
     "regressed": "Regressed",
     "fixed": "Fixed",
@@ -50,10 +47,8 @@ _CHANGES: Final[dict[Change, str]] = {
     "only_after": "Only in B",
     "not_known": "Not known",
 }
-
 # For runs at the same time, neither came first.
 _BESIDE: Final[dict[Change, str]] = {**_CHANGES, "regressed": "A hits more", "fixed": "B hits more"}
-
 # Words within a sentence, where a small initial letter is not enough.
 _SAID: Final = {
     "Same": "same outcome",
@@ -98,9 +93,7 @@ def built_lines(rows: Sequence[Built]) -> Iterator[Line]:
         yield Line("a process takes what lies in the directory that it looks into", 3, "dim")
     elif rows:
         yield Line(f"under equal keys, built the same way: {_counted(rows, rows)}", style="bold")
-    for row in differing[:_SHOWN]:
-        yield from _built_differently(row)
-    yield from rest(len(differing) - _SHOWN)
+    yield from firsts(map(_built_differently, differing), _SHOWN)
     if times := sum(row.result == TIMES for row in rows):
         yield Line(f"{plural(times, *_WHAT[AUTOTUNE])} equal, and only measured times differ", 3, "dim")
     if unread := sum(row.result == NOT_KNOWN for row in rows):

@@ -213,7 +213,12 @@ def side_by_side_blocks(
         Column("Context", "word", _numbers),
         Column("From", "text", lambda alike: listed((names[one.context] for one in alike), _NAMED)),
         Column("Known from", "text", lambda alike: _KNOWN_FROM.get(known := alike[0].known_from, known)),
-        Column("Known by its hash alone", "code", _hashed, is_optional=True),
+        Column(
+            "Known by its hash alone",
+            "code",
+            lambda alike: ", ".join(alike[0].hashed_forms),
+            is_optional=True,
+        ),
         Column("torch", "word", lambda alike: alike[0].torch_version),
         Column("Python", "word", lambda alike: alike[0].python_version),
         Column("Host", "word", _each("host"), is_optional=True),
@@ -227,7 +232,9 @@ def side_by_side_blocks(
         kind: Kind = "word" if is_short else "text"
         forms = (
             Column("Form", "code", "form"),
-            Column("Settings that differ", "code", _differing, is_optional=True),
+            Column(
+                "Settings that differ", "code", lambda form: listed(form.settings, _NAMED), is_optional=True
+            ),
             *(Column(f"Context {_numbers(alike)}", kind, _cell(at)) for at, alike in enumerate(beside)),
         )
         caption = "Forms that are not the same everywhere: equal letters are equal values, ? is not known"
@@ -252,10 +259,6 @@ def _sharing(groups: Sequence[GroupRow]) -> str:
     return ", ".join(counts)
 
 
-def _hashed(alike: Sequence[ContextRow]) -> str:
-    return ", ".join(alike[0].hashed_forms)
-
-
 def _numbers(alike: Sequence[ContextRow]) -> str:
     return rank_names([row.context for row in alike])
 
@@ -264,10 +267,6 @@ def _each(name: str, between: str = ", ") -> Callable[[Sequence[ContextRow]], st
     """The values of an attribute, each once."""
     of = attrgetter(name)
     return lambda alike: listed(dict.fromkeys(filter(None, map(of, alike))), _NAMED, between) or None
-
-
-def _differing(form: Form) -> str:
-    return listed(form.settings, _NAMED)
 
 
 def _cell(at: int) -> Callable[[Form], str]:
@@ -327,10 +326,8 @@ def unpredicted(read: Recording) -> str:
     if read.asked_torch and read.facts.entries:
         return ""
     lacks = "a cache directory" if read.asked_torch else "the trace or log of a run"
-    return (
-        f"Read {lacks} as well, and every entry is compared with the process; cachescope diff DIR SNAPSHOT, or"
-        " cachescope.will_hit, does it for one that was captured on another machine."
-    )
+    beside = "cachescope diff DIR SNAPSHOT, or cachescope.will_hit, does it for one that was captured on another machine"
+    return f"Read {lacks} as well, and every entry is compared with the process; {beside}."
 
 
 def prediction_lines(rows: Sequence[PredictionRow]) -> Iterator[Line]:

@@ -53,7 +53,6 @@ BESIDE_NAMES: Final = {
 }
 _NOTHING_KNOWN: Final = "what they hold is not known, nor what they need"
 _ANY_KEY: Final = re.compile(rf" [afc]{HASH}")
-
 _KEY: Final = 16
 
 
@@ -278,7 +277,6 @@ FILES: Final = (
     Column("Guards", "long", "guards_expr", is_optional=True),
 )
 """The columns of every table of entries."""
-
 
 _LABEL: Final = 12
 _SHOWN_OF_ONE: Final = 8

@@ -49,11 +49,17 @@ def rest(count: int, what: str = "", where: str = "", indent: int = 3, style: st
 
 
 def firsts(
-    lines: Iterable[Line], most: int, what: str = "", where: str = "", indent: int = 3, style: str = "dim"
+    items: Iterable[Line | Iterable[Line]],
+    most: int,
+    what: str = "",
+    where: str = "",
+    indent: int = 3,
+    style: str = "dim",
 ) -> Iterator[Line]:
-    """The first of many lines, and how many more there are."""
-    every = list(lines)
-    yield from every[:most]
+    """The first of many items, each a line or a few, and how many more there are."""
+    every = list(items)
+    for item in every[:most]:
+        yield from [item] if isinstance(item, Line) else item
     yield from rest(len(every) - most, what, where, indent, style)
 
 
@@ -75,9 +81,7 @@ def first_items(
     title: str, items: Iterable[Iterable[Line]], most: int, where: str, indent: int = 3
 ) -> list[Line]:
     """The first of some items, each of a few lines, below a title; nothing if there are none."""
-    every = [list(item) for item in items]
-    shown = [line for item in every[:most] for line in item]
-    return titled(title, [*shown, *rest(len(every) - most, where=where, indent=indent)])
+    return titled(title, firsts(items, most, where=where, indent=indent))
 
 
 def problem_lines(problems: Sequence[ProblemRow]) -> Iterator[Line]:

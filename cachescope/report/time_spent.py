@@ -51,9 +51,7 @@ def slowest_text(runs: Sequence[RunTime]) -> str:
     if (could := slowest.could_save_ns) is None:
         return text
     return (
-        f"{text}; hits could still save about {duration(could)}"
-        if could
-        else f"{text}; no hit could save more"
+        f"{text}; {f'hits could still save about {duration(could)}' if could else 'no hit could save more'}"
     )
 
 

@@ -159,7 +159,6 @@ def _sameness(card: Card) -> str:
 
 _GROUPS_SHOWN: Final = 10
 _KEYS_SHOWN: Final = 2
-
 _FALSE_HITS_SHOWN: Final = 2
 _COMPILED_AGAIN: Final = 3
 _FAILED_SHOWN: Final = 4
@@ -171,12 +170,10 @@ _TENSOR: Final = re.compile(
 )
 _DAYS_SHOWN: Final = 14
 _VALUE: Final = 60
-
 _NOTHING: Final = (
     "Functions that this process compiled before the block are not compiled again: torch._dynamo.reset() forgets "
     "them, and so does a recording with fresh=True."
 )
-
 _CAUSES_IN_TEXT: Final = 3
 _CAUSES_IN_HTML: Final = 5
 

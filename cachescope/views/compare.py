@@ -156,14 +156,7 @@ def _listed(starts: Sequence[Start]) -> tuple[list[str], list[JsonObject]]:
 
 
 class Compare(Shows):
-    """Compares runs with others: which of their lookups hit on one side only, and what differs between their keys.
-
-    Parameters
-    ----------
-    scope : Read
-    state : State, optional
-        Shared with other panes; a new one by default.
-    """
+    """Compares runs with others: which of their lookups hit on one side only, and what differs between their keys."""
 
     beyond = "Rows are those with a lookup of it on either side. Times in events and phases are of whole processes."
 

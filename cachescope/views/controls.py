@@ -61,18 +61,13 @@ class Control(anywidget.AnyWidget):
 
 
 class Opens(Control):
-    """What was clicked in the blocks beside it: a pane, a number, and a time, so that opening the same one again is a change."""
+    """Shows nothing. It hears clicks on what opens a pane, and brings the style sheet to a page without a table or figure."""
 
     _esm = script("focus.js", "opens.js")
+    _css = STYLE
 
     opened: Any = traitlets.List().tag(sync=True)
-
-
-class Style(Control):
-    """Shows nothing. It brings the style sheet to a page without a table or figure."""
-
-    _esm = "export default { render() {} };"
-    _css = STYLE
+    """What was clicked: a pane, a number, and a time, so that opening the same one again is a change."""
 
     def __init__(self) -> None:
         super().__init__(_dom_classes=("cs-style",))

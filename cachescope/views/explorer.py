@@ -27,7 +27,7 @@ from cachescope.report.html import lines_html, safe
 from cachescope.report.layout import Line
 from cachescope.report.subjects import SUBJECTS, told
 from cachescope.report.why_missed import summary_html
-from cachescope.views.controls import InPython, Pane, Shows, Style, button, close_all, markup, row, sentence
+from cachescope.views.controls import InPython, Opens, Pane, Shows, button, close_all, markup, row, sentence
 from cachescope.views.state import LOOKUPS, PANES, TOLD, WHY, State, carried
 from cachescope.wording import clock_of, plural
 
@@ -259,7 +259,9 @@ class Explorer(Pane):
         self._places = {name: Pane(self._waiting) for name in PANES}
         self.tabs = ipywidgets.Tab(list(self._places.values()), titles=PANES, layout=Layout(width="auto"))
         self.tabs.observe(self._turned, "selected_index")
-        parts = [Style(), self._error, self.span, self.tabs, self._line]
+        self.opens = Opens()
+        self.opens.observe(self.state.guarded(self._opened), "opened")
+        parts = [self.opens, self._error, self.span, self.tabs, self._line]
         if following is not None:
             self.watching = Watching(following, self.state.guarded(self.show), lambda: self._view_count != 0)
             parts = [self.watching, *parts]
@@ -355,6 +357,15 @@ class Explorer(Pane):
         self.state.observe(self._follow, "pane")
         self.state.observe(self._tell, "error")
         self.state.observe(lambda change: self._say(), [n for n in self.state.trait_names() if n != "error"])
+
+    def _opened(self, change: Bunch) -> None:
+        match change["new"]:
+            case [pane, number, _] if pane == WHY and number in self._scope.facts.lookups:
+                self.state.show_why(number)
+            case [pane, number, _] if pane == LOOKUPS:
+                self.state.show_lookups(cause=number)
+            case ["Back", *_]:
+                self.state.go_back()
 
     def _turned(self, change: Bunch) -> None:
         if change["new"] is not None:

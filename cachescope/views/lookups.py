@@ -37,7 +37,6 @@ FRAME: Final = 'scope.lookups.merge(scope.misses, on="lookup", how="left").merge
 """The frame with the rows of the table, as an expression."""
 
 _TIME: Final = "time_taken_ns"
-
 _COLUMNS: Final = {
     "lookup": Column("Lookup", "name", "lookup"),
     "run": Column("Run", "name", "run"),
@@ -54,13 +53,9 @@ _COLUMNS: Final = {
 
 # With more values than these, their spread says more than the values.
 _MOST_SHARES: Final = 8
-
 _PARTS: Final = 5
-
 _FEW: Final = 4
-
 _BINS: Final = 16
-
 _LONGEST: Final = 60
 
 

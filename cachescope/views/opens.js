@@ -1,8 +1,8 @@
-// Hears clicks on what opens another pane, in the blocks beside it.
+// Hears clicks on what opens another pane, in the blocks of an explorer.
 function render({ model, el }) {
   const click = ({ target }) => {
     const at = target.closest("[data-opens]");
-    const home = el.closest(".cs-opening");
+    const home = el.closest(".cs-explorer");
     if (!at || !home?.contains(at)) return;
     const [pane, id] = at.dataset.opens.split(" ");
     if (pane === "Back") cameBack(el);

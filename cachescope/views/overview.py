@@ -28,7 +28,6 @@ from cachescope.report.why_missed import answer_blocks, failed_lines, first_card
 from cachescope.terms import HOW_TO_RECORD
 from cachescope.views.controls import (
     InPython,
-    Opens,
     Pane,
     Shows,
     button,
@@ -40,11 +39,9 @@ from cachescope.views.controls import (
 )
 from cachescope.views.lookups import between
 from cachescope.views.plot import Plot, Tabled, first_number, pictured
-from cachescope.views.state import LOOKUPS, WHY, State
+from cachescope.views.state import State
 
 _GRAPHS: Final = ["lookup", "run", "cache", "direction", "compile_id", "function", "outcome"]
-
-
 _CLOCKS: Final = (("Time of day", "wall"), ("Since each run began", "run"))
 _HINT: Final = (
     "A mark opens Why. Dragging zooms, as do Shift with arrow keys and then Enter;"
@@ -137,8 +134,7 @@ class Overview(Shows):
         """The answer and the timeline, then what is wrong."""
         scope, state, guarded = self._scope, self._state, self._state.guarded
         self.numbers = markup()
-        self.cards, self.opens = markup(*first_cards(self._chosen)), Opens()
-        self.opens.observe(guarded(self._opened), "opened")
+        self.cards = markup(*first_cards(self._chosen))
         self.outcomes = Tabled(
             partial(self._drawn, outcomes),
             "outcomes by cache and run",
@@ -158,7 +154,7 @@ class Overview(Shows):
             path = [heading("Where the time went"), Plot(draw, "self time of each phase, by run")]
         first = Pane(
             heading("What to fix first", "A title opens Why."),
-            Pane(self.cards, self.opens, classes=["cs-opening"]),
+            self.cards,
             heading("Runs by graphs", "A cell opens Why."),
             self.graphs,
         )
@@ -196,13 +192,6 @@ class Overview(Shows):
         if not len(self._chosen) and not self._chosen.is_all:
             return empty("No lookup is of this time.")
         return figure(self._chosen.rows, self._scope.tables.runs.rows)
-
-    def _opened(self, change: Bunch) -> None:
-        match change["new"]:
-            case [pane, number, _] if pane == WHY and number in self._scope.facts.lookups:
-                self._state.show_why(number)
-            case [pane, number, _] if pane == LOOKUPS:
-                self._state.show_lookups(cause=number)
 
     def _clicked_outcome(self, data: object) -> None:
         if isinstance(data, list) and len(data) == 3:

@@ -85,14 +85,7 @@ def numbers(found: WhatIf, chosen: Chosen) -> Numbers:
 
 
 class WhatIfView(Shows):
-    """Toggles for what counts in a key, and what would have hit.
-
-    Parameters
-    ----------
-    scope : Read
-    state : State, optional
-        Shared with other panes; a new one by default.
-    """
+    """Toggles for what counts in a key, and what would have hit."""
 
     beyond = "All lookups in torch's caches are replayed, and those of it counted. What single fields and causes save, and the text below them, covers all lookups."
 

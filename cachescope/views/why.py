@@ -23,7 +23,7 @@ from cachescope.report.blocks import Block, Group
 from cachescope.report.comparison import key_difference_blocks
 from cachescope.report.explanation import change_blocks, to_do_lines, told_lines
 from cachescope.report.html import opening_html
-from cachescope.views.controls import InPython, Opens, Pane, Shows, button, markup, row, text_box
+from cachescope.views.controls import InPython, Pane, Shows, button, markup, row, text_box
 from cachescope.views.lookups import LookupRows, listed_lookups
 from cachescope.views.plot import Plot
 from cachescope.views.table import Table
@@ -67,13 +67,11 @@ class Why(Shows):
             state.lookup = self._first
         else:
             self._show()
-        self.back, opens = markup(), Opens()
-        opens.observe(state.guarded(lambda change: state.go_back()), "opened")
+        self.back = markup()
         state.observe(self._lead_back, "origin")
         self._lead_back()
-        back = Pane(self.back, opens, classes=["cs-opening"])
         picked = row(self.lookup, self.other, *steps)
-        return [back, picked, self.verdict, self.plot, self.changes, self.same]
+        return [self.back, picked, self.verdict, self.plot, self.changes, self.same]
 
     def _lead_back(self, change: object = None) -> None:
         to = f"Back to {self._state.origin}"

@@ -110,7 +110,7 @@ def shown(place: Any) -> str:
 
 
 def test_a_cause_filters_lookups_and_a_row_opens_why(tour: Explorer) -> None:
-    tour.pane("Overview").opens.opened = ["Lookups", 1, 0]
+    tour.opens.opened = ["Lookups", 1, 0]
     assert (tour.state.pane, tour.state.cause) == ("Lookups", 1)
     lookups = tour.pane("Lookups")
     # Four lookups of AOTAutograd, and below each of them that of its graph.
@@ -123,13 +123,13 @@ def test_a_cause_filters_lookups_and_a_row_opens_why(tour: Explorer) -> None:
 
 def test_the_rows_of_overview_open_their_lookups(tour: Explorer) -> None:
     overview = tour.pane("Overview")
-    overview.opens.opened = ["Lookups", 2, 0]
+    tour.opens.opened = ["Lookups", 2, 0]
     assert tour.state.filters == {"cause": 2}
-    overview.opens.opened = ["Why", 24, 1]
+    tour.opens.opened = ["Why", 24, 1]
     assert (tour.state.pane, tour.state.lookup) == ("Why", 24)
     # The page could send anything.
     for other in ([], ["Why", 1000, 2], ["Entries", 1, 3]):
-        overview.opens.opened = other
+        tour.opens.opened = other
         assert (tour.state.pane, tour.state.lookup) == ("Why", 24)
     overview.outcomes.plot.clicked = {"data": [3, "fxgraph", "full_miss"]}
     assert tour.state.filters == {"run": 3, "cache": "fxgraph", "outcome": "full_miss"}

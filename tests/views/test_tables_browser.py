@@ -168,7 +168,7 @@ def test_further_cards_are_folded_away(page: Any) -> None:
     works = [work(i) for i in range(9)]
     later = Group("", "5 more", (WorkItems("Later", tuple(works[3:8]), 4),), is_folded=True)
     cards = blocks_html([WorkItems("First", tuple(works[:3])), later, WorkItems("Apart", tuple(works[8:]))])
-    page.set_content(f"<body><div class='cs-opening'>{cards}<div id=place></div></div></body>")
+    page.set_content(f"<body><div class='cs-explorer'>{cards}<div id=place></div></div></body>")
     page.evaluate(MODEL, [Opens._esm, {}])
     assert page.locator("button.cs-link").all_text_contents() == [f"cause {i}" for i in range(9)]
     seen = [page.get_by_text(f"advice {i}", exact=True).is_visible() for i in range(9)]

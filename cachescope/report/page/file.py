@@ -75,7 +75,6 @@ _STRIP: Final = "All fields of the key, the changed ones numbered"
 # The number of rows about sets of fields that would help.
 _RANKED: Final = 100
 
-
 _PROBLEMS: Final = (
     Column("Kind", "word", "kind"),
     Column("What is wrong", "text", "message"),
@@ -274,7 +273,6 @@ def wrong_blocks(scope: Read) -> Iterator[Block]:
 _SCRIPTS: Final = ("wording.js", "replay.js")
 # Of these, notebooks have the first two as well.
 _IN_THE_PAGE: Final = ("make.js", "tree.js", "page.js", "toggles.js")
-
 
 _Told = tuple[str, str, Callable[[Read], Iterable[Block]], str]
 # The sections in order, those of the subjects after the first: anchor, heading, blocks, and a description.
