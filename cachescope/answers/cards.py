@@ -39,9 +39,7 @@ MOST: Final = 20
 # A cause is one set of fields. Their values may differ from miss to miss.
 _ROOTS_TRIED: Final = 20
 _OTHER_VALUES: Final = 3
-_FIELDS: Final = 4
 _PLACES_NAMED: Final = 2
-_FOLLOWERS_NAMED: Final = 3
 _LONGEST_NAME: Final = 80
 
 
@@ -176,7 +174,7 @@ def _other_values(
 def _place(read: Recording, root: MissRow) -> str:
     facts = read.facts
     name, followers = lookup_in_run(facts, facts.lookups[root.lookup]), facts.followers_of(root)
-    because = f" and, because of it, {listed(map(lookup_name, followers), _FOLLOWERS_NAMED)}"
+    because = f" and, because of it, {listed(map(lookup_name, followers), 3)}"
     return name + (because if followers else "")
 
 
@@ -212,7 +210,7 @@ def _title(read: Recording, cause: CauseRow, roots: Sequence[MissRow], where: st
     if functions and "gm" in cause.fields and all(one == "gm" or is_input(one) for one in cause.fields):
         what = "code" if cause.fields == ("gm",) else "code and inputs"
         return f"{what} of {where or listed(functions, _PLACES_NAMED)}"
-    return fields_text(cause.fields, _FIELDS)
+    return fields_text(cause.fields, 4)
 
 
 def _in_order(chosen: Chosen) -> list[CauseRow]:

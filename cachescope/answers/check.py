@@ -28,7 +28,6 @@ from cachescope.terms import VLLM
 from cachescope.verdict_kinds import kind_of
 from cachescope.wording import duration, listed, numbered, percent, plural, rank_names
 
-_CHANGES_NAMED: Final = 4
 # Compiles take longer on some days than on others: avoidable time that exceeds the base's by this share still passes.
 _TOLERANCE: Final = 0.25
 
@@ -132,7 +131,7 @@ def _why_nothing_was_checked(read: Recording) -> str | None:
 
 
 def _changes_text(changes: Iterable[FieldChange]) -> str:
-    return listed([f"{change.field} {change.summary}" for change in changes], _CHANGES_NAMED)
+    return listed([f"{change.field} {change.summary}" for change in changes], 4)
 
 
 def _cause_line(read: Recording, cause: CauseRow) -> str:

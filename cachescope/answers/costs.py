@@ -35,7 +35,6 @@ from cachescope.verdict_kinds import kind_of
 from cachescope.wording import date, duration, listed, plural
 
 _NAMED: Final = 3
-_FIELDS: Final = 2
 # Inductor's own code is part of the key, too.
 _OF_THE_MACHINE: Final = (*OF_THE_INSTALLATION, "code_hash")
 _DAY_NS: Final = 24 * 3600 * 10**9
@@ -286,7 +285,7 @@ def _cause(read: Recording, cause: CauseRow) -> str:
     fields = (FREEZING,) if FREEZING in cause.fields else cause.fields
     # What it was made by says all of its inputs.
     rest = tuple(field for field in fields if not (by and is_input(field)))
-    named = " and ".join(filter(None, (by, fields_text(rest, _FIELDS) if rest else "")))
+    named = " and ".join(filter(None, (by, fields_text(rest, 2) if rest else "")))
     told = next((miss for miss in read.facts.misses_of(cause.cause) if miss.baseline), None)
     return f"{named} and another directory" if told and other_directory(told, read.history) else named
 

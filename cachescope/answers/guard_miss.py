@@ -29,7 +29,6 @@ from cachescope.wording import listed, short_names
 _EXAMPLE_INPUTS: Final = "example_inputs["
 # So many of the latest compiles that stored under the key: their traces are read.
 _STORED: Final = 3
-_LINES: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +168,7 @@ def _lines_of(symbols: Sequence[SymbolRow], failed: FailedGuards) -> Iterator[tu
 def _text(failed: FailedGuards, needs: str, lines: Sequence[str]) -> str:
     sizes = ", ".join(f"{in_words(symbol.source or '')} is {value}" for symbol, value in failed.sizes)
     needed = " or ".join(bounds.in_words for bounds in failed.bounds) or ", or ".join(failed.conditions)
-    return f"{sizes}; {needs} {needed}" + (f", from {listed(lines, _LINES, ', ')}" if lines else "")
+    return f"{sizes}; {needs} {needed}" + (f", from {listed(lines, 2, ', ')}" if lines else "")
 
 
 def _entries(failed: FailedGuards, stored: int) -> str:

@@ -25,7 +25,6 @@ _LONGEST: Final = 200
 # Their texts are compared part by part.
 _WHOLE: Final = "system_info["
 _LONGEST_WHOLE: Final = 100_000
-_NAMED: Final = 3
 _NOT_LOOKED_UP: Final = ("bypass", "would_bypass", "disabled")
 
 
@@ -66,7 +65,7 @@ def _refuse(found: Iterable[Found], held: Mapping[str, Content]) -> None:
     problems = [(one.name, one.problem) for one in found if one.problem is not None]
     problems += [(name, content.problem) for name, content in held.items() if content.problem is not None]
     if problems:
-        shown = listed([f"{name} ({problem})" for name, problem in problems], _NAMED, "; ")
+        shown = listed([f"{name} ({problem})" for name, problem in problems], 3, "; ")
         raise CachescopeError(f"{plural(len(problems), 'file')} cannot be locked: {shown}")
 
 

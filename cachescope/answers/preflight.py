@@ -34,7 +34,6 @@ _DIRECTORY: Final = "TORCHINDUCTOR_CACHE_DIR"
 _MOST_ROUNDS: Final = 5
 # A program that fails with so many settings may fail with any.
 _MOST_FAILED: Final = 12
-_NEVER_STORED: Final = "first lookups: no entry of these graphs is known"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -326,5 +325,5 @@ def _remaining(read: Recording) -> list[Remaining]:
         found.append(Remaining(summary, card.row.misses, card.advice or card.row.advice, is_final))
     first = sum(cause.misses for cause in chosen.causes if kind_of(cause).is_first)
     if first and not found:
-        found.append(Remaining(_NEVER_STORED, first, None, False))
+        found.append(Remaining("first lookups: no entry of these graphs is known", first, None, False))
     return found

@@ -25,9 +25,6 @@ from cachescope.verdict_kinds import kind_of
 from cachescope.version import __version__
 from cachescope.wording import duration, file_size, file_time, listed, numbered, percent, plural
 
-_OPERATORS_SHOWN: Final = 3
-_BREAKS_SHOWN: Final = 2
-_VERSIONS: Final = 4
 # Why an outcome is unknown: of torch's caches, and of vLLM's own.
 WHY_UNKNOWN: Final = (
     "the log ends before its outcome, has lost the line of it, or is a trace of torch 2.4, which has none",
@@ -163,7 +160,7 @@ def _why_compiled_without(
             return None
         # torch/_dynamo/output_graph.py, `OutputGraph.compile_and_call_fx_graph`: a graph without operators and outputs goes to no compiler.
         breaks = dict.fromkeys(chain.from_iterable(row.graph_breaks for row in compiles))
-        after = f". Graph breaks: {listed(breaks, _BREAKS_SHOWN, '; ')}" if breaks else ""
+        after = f". Graph breaks: {listed(breaks, 2, '; ')}" if breaks else ""
         return f"Dynamo found no operator to compile in {frames}{after} (cachescope compiles lists them)"
     # What Inductor compiles, it writes to the cache directory. What torch 2.4 bypasses is in no trace.
     if all(read.facts.runs[row.run].cache_dir for row in graphs):
@@ -279,7 +276,7 @@ def hits_call(read: Recording, rows: Iterable[LookupRow]) -> str:
     if not named:
         return ""
     return (
-        f"{listed(named, _OPERATORS_SHOWN)}, which no key holds the code of: it runs as it is now, but edits of its schema, its fake "
+        f"{listed(named, 3)}, which no key holds the code of: it runs as it is now, but edits of its schema, its fake "
         "implementation and its backward are not seen (pytorch #187319, #144344)"
     )
 
@@ -302,7 +299,7 @@ def about_text(scope: Recording, said: str) -> str:
         first, last = file_time(min(times)), file_time(max(times))
         parts.append(f"recorded {first}" + (f" to {last}" if last != first else "") + " UTC")
     if versions:
-        parts.append(f"torch {listed(versions, _VERSIONS)}")
+        parts.append(f"torch {listed(versions, 4)}")
     if facts.lookups and facts.entries:
         parts.append(plural(len(facts.entries), "entry"))
     return " · ".join([*parts, f"made by cachescope {__version__}"])

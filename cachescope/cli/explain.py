@@ -14,7 +14,7 @@ from cachescope.cli.arguments import add_baseline_argument, add_source_arguments
 from cachescope.cli.output import write_answer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator
 
     from cachescope.answers.explanation import Explanation
     from cachescope.json_types import JsonObject
@@ -49,7 +49,7 @@ def _as_json(scope: Scope, explained: Explanation | None) -> JsonObject:
     return told if explained is None else told | {"explanation": explanation_object(explained)}
 
 
-def _blocks(scope: Scope, explained: Explanation | None, causes: int) -> Sequence[Block]:
+def _blocks(scope: Scope, explained: Explanation | None, causes: int) -> Iterator[Block]:
     if explained is not None:
         from cachescope.report.explanation import explanation_blocks
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Final
 from urllib.parse import quote
@@ -40,31 +40,26 @@ def answer_of(report: Audit) -> str:
     return "unread" if report.unread else "unproven" if found["unproven"] else "proven"
 
 
-def audit_lines(report: Audit) -> list[Line]:
+def audit_lines(report: Audit) -> Iterator[Line]:
     """The audit for the terminal: the answer, a line for each rule with its count, then the places by rule."""
     rules = Counter(row.rule for row in report.rows)
     found = ", ".join(f"{level} {count:,}" for level, count in report.counts.items())
-    lines = [
-        Line(_ANSWERS[answer_of(report)], style="bold"),
-        Line(f"{plural(report.files, 'file')} looked at: {found}"),
-    ]
+    yield Line(_ANSWERS[answer_of(report)], style="bold")
+    yield Line(f"{plural(report.files, 'file')} looked at: {found}")
     if report.vouched:
-        lines.append(Line(f"{plural(report.vouched, 'file')} with code for which the lock vouches"))
-    lines += [
-        Line(f"{count:,} {AUDIT_RULES[rule].level}: {AUDIT_RULES[rule].meaning}", 2, right=rule)
-        for rule, count in rules.items()
-    ]
+        yield Line(f"{plural(report.vouched, 'file')} with code for which the lock vouches")
+    for rule, count in rules.items():
+        yield Line(f"{count:,} {AUDIT_RULES[rule].level}: {AUDIT_RULES[rule].meaning}", 2, right=rule)
     for rule in rules:
         said, rows = AUDIT_RULES[rule], [row for row in report.rows if row.rule == rule]
-        lines += [Line(), Line(f"{said.level}: {rule}", style=_STYLES[said.level])]
+        yield from (Line(), Line(f"{said.level}: {rule}", style=_STYLES[said.level]))
         for row in rows[:_SHOWN]:
             where = row.path if row.offset is None else f"{row.path}, byte {row.offset}"
-            lines += [Line(where, 2, whole=True), Line(row.message, 6)]
+            yield from (Line(where, 2, whole=True), Line(row.message, 6))
             if row.sha256 is not None:
-                lines.append(Line(f"sha256 {row.sha256}", 6, whole=True))
-        lines += rest(len(rows) - _SHOWN, indent=2, style="")
-        lines.append(Line(said.advice, 2, style="dim"))
-    return lines
+                yield Line(f"sha256 {row.sha256}", 6, whole=True)
+        yield from rest(len(rows) - _SHOWN, indent=2, style="")
+        yield Line(said.advice, 2, style="dim")
 
 
 def audit_object(report: Audit) -> JsonObject:

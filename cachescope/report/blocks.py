@@ -25,7 +25,6 @@ _OURS: Final = frozenset({"anchor", "kind", "style", "unit"})
 # Nobody reads more of a text. A value in a log may be a megabyte.
 LONGEST: Final = 20_000
 MOST_ROWS: Final = 300
-_DIFF_LINES: Final = 120
 _DIFF_LINE: Final = 1000
 
 
@@ -234,7 +233,7 @@ def bounded(text: str | None) -> str | None:
     return f"{text[:LONGEST]}… {len(text) - LONGEST:,} more characters"
 
 
-def diff_lines(diff: str, most: int = _DIFF_LINES) -> tuple[tuple[str, ...], str]:
+def diff_lines(diff: str, most: int = 120) -> tuple[tuple[str, ...], str]:
     """The lines of a unified diff without its two lines of names, and the note on what was cut."""
     lines = diff.split("\n")[2:]
     kept = tuple(line[:_DIFF_LINE] for line in lines[:most])

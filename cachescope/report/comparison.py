@@ -31,14 +31,12 @@ from cachescope.wording import duration, listed, percent, plural, short_key
 
 _WORST_FIRST: Final = ("no", "unknown", "never")
 _FEW: Final = 3
-_SHOWN: Final = 20
 _WHAT: Final = {
     FXGRAPH: ("graph", ""),
     BEST_CONFIG: ("Triton configuration", ""),
     AUTOTUNE: ("choice of max-autotune", "choices of max-autotune"),
 }
 _OTHER: Final = {CODE: "other generated code", KERNELS: "other kernels, from the same source"}
-_SIDES: Final = ("before:", "after:")
 _CHANGES: Final[dict[Change, str]] = {
     "regressed": "Regressed",
     "fixed": "Fixed",
@@ -93,7 +91,7 @@ def built_lines(rows: Sequence[Built]) -> Iterator[Line]:
         yield Line("a process takes what lies in the directory that it looks into", 3, "dim")
     elif rows:
         yield Line(f"under equal keys, built the same way: {_counted(rows, rows)}", style="bold")
-    yield from firsts(map(_built_differently, differing), _SHOWN)
+    yield from firsts(map(_built_differently, differing), 20)
     if times := sum(row.result == TIMES for row in rows):
         yield Line(f"{plural(times, *_WHAT[AUTOTUNE])} equal, and only measured times differ", 3, "dim")
     if unread := sum(row.result == NOT_KNOWN for row in rows):
@@ -125,7 +123,9 @@ def key_difference_blocks(found: Difference, sides: Iterable[str]) -> Iterator[B
     counts = [f"{plural(found.equal, 'key')} equal", f"{differing + len(found.unknown)} differ"]
     counts += [f"{len(found.only_before)} only before", f"{len(found.only_after)} only after"]
     yield Line(", ".join(counts), style="bold")
-    yield from (Line(side, 3, label=label, hang=8) for label, side in zip(_SIDES, sides, strict=True))
+    yield from (
+        Line(side, 3, label=label, hang=8) for label, side in zip(("before:", "after:"), sides, strict=True)
+    )
     if any(before.cache != after.cache for _, pairs in found.groups for before, after in pairs):
         yield Line("They are of two caches, whose keys are made of different fields.")
     if found.groups:

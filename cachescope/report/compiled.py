@@ -81,11 +81,11 @@ def again_lines(read: Recording, most: int) -> list[Line]:
     return first_items(_AGAIN, items, most, "cachescope compiles lists all", 2)
 
 
-def recorded_lines(texts: Sequence[RecordedText], problems: Sequence[ProblemRow]) -> list[Line]:
+def recorded_lines(texts: Sequence[RecordedText], problems: Sequence[ProblemRow]) -> Iterator[Line]:
     """The names of the texts of a compile, in torch's order, each with its length and the runs that have it."""
     every = {one.run for one in texts}
     title = f"what torch recorded of compile {first_attempt(texts[0].compile_id)} in {numbered('run', sorted(every))}"
-    lines = [Line(title, style="bold")]
+    yield Line(title, style="bold")
     for name, alike in by_key((one.name, one) for one in texts).items():
         lengths = sorted(one.text.count("\n") + 1 for one in alike)
         least = "" if lengths[0] == lengths[-1] else f"{lengths[0]:,} to "
@@ -94,8 +94,9 @@ def recorded_lines(texts: Sequence[RecordedText], problems: Sequence[ProblemRow]
         count = "" if len(alike) == len(runs) else f"{len(alike)} texts of "
         where = "" if runs == every else f", in {numbered('run', sorted(runs))}"
         cut = sum(not one.is_whole for one in alike)
-        lines.append(Line(name, 3, right=f"{count}{size}{where}{f', {cut} incomplete' if cut else ''}"))
-    return [*lines, Line("--show NAME prints the texts of a name", 3, "dim"), *problem_lines(problems)]
+        yield Line(name, 3, right=f"{count}{size}{where}{f', {cut} incomplete' if cut else ''}")
+    yield Line("--show NAME prints the texts of a name", 3, "dim")
+    yield from problem_lines(problems)
 
 
 def _headline(read: Recording, compiles: Sequence[CompileRow]) -> str:

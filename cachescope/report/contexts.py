@@ -33,10 +33,7 @@ from cachescope.wording import listed, plural, rank_names, short_key, short_name
 NO_CONTEXT: Final = "No context was read: neither a snapshot (cachescope capture) nor a run whose hash details say what it was keyed by."
 _PAIRS_SHOWN: Final = 3
 _ALONE_SHOWN: Final = 5
-_ALONE_NAMED: Final = 8
 _NAMED: Final = 4
-_ENTRIES_NAMED: Final = 3
-_BESIDE_EACH_OTHER: Final = 8
 # Letters need little room. Values may be long.
 _SHORT: Final = 12
 _KNOWN_FROM: Final = {
@@ -47,8 +44,6 @@ _KNOWN_FROM: Final = {
     None: "a bare context",
 }
 EVERY_FORM: Final = IsolationSchema.all()
-_SHARING: Final = "Who shares a key, with each smallest change to the schema that joins two contexts"
-_FIELD_BY_FIELD: Final = "What differs between the contexts, field by field"
 _DIFFERENCE: Final = (
     Column("Form", "code", "form"),
     Column("Field", "code", "field", is_optional=True),
@@ -227,7 +222,7 @@ def side_by_side_blocks(
     )
     yield table("Contexts", columns, found.columns, "contexts", "scope.contexts")
     if found.forms:
-        beside = found.columns[:_BESIDE_EACH_OTHER]
+        beside = found.columns[:8]
         is_short = all(len(cell) <= _SHORT for one in found.forms for cell in one.cells)
         kind: Kind = "word" if is_short else "text"
         forms = (
@@ -248,7 +243,8 @@ def sharing_blocks(read: Recording) -> Iterator[Block]:
     known = read.known_contexts
     # Logs alone show no keys.
     if len(known) > 1 and any(row.group is not None for row in context_groups(known, EVERY_FORM)):
-        yield Drawing(_SHARING, context_sharing, (context_groups(known), read.all_contexts.rows))
+        name = "Who shares a key, with each smallest change to the schema that joins two contexts"
+        yield Drawing(name, context_sharing, (context_groups(known), read.all_contexts.rows))
 
 
 def _sharing(groups: Sequence[GroupRow]) -> str:
@@ -279,7 +275,8 @@ def difference_blocks(rows: Sequence[FormDifference], source: str) -> Iterator[B
     undecided = sorted({row.form for row in rows if row.status == "unknown"})
     changed, folded = folded_differences(known)
     if changed:
-        yield table(_FIELD_BY_FIELD, _DIFFERENCE, changed, "fields", source)
+        name = "What differs between the contexts, field by field"
+        yield table(name, _DIFFERENCE, changed, "fields", source)
     if not known:
         yield Line("Nothing that is known of the two contexts differs.")
     yield from map(Line, folded)
@@ -315,7 +312,7 @@ def folded_differences(rows: Sequence[FormDifference]) -> tuple[list[FormDiffere
     for status, side in (("removed", "before"), ("added", "after")):
         alone = [row for row in rows if row.status == status]
         if len(alone) > _ALONE_SHOWN:
-            names = listed((row.field or row.form for row in alone), _ALONE_NAMED)
+            names = listed((row.field or row.form for row in alone), 8)
             lines.append(f"Only {side}, {plural(len(alone), 'setting')}: {names}.")
             shown = [row for row in shown if row.status != status]
     return shown, lines
@@ -352,7 +349,7 @@ def prediction_lines(rows: Sequence[PredictionRow]) -> Iterator[Line]:
 def reason_lines(answer: str, reason: str, count: str, names: Iterable[str]) -> Iterator[Line]:
     """A reason with the first entries that it applies to."""
     yield Line(f"{answer}: {reason}", 3, right=count)
-    yield Line(listed(names, _ENTRIES_NAMED), 6, "dim")
+    yield Line(listed(names, 3), 6, "dim")
 
 
 def _by_reason(answer: str, rows: Iterable[tuple[str, PredictionRow]]) -> Iterator[Line]:

@@ -18,7 +18,6 @@ from cachescope.wording import listed, numbered, percent, plural
 
 _CUT: Final = 300
 _SHOWN: Final = 20
-_INDICES: Final = 8
 UNITS_OF_TYPE: Final = {"cuda": "SMs", "hip": "compute units", "xpu": "Xe cores", "cpu": "cores"}
 
 
@@ -84,7 +83,7 @@ def _measures(row: DeviceRow) -> Iterator[str]:
 def _where_seen(row: DeviceRow) -> str:
     """The runs that name it and its indices there, as words that follow the place."""
     runs = f"; {numbered('run', row.runs)}" if row.runs else ""
-    named = listed((f"{row.type.replace('hip', 'cuda')}:{index}" for index in row.indices), _INDICES)
+    named = listed((f"{row.type.replace('hip', 'cuda')}:{index}" for index in row.indices), 8)
     return runs + (f"; as {named}" if named else "")
 
 

@@ -51,7 +51,6 @@ BESIDE_NAMES: Final = {
     "other_guards": "same key, other guards",
     "equal_guards": "same key, equal guards: raced for, or made again",
 }
-_NOTHING_KNOWN: Final = "what they hold is not known, nor what they need"
 _ANY_KEY: Final = re.compile(rf" [afc]{HASH}")
 _KEY: Final = 16
 
@@ -75,6 +74,7 @@ def section_lines(
     shipped = [row for row in entries if row.cache in SHIPPED]
     damaged, unreadable = ([row for row in entries if row.status == one] for one in ("damaged", UNREADABLE))
     shared, orphans, removable = _shared(entries), read.orphaned.rows, read.removed_unnoticed.rows
+    nothing_known = "what they hold is not known, nor what they need"
     can_go = f"{plural(len(removable), 'file')} of {file_size(size_of(removable))} can go"
 
     def listed(title: str, items: Iterable[Iterable[Line]]) -> list[Line]:
@@ -83,7 +83,7 @@ def section_lines(
     sections = (
         listed(f"{plural(len(shipped), 'file')} shipped by themselves", map(_shipped, shipped)),
         listed(f"{len(damaged)} damaged", map(_unsound, damaged)),
-        listed(f"{len(unreadable)} unreadable: {_NOTHING_KNOWN}", map(_unsound, unreadable)),
+        listed(f"{len(unreadable)} unreadable: {nothing_known}", map(_unsound, unreadable)),
         listed(f"{plural(len(shared), 'key holds', 'keys hold')} several entries", shared),
         _duplicates(read.duplicated.rows),
         titled(f"{len(orphans)} left alone:", _by_reason(orphans, where)),
@@ -143,12 +143,12 @@ def _by_reason(rows: Sequence[OrphanRow] | Sequence[RemovableRow], where: str) -
 def _locks(rows: Sequence[LockRow] | None) -> Iterator[Line]:
     if rows is None:
         return
-    held = [row for row in rows if row.lock_held]
-    unknown = sum(row.lock_held is None for row in rows)
-    free = len(rows) - len(held) - unknown
-    undecided = f", {unknown} not known" if unknown else ""
-    yield Line(f"{plural(len(rows), 'lock')}: {len(held)} held, {free} free{undecided}", style="bold")
-    yield from firsts((Line(row.path, 3, whole=True) for row in held), _SHOWN, where="--json lists all")
+    states = Counter(row.lock_held for row in rows)
+    undecided = f", {states[None]} not known" if states[None] else ""
+    said = f"{plural(len(rows), 'lock')}: {states[True]} held, {states[False]} free{undecided}"
+    yield Line(said, style="bold")
+    held = (Line(row.path, 3, whole=True) for row in rows if row.lock_held)
+    yield from firsts(held, _SHOWN, where="--json lists all")
 
 
 def entry_numbers(read: Recording, entries: Sequence[EntryRow]) -> Numbers:
@@ -278,7 +278,6 @@ FILES: Final = (
 )
 """The columns of every table of entries."""
 
-_LABEL: Final = 12
 _SHOWN_OF_ONE: Final = 8
 # torch/_inductor/select_algorithm.py: `hash_key` of a choice is of the kernel that was timed, `output_node` makes another.
 _ENDED_IN: Final = "entries that are not known: the chosen kernel is written again, with what is fused into it, under another hash"
@@ -289,7 +288,7 @@ def one_entry_lines(one: answer.OneEntry) -> list[Line]:
     row = one.row
     name = f" of {row.name}" if row.name else ""
     title = f"{row.cache} {row.cache_key or '(no key)'}{name}"
-    facts = (Line(text, hang=_LABEL, whole=label == "file", label=label) for label, text in _facts(one))
+    facts = (Line(text, hang=12, whole=label == "file", label=label) for label, text in _facts(one))
     damaged = sum(file.status == "damaged" and file.cache == row.cache for file in one.rows(EntryRow))
     beside = f", and {damaged} damaged" if damaged else ""
     candidates = f"{plural(len(one.rows(Candidate)), 'candidate')} under the key{beside}"

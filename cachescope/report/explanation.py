@@ -20,20 +20,17 @@ Member = TypeVar("Member")
 _GROUPS: Final = 40
 # A lookup that is asked for by name is shown in full, up to what anyone would read.
 _ALL_FIELDS: Final = 200
-_ALL_DIFF_LINES: Final = 400
-_SAME_CAUSE_SHOWN: Final = 4
-_FIELDS_NAMED: Final = 3
 
 
-def explanation_blocks(explained: answer.Explanation) -> list[Block]:
+def explanation_blocks(explained: answer.Explanation) -> Iterator[Block]:
     """One lookup, with every changed field and the whole diff of its graph."""
+    yield from told_lines(explained)
     source = f"scope.explain({explained.lookup}).frame"
-    changes = change_blocks(explained.changes, source, most=_ALL_FIELDS)
-    blocks: list[Block] = [*told_lines(explained), *changes]
+    yield from change_blocks(explained.changes, source, most=_ALL_FIELDS)
     if explained.same_cause:
-        others = listed(explained.same_cause, _SAME_CAUSE_SHOWN, "; ", explained.more_of_same_cause)
-        blocks.append(Line(f"same cause: {others}"))
-    return [*blocks, *to_do_lines(explained)]
+        others = listed(explained.same_cause, 4, "; ", explained.more_of_same_cause)
+        yield Line(f"same cause: {others}")
+    yield from to_do_lines(explained)
 
 
 def setting_lines(settings: Mapping[str, Sequence[str]]) -> tuple[tuple[str, str], ...]:
@@ -78,11 +75,11 @@ def change_blocks(
     sides: tuple[str, str] = ("Before", "After"),
     most: int = 40,
     diffs: int = 3,
-    most_lines: int = _ALL_DIFF_LINES,
+    most_lines: int = 400,
 ) -> Iterator[Block]:
     """The fields, how each changed, and both values if that does not show them; then the diffs of changed code. Nothing if no field differs."""
     columns = [
-        Column("Field", "code", lambda alike: listed((one.field for one in alike), _FIELDS_NAMED)),
+        Column("Field", "code", lambda alike: listed((one.field for one in alike), 3)),
         Column("Change", "text", lambda alike: alike[0].summary),
     ]
     if any(change.summary != f"{change.before} -> {change.after}" for change in changes):

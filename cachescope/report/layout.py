@@ -14,7 +14,6 @@ from cachescope.frames.recorded_rows import ProblemRow
 from cachescope.wording import and_more, harmless_cut, harmless_line, short, without_commands
 
 _NARROWEST: Final = 20
-_WIDTH_OF_A_REPR: Final = 100
 _PROBLEMS_SHOWN: Final = 3
 # Of a line of code that is cut: its beginning, and the room for what differs.
 _BEGINNING: Final = 12
@@ -103,7 +102,7 @@ def laid_out(lines: Iterable[Line], width: int) -> Iterator[tuple[str, str]]:
             yield without_commands(row.rstrip().replace("\n", "\\n")), line.style
 
 
-def wrapped(lines: Iterable[Line], width: int = _WIDTH_OF_A_REPR) -> str:
+def wrapped(lines: Iterable[Line], width: int = 100) -> str:
     """The lines as one text, for a repr."""
     return "\n".join(text for text, _ in laid_out(lines, width))
 

@@ -18,17 +18,17 @@ _STATES = {
 }
 
 
-def other_cache_lines(found: Sequence[FoundCache]) -> list[Line]:
+def other_cache_lines(found: Sequence[FoundCache]) -> Iterator[Line]:
     """Each cache that is there, then what is not claimed, then what is not there."""
     there = [one for one in found if one.status == "cache"]
     size = file_size(sum(one.size_bytes for one in there))
     title = f"{plural(len(there), 'compile cache')} of {len(found)} that are known: {size}"
-    lines = [Line(title, style="bold")]
+    yield Line(title, style="bold")
     if lost := [one.known.name for one in there if one.mount and one.mount.outlasts is False]:
-        lines.append(Line(f"Lost with the container: {', '.join(lost)}", style="yellow"))
+        yield Line(f"Lost with the container: {', '.join(lost)}", style="yellow")
     unclaimed = titled("Nothing is claimed of:", (_place(one) for one in found if one.status in _STATES))
     absent = titled("Not there:", (_place(one) for one in found if one.status == "absent"))
-    return [*lines, *parted((*map(_cache_lines, there), unclaimed, absent))]
+    yield from parted((*map(_cache_lines, there), unclaimed, absent))
 
 
 def _place(one: FoundCache) -> Line:

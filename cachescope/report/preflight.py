@@ -14,29 +14,27 @@ from cachescope.report.layout import Line, firsts, rest
 from cachescope.report.why_missed import answer_blocks
 from cachescope.wording import duration, listed, plural
 
-_REASONS: Final = 5
 _PLACES: Final = 3
 
 
-def preflight_blocks(answer: PreflightAnswer) -> list[Block]:
+def preflight_blocks(answer: PreflightAnswer) -> Iterator[Block]:
     """The whole answer."""
     if not answer.lookups:
         text = "a real run would look nothing up: nothing was compiled, or its caches were off"
-        return [Line(text, style="bold")]
-    blocks: list[Block] = [Line(_headline(answer), style="bold"), *_costs(answer)]
+        yield Line(text, style="bold")
+        return
+    yield Line(_headline(answer), style="bold")
+    yield from _costs(answer)
     if answer.held_against:
-        against = f"checked against {listed(answer.held_against, _PLACES)}"
-        blocks.append(Line(against, style="dim"))
+        yield Line(f"checked against {listed(answer.held_against, _PLACES)}", style="dim")
     if answer.elsewhere:
-        others = f"the program would itself look in {listed(answer.elsewhere, _PLACES)}"
-        blocks.append(Line(others, style="dim"))
+        yield Line(f"the program would itself look in {listed(answer.elsewhere, _PLACES)}", style="dim")
     runs = {run.run for run in answer.read.facts.runs.values() if run.is_preflight}
-    blocks += answer_blocks(answer.read, runs)
+    yield from answer_blocks(answer.read, runs)
     if answer.not_known:
-        blocks += [Line(), Line(f"not known of {plural(answer.counts['not_known'], 'lookup')}:")]
+        yield from (Line(), Line(f"not known of {plural(answer.counts['not_known'], 'lookup')}:"))
         reasons = (Line(reason, 2, right=f"{count}") for reason, count in answer.not_known)
-        blocks += firsts(reasons, _REASONS, "reason", "--json lists all", indent=2)
-    return blocks
+        yield from firsts(reasons, 5, "reason", "--json lists all", indent=2)
 
 
 def preflight_object(answer: PreflightAnswer) -> JsonObject:

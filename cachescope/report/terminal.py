@@ -21,18 +21,15 @@ from cachescope.report.blocks import (
 )
 from cachescope.report.layout import Line
 
-_WIDTH: Final = 100
 # What a last column of long texts needs, which is cut at the edge.
 _LAST: Final = 12
-_ADVICE_ROWS: Final = 5
 _KEY: Final = 16
-_LONGEST: Final = 600
 _LABEL: Final = 24
 _EMPTY: Final = ("", "–")
 _GAP: Final = "  "
 
 
-def terminal_lines(blocks: Iterable[Block], width: int = _WIDTH) -> list[Line]:
+def terminal_lines(blocks: Iterable[Block], width: int = 100) -> list[Line]:
     """The blocks below each other, text apart from the items above it; tables that fit a width are aligned."""
     lines = list[Line]()
     above: Block | None = None
@@ -96,11 +93,11 @@ def _card(number: int, card: CardText) -> Iterator[Line]:
     yield from (Line(text, 3) for text in (card.where, *card.told, *map(" ".join, card.lines)))
     # Where lines give some fields their earlier values, what is to be said of the others is in the explanation of the lookup.
     if card.advice and (not card.lines or len(card.changes) <= 1):
-        yield Line(card.advice, 3, "dim", rows=_ADVICE_ROWS)
+        yield Line(card.advice, 3, "dim", rows=5)
 
 
 def _cell(head: Head, cell: Cell) -> str:
-    text = shortened(cell_text(cell), _LONGEST)
+    text = shortened(cell_text(cell), 600)
     return text if head.kind != "key" or len(text) <= _KEY else f"{text[:_KEY]}…"
 
 

@@ -26,7 +26,6 @@ _PHASES: Final = 3
 _RANKS: Final = 4
 _LEAST_SHARE: Final = 0.05
 _APART: Final = 3
-_COLLECTIVES: Final = 6
 
 # Waits, which no event shows: the phase, what another process did meanwhile, and why it is taken for a wait.
 _INFERRED_WAITS: Final = (
@@ -35,8 +34,6 @@ _INFERRED_WAITS: Final = (
 )  # fmt: skip
 _SIDE_BY_SIDE: Final = 4
 _RUNS: Final = 12
-_NAME: Final = 30
-_WITHOUT_SHOWN: Final = 3
 _LEAST_BESIDES: Final = 0.05
 
 
@@ -111,7 +108,7 @@ def _collectives(names: Sequence[str]) -> str:
     if not names:
         return "none"
     runs = [(name, len(list(same))) for name, same in groupby(map(_short, names))]
-    return listed([name if count == 1 else f"{name} ×{count}" for name, count in runs], _COLLECTIVES)
+    return listed([name if count == 1 else f"{name} ×{count}" for name, count in runs], 6)
 
 
 def _short(name: str) -> str:
@@ -177,7 +174,7 @@ def time_blocks(spent: TimeSpent) -> list[Block]:
         blocks += _reading_lines(one)
     blocks += rest(len(told) - _RUNS, "command", "--json lists all runs", indent=0)
     if spent.without:
-        names = listed(spent.without, _WITHOUT_SHOWN)
+        names = listed(spent.without, 3)
         blocks.append(Line(f"no trace with events: {names}", style="dim"))
     return [*blocks, *parted([start_lines(spent.starts)]), *problem_lines(spent.problems)]
 
@@ -189,7 +186,7 @@ def phases_table(name: str, sides: Mapping[str, Mapping[str, int]], apart: str =
     longer = phase_differences(*sides.values()) if apart else {}
 
     def row(phase: str) -> Iterator[Cell]:
-        yield shortened(phase, _NAME)
+        yield shortened(phase, 30)
         for side, of in sides.items():
             ns = of.get(phase)
             yield timed(ns)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Final
 
@@ -18,7 +18,6 @@ from cachescope.report.layout import Line, firsts
 from cachescope.terms import CACHES
 from cachescope.wording import duration, file_size, listed, plural
 
-_SHOWN: Final = 20
 _NAMED: Final = 4
 _STATES: Final = {EQUAL: "equal", PARTLY: "equal to some", DIFFERS: "differs", UNKNOWN: "not known"}
 _STYLES: Final = {PARTLY: "yellow", DIFFERS: "bold red", UNKNOWN: "dim"}
@@ -62,27 +61,27 @@ def verify(
     return Verification.of(lock, directory)
 
 
-def verification_lines(found: verifying.Verification) -> list[Line]:
+def verification_lines(found: verifying.Verification) -> Iterator[Line]:
     """The verification for the terminal: whether everything is as locked, then what differs."""
-    lines = [Line(_headline(found), style="bold" if found.passed else "bold red")]
+    yield Line(_headline(found), style="bold" if found.passed else "bold red")
     findings = [(f"{one.path}: {one.message}", one.kind) for one in found.findings]
-    lines += _listed(findings, "files that are not as they were locked")
-    lines += [Line(), Line("this machine, and what made the keys", style="bold")]
+    yield from _listed(findings, "files that are not as they were locked")
+    yield from (Line(), Line("this machine, and what made the keys", style="bold"))
     for fact in found.facts:
         style, right = _STYLES.get(fact.state, ""), _STATES[fact.state]
-        lines.append(Line(_values(fact), 2, style, right, hang=_WIDTH_OF_A_NAME, label=f"{fact.name}  "))
+        yield Line(_values(fact), 2, style, right, hang=_WIDTH_OF_A_NAME, label=f"{fact.name}  ")
         if fact.state != EQUAL:
-            lines.append(Line(f"{fact.reason}{_cost(fact)}", 2 + _WIDTH_OF_A_NAME))
+            yield Line(f"{fact.reason}{_cost(fact)}", 2 + _WIDTH_OF_A_NAME)
     if found.lost:
         amount = _amount(len(found.lost), compile_time_ns(found.lost))
         of = plural(found.entries, "entry")
-        lines += [Line(), Line(f"cannot be found here, of {of}: {amount}", style="yellow")]
-    lines += _keys(found.missing_keys, "expected, and without an entry")
-    lines += _keys(found.lost_keys, "expected, and with no entry that can be found here")
+        yield from (Line(), Line(f"cannot be found here, of {of}: {amount}", style="yellow"))
+    yield from _keys(found.missing_keys, "expected, and without an entry")
+    yield from _keys(found.lost_keys, "expected, and with no entry that can be found here")
     unexpected = [(file.path, file_size(file.size)) for file in found.unexpected or ()]
     size = file_size(sum(file.size for file in found.unexpected or ()))
     what = plural(len(unexpected), "entry")
-    return lines + _listed(unexpected, f"nothing expects {what}, {size}: they can be pruned")
+    yield from _listed(unexpected, f"nothing expects {what}, {size}: they can be pruned")
 
 
 class Verification(Reprs, verifying.Verification):
@@ -100,19 +99,18 @@ def _headline(found: verifying.Verification) -> str:
         unknown = [fact.name for fact in found.not_known]
         but = f"; not known: {listed(unknown, _NAMED)}" if unknown else ""
         return f"as locked: {what}, {plural(found.entries, 'entry')}{but}"
-    wrong = []
     extra = sum(one.kind == verifying.EXTRA for one in found.findings)
-    if changed := len(found.findings) - extra:
-        wrong.append(f"{plural(changed, 'file')} of {what}")
-    if extra:
-        wrong.append(f"{plural(extra, 'file')} that the lock does not have")
-    if found.differing:
-        wrong.append(f"{listed([fact.name for fact in found.differing], _NAMED)} of this machine")
-    if found.missing_keys:
-        wrong.append(f"{plural(len(found.missing_keys), 'expected key')} without an entry")
-    if found.lost_keys:
-        wrong.append(f"{plural(len(found.lost_keys), 'expected key')} that cannot be found here")
-    return f"not as locked: {'; '.join(wrong) or 'no entry can be found here'}"
+    changed, missing, lost = len(found.findings) - extra, len(found.missing_keys), len(found.lost_keys)
+    differing = listed([fact.name for fact in found.differing], _NAMED)
+    wrong = (
+        (changed, f"{plural(changed, 'file')} of {what}"),
+        (extra, f"{plural(extra, 'file')} that the lock does not have"),
+        (found.differing, f"{differing} of this machine"),
+        (missing, f"{plural(missing, 'expected key')} without an entry"),
+        (lost, f"{plural(lost, 'expected key')} that cannot be found here"),
+    )
+    said = "; ".join(text for is_any, text in wrong if is_any)
+    return f"not as locked: {said or 'no entry can be found here'}"
 
 
 def _values(fact: Fact) -> str:
@@ -140,7 +138,7 @@ def _listed(rows: Sequence[tuple[str, str]], title: str, style: str = "bold") ->
     if not rows:
         return []
     lines = (Line(text, 2, right=right) for text, right in rows)
-    shown = firsts(lines, _SHOWN, where="--json lists all", indent=2, style="")
+    shown = firsts(lines, 20, where="--json lists all", indent=2, style="")
     return [Line(), Line(title, style=style), *shown]
 
 
@@ -175,42 +173,35 @@ def _key(key: Key) -> JsonObject:
     return {"cache": key[0], "cache_key": key[1]}
 
 
-def locked_lines(lock: CacheLock, directory: str, output: str) -> list[Line]:
+def locked_lines(lock: CacheLock, directory: str, output: str) -> Iterator[Line]:
     """What was locked, for the terminal."""
     keys = sum(1 for _ in lock.entries())
     size = file_size(sum(file.size for file in lock.files.values()))
     what = f"{plural(len(lock.files), 'file')} ({size}), {plural(keys, 'entry')}"
-    lines = [Line(f"locked {directory} in {output}: {what}", style="bold")]
+    yield Line(f"locked {directory} in {output}: {what}", style="bold")
     made = made_by(lock)
     by = f"torch {made}" if made else "a torch whose version nothing says"
-    lines.append(Line(f"keys of {plural(len(lock.contexts), 'context')}, made by {by}", 2))
+    yield Line(f"keys of {plural(len(lock.contexts), 'context')}, made by {by}", 2)
     if lock.expected is None:
-        lines.append(Line("no key is expected: --expect RECORDING says which are", 2, style="dim"))
+        yield Line("no key is expected: --expect RECORDING says which are", 2, style="dim")
     else:
-        lines.append(Line(f"{plural(len(lock.expected), 'key')} expected", 2))
-    lines += [Line(note, 2, style="yellow") for note in notes(lock)]
-    return lines
+        yield Line(f"{plural(len(lock.expected), 'key')} expected", 2)
+    yield from (Line(note, 2, style="yellow") for note in notes(lock))
 
 
-def notes(lock: CacheLock) -> list[str]:
+def notes(lock: CacheLock) -> Iterator[str]:
     """What to know about a lock before trusting it."""
-    found = []
     there = {(file.kind, file.key) for file in lock.entries()}
     if missing := [key for key in lock.expected or () if key not in there]:
-        found.append(f"{plural(len(missing), 'expected key')} without a whole entry here: verify will say so")
+        yield f"{plural(len(missing), 'expected key')} without a whole entry here: verify will say so"
     damaged = sum(1 for file in lock.files.values() if file.kind in CACHES and file.key is None)
     if damaged:
-        found.append(f"{plural(damaged, 'entry')} damaged or unfinished: locked as files, under no key")
+        yield f"{plural(damaged, 'entry')} damaged or unfinished: locked as files, under no key"
     if lock.contexts and lock.machine.torch_version not in (None, *torch_versions(lock)):
-        found.append(
-            f"torch {lock.machine.torch_version}, which is installed here, made none of the keys; the variables "
-            "and the device of the lock are those of here"
-        )
+        here = f"torch {lock.machine.torch_version}, which is installed here"
+        yield f"{here}, made none of the keys; the variables and the device of the lock are those of here"
     if lock.machine.torch_version is None:
-        found.append(
-            "no torch is installed for this Python: the lock has only what the entries record of theirs"
-        )
-    return found
+        yield "no torch is installed for this Python: the lock has only what the entries record of theirs"
 
 
 def locked_object(lock: CacheLock, directory: str, output: str) -> JsonObject:
@@ -224,5 +215,5 @@ def locked_object(lock: CacheLock, directory: str, output: str) -> JsonObject:
         "contexts": len(lock.contexts),
         "torch_versions": list(torch_versions(lock)),
         "expected": None if lock.expected is None else len(lock.expected),
-        "notes": notes(lock),
+        "notes": list(notes(lock)),
     }

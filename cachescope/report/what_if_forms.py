@@ -22,7 +22,6 @@ from cachescope.terms import VLLM
 from cachescope.wording import and_more, duration, percent, plural, short_key
 
 _SHOWN: Final = 6
-_FIELDS_NAMED: Final = 8
 _WHAT_KEYS_ARE: Final = (
     "By what-if keys: cachescope's own, made from the remaining hash details. torch's keys cannot be rebuilt."
 )
@@ -34,7 +33,6 @@ SAFETY: Final = {
     "program": "The program itself, which has to be in the key",
 }
 """The groups of a ranking."""
-NO_FIELD: Final = "no field, and no small set of fields, keeps anything from hitting"
 NOTHING_ALONE: Final = "nothing by itself"
 _NO_FIELDS: Final = "has no field to leave out"
 BY_CAUSE: Final = "Cause by cause, without its own changed fields"
@@ -152,21 +150,21 @@ def _caveats(found: answer.WhatIf) -> Iterator[str]:
         yield "generated code was not compared: no cache directory was read"
 
 
-def sensitivity_lines(rows: Sequence[SensitivityRow], most: int = 12) -> list[Line]:
+def sensitivity_lines(rows: Sequence[SensitivityRow], most: int = 12) -> Iterator[Line]:
     """The fields that would help. Those that may be left out come first; within a group, by compile time."""
-    lines = [Line("What would have hit if these fields were not in the key", style="bold")]
-    lines.append(Line(f"{_WHAT_KEYS_ARE} Each line is a replay of all lookups.", style="dim"))
+    yield Line("What would have hit if these fields were not in the key", style="bold")
+    yield Line(f"{_WHAT_KEYS_ARE} Each line is a replay of all lookups.", style="dim")
     if not rows:
-        lines.append(Line(NO_FIELD))
+        yield Line("no field, and no small set of fields, keeps anything from hitting")
     names = short_fields(dict.fromkeys(chain.from_iterable(row.fields for row in rows)))
     for safety, shown in groupby(rows[:most], key=lambda row: row.safety):
-        lines.append(Line(SAFETY[safety]))
+        yield Line(SAFETY[safety])
         for row in shown:
             time = duration(row.time_alone_ns) if row.misses_alone else "nothing"
             right = f"{plural(row.misses_alone, 'miss'):>8}  {time:>6}"
-            lines.append(Line(fields_text(row.fields, _FIELDS_NAMED, names), 2, right=right, hang=2))
-            lines.append(Line(field_note(row), 4, "dim"))
-    return [*lines, *rest(len(rows) - most, where="--json and scope.sensitivity() have all", indent=2)]
+            yield Line(fields_text(row.fields, 8, names), 2, right=right, hang=2)
+            yield Line(field_note(row), 4, "dim")
+    yield from rest(len(rows) - most, where="--json and scope.sensitivity() have all", indent=2)
 
 
 def saves(row: SensitivityRow) -> str:

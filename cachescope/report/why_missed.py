@@ -44,7 +44,6 @@ from cachescope.wording import (
 )
 
 _CHANGES: Final = 4
-_DIFF_LINES: Final = 10
 _REASON: Final = 400
 # The number of cards on a first screen.
 _FIRST: Final = 3
@@ -92,7 +91,7 @@ def card_text(card: Card, evidence: tuple[Block, ...] | None = None) -> CardText
         cost=cost_text(card),
         where=card.where,
         changes=tuple(_changes_of(card)),
-        code=None if changed is None else Diff("", *diff_lines(changed.diff, _DIFF_LINES)),
+        code=None if changed is None else Diff("", *diff_lines(changed.diff, 10)),
         told=tuple(_told(card)),
         lines=setting_lines(card.settings),
         advice=card.advice,
@@ -159,23 +158,15 @@ def _sameness(card: Card) -> str:
 
 _GROUPS_SHOWN: Final = 10
 _KEYS_SHOWN: Final = 2
-_FALSE_HITS_SHOWN: Final = 2
-_COMPILED_AGAIN: Final = 3
 _FAILED_SHOWN: Final = 4
-_LONGEST_ERROR: Final = 300
-_ADVICE_ROWS: Final = 5
 _RANKS_SHOWN: Final = 8
 _TENSOR: Final = re.compile(
     r"TensorMetadata\(dtype=torch\.(?P<dtype>\w+), shape=torch\.Size\((?P<shape>\[[^\]]*\])\)"
 )
-_DAYS_SHOWN: Final = 14
-_VALUE: Final = 60
 _NOTHING: Final = (
     "Functions that this process compiled before the block are not compiled again: torch._dynamo.reset() forgets "
     "them, and so does a recording with fresh=True."
 )
-_CAUSES_IN_TEXT: Final = 3
-_CAUSES_IN_HTML: Final = 5
 
 
 def past_lines(read: Recording) -> list[Line]:
@@ -247,25 +238,27 @@ def _same_code(rows: Sequence[PastMiss]) -> Iterator[Line]:
     yield Line(f"The generated source is the same{of_all}, {rest}.", 3)
 
 
-def answer_blocks(read: Recording, runs: Collection[int] | None = None, most: int = 10) -> list[Block]:
+def answer_blocks(read: Recording, runs: Collection[int] | None = None, most: int = 10) -> Iterator[Block]:
     """The answer to "Why did it miss?": rates, causes by time lost, and the rest; for all runs or some."""
     chosen = Chosen(read) if runs is None else Chosen.of_runs(read, runs)
     said = headline(chosen) if runs is None or len(chosen) else _why_no_lookup(read, runs)
-    counts, failed = counts_beside(chosen, said), failed_lines(read, runs)
-    blocks: list[Block] = [*failed, Line()] if failed else []
-    blocks.append(Line(said, style="bold"))
-    blocks += [Line(counts, style="dim")] if counts else []
+    if failed := failed_lines(read, runs):
+        yield from (*failed, Line())
+    yield Line(said, style="bold")
+    if counts := counts_beside(chosen, said):
+        yield Line(counts, style="dim")
     if not read.facts.lookups:
         from cachescope.report.compiled import again_lines
 
-        again = again_lines(read, _COMPILED_AGAIN)
-        blocks += [Line(), *again, Line()] if again else []
-    blocks += first_cards(chosen, most=most, where="--causes N shows more")
+        if again := again_lines(read, 3):
+            yield from (Line(), *again, Line())
+    yield from first_cards(chosen, most=most, where="--causes N shows more")
     if not read.asked_torch:
-        blocks += parted([past_lines(read)])
+        yield from parted([past_lines(read)])
     if runs is None:
-        blocks += parted([rank_lines(differing_ranks(read).rows), vllm_lines(read), _trend(read)])
-    return [*blocks, *problem_lines(read.tables.problems.rows), *false_hit_lines(read.suspected.rows)]
+        yield from parted([rank_lines(differing_ranks(read).rows), vllm_lines(read), _trend(read)])
+    yield from problem_lines(read.tables.problems.rows)
+    yield from false_hit_lines(read.suspected.rows)
 
 
 def _why_no_lookup(read: Recording, runs: Collection[int]) -> str:
@@ -283,7 +276,7 @@ def _trend(read: Recording) -> list[Block]:
         return []
     from cachescope.report.rates import trend_blocks
 
-    return trend_blocks(read, _DAYS_SHOWN)
+    return trend_blocks(read, 14)
 
 
 def failed_lines(read: Recording, runs: Collection[int] | None) -> list[Line]:
@@ -296,7 +289,7 @@ def failed_lines(read: Recording, runs: Collection[int] | None) -> list[Line]:
     of_error = by_key((_in_short(error), place) for place, _, error in parts)
     lines = []
     for error, places in islice(of_error.items(), _FAILED_SHOWN):
-        lines.append(Line(short(error, _LONGEST_ERROR), 3, hang=3))
+        lines.append(Line(short(error, 300), 3, hang=3))
         lines.append(Line(listed(map(short, places), _FAILED_SHOWN), 6, "dim", hang=3))
     lines += rest(len(of_error) - _FAILED_SHOWN, "error", "in scope.runs", 3)
     numbers = {row.run for row in of_runs}
@@ -360,7 +353,7 @@ def _value(text: str | None) -> str:
     if text is None:
         return "no such field"
     tensor = _TENSOR.match(text)
-    return short(text if tensor is None else f"{tensor['dtype']}, shape {tensor['shape']}", _VALUE)
+    return short(text if tensor is None else f"{tensor['dtype']}, shape {tensor['shape']}", 60)
 
 
 def false_hit_lines(found: Sequence[FalseHit]) -> Iterator[Line]:
@@ -369,26 +362,26 @@ def false_hit_lines(found: Sequence[FalseHit]) -> Iterator[Line]:
         return
     where = "in --json and scope.false_hits; a warning, no certainty"
     yield Line(f"possible false hits: {len(found)}, {where}")
-    for row in found[:_FALSE_HITS_SHOWN]:
+    for row in found[:2]:
         key = "" if row.cache_key is None else f"{row.cache} {short_key(row.cache_key)}: "
-        yield Line(f"{key}{row.evidence}", 2, "dim", rows=_ADVICE_ROWS)
+        yield Line(f"{key}{row.evidence}", 2, "dim", rows=5)
 
 
-def recorded_blocks(read: Recording, run: int, keys_beside: int) -> list[Block]:
+def recorded_blocks(read: Recording, run: int, keys_beside: int) -> Iterator[Block]:
     """The answer for a recorded block of code, the number of earlier blocks that it is compared with, and that of further keys in the cache directory."""
     if all(row.run != run for row in read.facts.lookups.values()):
         failed, said = failed_lines(read, {run}), Line(_why_no_lookup(read, {run}), style="bold")
-        told: list[Block] = [*failed, Line(), said] if failed else [said, Line(_NOTHING, style="dim")]
-        return [*told, *problem_lines(read.tables.problems.rows)]
-    blocks, earlier = answer_blocks(read, {run}), len(read.facts.runs) - 1
-    compared = [f"compared with {plural(earlier, 'earlier run')}"] if earlier else []
+        yield from (*failed, Line(), said) if failed else (said, Line(_NOTHING, style="dim"))
+        yield from problem_lines(read.tables.problems.rows)
+        return
+    yield from answer_blocks(read, {run})
+    if earlier := len(read.facts.runs) - 1:
+        yield Line(f"compared with {plural(earlier, 'earlier run')}", style="dim")
     if keys_beside:
         root = default_root()
-        compared.append(
-            f"not compared with {plural(keys_beside, 'key')} that {root} holds besides: "
-            f"%%cachescope --against {shlex.quote(root)}, or cachescope.recording(against=[{root!r}]), does that"
-        )
-    return [*blocks, *(Line(text, style="dim") for text in compared)]
+        others = f"not compared with {plural(keys_beside, 'key')} that {root} holds besides"
+        how = f"%%cachescope --against {shlex.quote(root)}, or cachescope.recording(against=[{root!r}])"
+        yield Line(f"{others}: {how}, does that", style="dim")
 
 
 def block_html(read: Recording, run: int, keys_beside: int) -> str:
@@ -410,7 +403,7 @@ def summary_text(read: Recording) -> str:
     said = headline(chosen)
     lines = [f"cachescope.Scope: {said}", *(f"  {text}" for text in (counts_beside(chosen, said),) if text)]
     causes = [row for row in read.explained.rows if not kind_of(row).is_first]
-    for number, cause in enumerate(causes[:_CAUSES_IN_TEXT], 1):
+    for number, cause in enumerate(causes[:3], 1):
         cost = f"{lookups_of_cause(cause)}  {duration(cause.time_lost_ns)}"
         lines.append(f"  {number}  {cause.summary}  [{cause.verdict}]  {cost}")
     if facts.lookups or read.tables.problems.rows:
@@ -424,4 +417,4 @@ def summary_text(read: Recording) -> str:
 
 def summary_html(read: Recording) -> str:
     """The HTML repr: the answer, with the costliest causes."""
-    return answer_html(answer_blocks(read, most=_CAUSES_IN_HTML))
+    return answer_html(answer_blocks(read, most=5))

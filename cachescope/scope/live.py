@@ -143,7 +143,7 @@ class Recording(Reprs):
         """How many keys the cache directory holds that the block was not compared with."""
         return 0 if self.fresh else keys_beside(self.scope, {self.run}, entries_here())
 
-    def _blocks(self) -> list[Shown]:
+    def _blocks(self) -> Iterable[Shown]:
         if self._scope is None:
             return [Line(f"cachescope.Recording: {self._state}")]
         return recorded_blocks(self._scope, self.run, self._keys_beside)

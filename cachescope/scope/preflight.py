@@ -138,7 +138,7 @@ class Preflight(Reprs):
             raise CachescopeError(f"the pre-flight is {self._state}: its scope is there after the block")
         return self._scope
 
-    def _blocks(self) -> list[Shown]:
+    def _blocks(self) -> Iterable[Shown]:
         if self._scope is None:
             return [Line(f"cachescope.Preflight: {self._state}")]
         return preflight_blocks(PreflightAnswer.of(self._scope))

@@ -66,12 +66,8 @@ from cachescope.verdict_kinds import VERDICTS, kind_of
 from cachescope.whole_file import write_whole
 from cachescope.wording import harmless, short_key
 
-_WAYS: Final = 3
 # The number of explanations: each has a picture, a table and a diff of code.
 _EXPLAINED: Final = 10
-_PLACES: Final = 8
-_LOOKUPS: Final = 2000
-_STRIP: Final = "All fields of the key, the changed ones numbered"
 # The number of rows about sets of fields that would help.
 _RANKED: Final = 100
 
@@ -90,7 +86,6 @@ _FALSE_HITS: Final = (
     Column("What was seen", "text", "evidence"),
 )
 
-_WORDS: Final = (Head("Word", "code"), Head("Meaning"))
 
 # The page's own words. Verdicts come with their meanings.
 _MEANINGS: Final = (
@@ -111,6 +106,7 @@ _MEANINGS: Final = (
     ("root, follows", "a miss of its own, or one that only comes with another miss"),
 )
 
+_WORDS: Final = (Head("Word", "code"), Head("Meaning"))
 WORDS: Final = Table("Words and verdicts", _WORDS, (*_MEANINGS, *VERDICTS.items()))
 """The words of the page, in torch's own spelling."""
 
@@ -118,7 +114,7 @@ WORDS: Final = Table("Words and verdicts", _WORDS, (*_MEANINGS, *VERDICTS.items(
 def _evidence(scope: Read, card: Card) -> Iterator[Block]:
     """The explanation of one cause, for each way in which it changed, and its places."""
     yield Line(f"{card.row.verdict}: {VERDICTS[card.row.verdict]}.", style="dim")
-    for place, explained in enumerate(ways(scope, card.row.cause, _WAYS)):
+    for place, explained in enumerate(ways(scope, card.row.cause, 3)):
         yield from [Line("In another way:")] if place else []
         yield from told_lines(explained)
         # vLLM's keys have no hash details.
@@ -127,7 +123,8 @@ def _evidence(scope: Read, card: Card) -> Iterator[Block]:
             # The hover text of a cell is one line. The values are in the table.
             every = scope.tables.hash_details.details(details)
             fields = [replace(one, value_text=one.value_text[:200]) for one in every]
-            yield Drawing(_STRIP, key_difference, (explained.changes, fields))
+            name = "All fields of the key, the changed ones numbered"
+            yield Drawing(name, key_difference, (explained.changes, fields))
         source = f"scope.explain({explained.lookup}).frame"
         yield from change_blocks(explained.changes, source, most=20, diffs=2, most_lines=120)
     yield Line("Where it struck:")
@@ -174,7 +171,7 @@ def _lookups(scope: Read) -> Table:
         Column("Why", "text", lambda row: row[1] and _reason(row[1]), is_optional=True),
     )
     name, what = "Lookups, those that missed first", "lookups by time lost"
-    return table(name, columns, rows, what, "scope.lookups", _LOOKUPS)
+    return table(name, columns, rows, what, "scope.lookups", 2000)
 
 
 def _reason(miss: MissRow) -> str:
@@ -194,7 +191,7 @@ def causes_blocks(scope: Read) -> Iterator[Block]:
     # What each start spent its time on, where a trace has events.
     if spent := scope.phases_read[0].rows:
         yield Drawing("Self time of each phase, by run", phases_of_slowest, (spent, scope.tables.runs.rows))
-    yield from first_cards(Chosen(scope), evidence, _PLACES)
+    yield from first_cards(Chosen(scope), evidence, 8)
 
 
 def rates_blocks(scope: Read) -> Iterator[Block]:
