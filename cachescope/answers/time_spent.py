@@ -1,7 +1,4 @@
-"""Where the time of compiling went, process by process, and what the slowest of several spent longer on than another one.
-
-Also which functions the ranks of a job compiled with different collectives: what their traces record, and no blame.
-"""
+"""Where compile time went, process by process, what the slowest of several spent longer on, and which collectives of ranks differ."""
 
 from __future__ import annotations
 

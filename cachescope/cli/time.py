@@ -23,13 +23,12 @@ def run(args: argparse.Namespace) -> int:
     from cachescope.answers.time_spent import TimeSpent
     from cachescope.cli.sources import read_given
     from cachescope.report.as_json import time_object
-    from cachescope.report.time_spent import time_blocks
+    from cachescope.report.time_spent import time_blocks, trace_object
 
     scope = read_given(args, args.paths)
     spent = TimeSpent.of(scope, args.paths)
     if args.perfetto is not None:
         from cachescope.report.json_text import json_text
-        from cachescope.report.trace_file import trace_object
 
         redaction, found = redaction_of(args, scope, args.paths), trace_object(scope)
         write_file(

@@ -1,7 +1,4 @@
-"""An audit as lines for the terminal, and in the forms that CI reads: JSON and SARIF.
-
-Every form is made from the same plain rows, already redacted if requested.
-"""
+"""An audit as lines for the terminal, and in the forms that CI reads: JSON and SARIF; made from rows already redacted if requested."""
 
 from __future__ import annotations
 

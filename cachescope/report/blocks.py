@@ -54,10 +54,7 @@ Kind = Literal["text", "word", "code", "number", "name", "long", "whole", "key"]
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column with its cells, which are a field of the rows or made from a row.
-
-    An optional column is left out if it has no value.
-    """
+    """A column with its cells, a field of the rows or made from a row; an optional one is left out if it has no value."""
 
     title: str
     kind: Kind

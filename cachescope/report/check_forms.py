@@ -1,7 +1,4 @@
-"""A check as lines for the terminal, and in the forms that CI reads: GitHub's annotations, JUnit XML, JSON.
-
-Every form is made from plain texts by the same few functions, and all of them agree.
-"""
+"""A check as lines for the terminal, and in the forms that CI reads: GitHub's annotations, JUnit XML, JSON; all of them agree."""
 
 from __future__ import annotations
 
@@ -61,8 +58,7 @@ def verdict_line(check: answer.Check) -> str:
     """Passed or not, in one line."""
     failed = sum(not bar.passed for bar in check.bars)
     against = [f"{failed} of {plural(len(check.bars), 'bar')} not met"] if failed else []
-    if check.unread:
-        against.append(f"{plural(len(check.unread), 'source')} could not be read")
+    against += [f"{plural(len(check.unread), 'source')} could not be read"] if check.unread else []
     verdict = f"not passed: {', '.join(against)}" if against else "passed"
     return f"check {verdict}; {harmless_line(check.headline)}"
 
@@ -92,15 +88,15 @@ def _problems(check: answer.Check) -> list[str]:
     return [f"{records} could not be read, and what they held was not checked: cachescope explain shows them"]
 
 
-def check_lines(check: answer.Check) -> list[Line]:
+def check_lines(check: answer.Check) -> Iterator[Line]:
     """The check for the terminal: the verdict, one line per bar, and the causes below each bar that is not met."""
-    lines = [Line(verdict_line(check), style="bold"), Line()]
-    lines += [Line(harmless_line(text), style="red", hang=10, label="not read") for text in check.unread]
+    yield from (Line(verdict_line(check), style="bold"), Line())
+    yield from (Line(harmless_line(text), style="red", hang=10, label="not read") for text in check.unread)
     for bar in check.bars:
         mark, style = ("met", "green") if bar.passed else ("not met", "red")
-        lines.append(Line(f"{_TITLES[bar.bar]}: {bar_text(bar)}", style=style, hang=9, label=mark))
-        lines += [Line(text, 9) for text in cause_lines(check, bar)]
-    return [*lines, *parted([Line(note, style="dim")] for note in _notes(check))]
+        yield Line(f"{_TITLES[bar.bar]}: {bar_text(bar)}", style=style, hang=9, label=mark)
+        yield from (Line(text, 9) for text in cause_lines(check, bar))
+    yield from parted([Line(note, style="dim")] for note in _notes(check))
 
 
 def markdown_lines(check: answer.Check) -> list[Line]:

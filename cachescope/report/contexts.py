@@ -290,20 +290,16 @@ def _value(row: FormDifference, text: str | None) -> str:
     return text
 
 
-def shared_lines(found: SideBySide) -> list[str]:
+def shared_lines(found: SideBySide) -> Iterator[str]:
     """A line on the forms that are equal in all contexts, and one on those known in none."""
     count = sum(map(len, found.columns))
-    if not count:
-        return []
-    lines = []
     if len(found.columns) == 1 and count > 1:
-        lines.append(f"Nothing that is known of all {count:,} contexts differs.")
-    if found.same:
+        yield f"Nothing that is known of all {count:,} contexts differs."
+    if count and found.same:
         known = "Known" if count == 1 else f"Known and equal in all {count:,} contexts"
-        lines.append(f"{known}: {', '.join(found.same)}.")
-    if found.unknown:
-        lines.append(f"Not known of any: {', '.join(found.unknown)}.")
-    return lines
+        yield f"{known}: {', '.join(found.same)}."
+    if count and found.unknown:
+        yield f"Not known of any: {', '.join(found.unknown)}."
 
 
 def folded_differences(rows: Sequence[FormDifference]) -> tuple[list[FormDifference], list[str]]:

@@ -94,15 +94,12 @@ def fix_lines(found: Fix) -> Iterator[Line]:
         codes = "; ".join(setting.code for setting in way)
         yield Line(f"left out, as the command failed with it: {codes}", 3, "dim")
     if found.remaining:
-        yield Line()
-        yield Line("not fixed; what is advised was not tried", style="bold")
+        yield from (Line(), Line("not fixed; what is advised was not tried", style="bold"))
     for one in found.remaining[:_REMAINING]:
         yield Line(one.summary, 3, right=plural(one.misses, "miss"))
-        if one.is_final:
-            text = "nothing that can be set helps: the entries are of another installation or machine"
-            yield Line(text, 6, "dim")
-        elif one.advice:
-            yield Line(one.advice, 6, "dim")
+        final = "nothing that can be set helps: the entries are of another installation or machine"
+        if advice := final if one.is_final else one.advice:
+            yield Line(advice, 6, "dim")
     yield from rest(len(found.remaining) - _REMAINING)
 
 

@@ -181,19 +181,15 @@ def _left(rows: Sequence[FolderRow], unknown: Sequence[FolderRow]) -> Iterator[L
 
 def prospect_lines(found: VllmStart) -> Iterator[Line]:
     """Whether a start would use a folder, and what keeps it from using each."""
-    count = plural(len(found.prospects), "folder")
+    said = f"a start with this environment would use none of {plural(len(found.prospects), 'folder')}"
     if not found.prospects:
-        text = "not known whether a start of vLLM would use one: no folder here keeps its factors"
-        yield Line(text, style="bold")
+        said = "not known whether a start of vLLM would use one: no folder here keeps its factors"
     elif found.may_hit:
         free = listed((one.folder for one in found.prospects if not one.differing), _SHOWN)
-        text = f"nothing that is known keeps a start with this environment from {free}"
-        yield Line(text, style="bold")
-    else:
-        yield Line(f"a start with this environment would use none of {count}", style="bold")
+        said = f"nothing that is known keeps a start with this environment from {free}"
+    yield Line(said, style="bold")
     for one in found.prospects[:_SHOWN]:
-        yield Line()
-        yield Line(one.folder, style="bold", right=f"{plural(one.equal, 'variable')} equal")
+        yield from (Line(), Line(one.folder, style="bold", right=f"{plural(one.equal, 'variable')} equal"))
         for other in one.differing[:_SHOWN]:
             set_to = "is not set" if other.here is None else f"is {other.here}"
             text = f"{other.name} {set_to}, which is {other.reads_as} to vLLM; the folder has {other.folder}"
@@ -205,8 +201,7 @@ def prospect_lines(found: VllmStart) -> Iterator[Line]:
             yield Line(f"not known of {listed(one.not_known, _SHOWN)}", 3, "dim", hang=3)
     yield from rest(len(found.prospects) - _SHOWN, "folder", "--json lists all", indent=0)
     if found.prospects:
-        yield Line()
-        yield Line(_BEFORE_A_START, style="dim")
+        yield from (Line(), Line(_BEFORE_A_START, style="dim"))
     if found.without_factors:
         others = plural(found.without_factors, "further folder")
         yield Line(f"not known of {others}: no factors are there", style="dim")

@@ -71,10 +71,10 @@ def _answer_lines(found: answer.WhatIf) -> Iterator[Line]:
 def _headline(found: answer.WhatIf) -> str:
     before, after = found.rate_table.rows
     text = f"{before.hits:,} -> {after.hits:,} of {plural(before.lookups, 'lookup')} hit"
-    shares = [f"{percent(before.hit_rate)} -> {percent(after.hit_rate)} by count"]
+    shares = f"{percent(before.hit_rate)} -> {percent(after.hit_rate)} by count"
     if before.time_hit_rate is not None:
-        shares.append(f"{percent(before.time_hit_rate)} -> {percent(after.time_hit_rate)} by compile time")
-    return f"{text} ({', '.join(shares)}; {time_won(before, after)})"
+        shares += f", {percent(before.time_hit_rate)} -> {percent(after.time_hit_rate)} by compile time"
+    return f"{text} ({shares}; {time_won(before, after)})"
 
 
 def time_won(before: WhatIfRate, after: WhatIfRate) -> str:
@@ -120,12 +120,9 @@ def _run_lines(found: answer.WhatIf) -> Iterator[Line]:
 
 
 def _turned(row: WhatIfCause | CauseSaving) -> str:
-    parts = [f"{row.hits_after:,} of {plural(row.misses, 'miss')} would hit"]
-    if row.time_won_ns is not None:
-        parts.append(f"{duration(row.time_won_ns)} saved")
-    if row.unknown:
-        parts.append(f"{row.unknown:,} cannot be known")
-    return ", ".join(parts)
+    saved = "" if row.time_won_ns is None else f", {duration(row.time_won_ns)} saved"
+    unknown = f", {row.unknown:,} cannot be known" if row.unknown else ""
+    return f"{row.hits_after:,} of {plural(row.misses, 'miss')} would hit{saved}{unknown}"
 
 
 def _caveats(found: answer.WhatIf) -> Iterator[str]:

@@ -62,11 +62,7 @@ _OF_RUNS: Final = ("Run", "Program", "Rank", "Started", "Folder", "Hit rate", "C
 
 
 class RunPicker(Control):
-    """A list of runs, the newest first, each with a cell for A and one for B.
-
-    A click picks only this run. With Ctrl or ⌘ it is added or removed, and with Shift all up to it are added. The row of
-    a job represents all its ranks.
-    """
+    """A list of runs, the newest first, each with a cell for A and one for B; the row of a job represents all its ranks."""
 
     _esm = script("make.js", "run_picker.js")
     _css = STYLE

@@ -1,7 +1,4 @@
-"""The explorer: all panes over one scope, with one selection and one span of time. A pane is made when it is first seen.
-
-It may follow the sources of the scope while a job writes them.
-"""
+"""The explorer: all panes over one scope, with one selection and one span of time; it may follow the sources while a job writes them."""
 
 from __future__ import annotations
 
@@ -231,12 +228,6 @@ class Explorer(Pane):
 
     A selection in one pane applies to all: a bar of Overview filters Lookups, a row there opens Why, and a span of time
     that is dragged over narrows every pane. A pane is made when it is first seen, and narrowed when it is seen again.
-
-    Parameters
-    ----------
-    scope : Read
-    following : Following, optional
-        Follows the sources of the scope; selections are kept although numbers change.
 
     Attributes
     ----------

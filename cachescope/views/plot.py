@@ -1,7 +1,4 @@
-"""A figure in the browser that is made when it is seen, reports clicks, and shows its rows as a table.
-
-It is drawn without plotly.js, whose five megabytes take a browser seconds, as the figures of a report are.
-"""
+"""A figure in the browser that is made when it is seen, reports clicks, and shows its rows as a table. plotly.js would take seconds."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ _WARNING: Final = "bold red"
 class Tree(Control):
     """Check boxes for what counts; what does not count is in `off`."""
 
-    _esm = script("make.js", "tree.js", "tree_widget.js")
+    _esm = script("make.js", "tree.js") + "export default { render: showTree };"
     _css = STYLE
 
     groups: Any = traitlets.List().tag(sync=True)

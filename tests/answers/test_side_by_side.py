@@ -15,7 +15,7 @@ def test_runs_alike_are_one_column_and_the_setting_that_differs_is_named(recordi
     assert found.forms == (Form("inductor_configs", ("epilogue_fusion",), ("true", "false")),)
     assert found.same == ("torch_determinism_configs", "cuda_matmul_precision_configs", "torch_version_hash")
     assert found.unknown == ("triton_version_hash", "runtime", "runtime_version", "accelerator_properties")
-    assert shared_lines(found) == [
+    assert [*shared_lines(found)] == [
         f"Known and equal in all 3 contexts: {', '.join(found.same)}.",
         f"Not known of any: {', '.join(found.unknown)}.",
     ]
@@ -36,12 +36,12 @@ def test_captured_files_have_names_and_what_only_they_tell_is_open_for_runs(reco
 def test_all_alike_is_said(recording: Recording) -> None:
     found = SideBySide.of(read_once(recording("2.13.0", "cold_warm") / "trace"))
     assert [len(column) for column in found.columns] == [3] and found.forms == ()
-    assert shared_lines(found)[0] == "Nothing that is known of all 3 contexts differs."
+    assert next(shared_lines(found)) == "Nothing that is known of all 3 contexts differs."
 
 
 def test_nothing_read_is_nothing_side_by_side(recording: Recording) -> None:
     found = SideBySide.of(cachescope.read(recording("2.6.0", "config_flip") / "cache"))
-    assert (found.columns, found.forms, shared_lines(found)) == ((), (), [])
+    assert (found.columns, found.forms, [*shared_lines(found)]) == ((), (), [])
 
 
 def difference(field: str, status: str) -> FormDifference:
