@@ -21,13 +21,12 @@ from cachescope.columns import rows_of
 from cachescope.frames.replay_rows import CauseSaving, SensitivityRow, WhatIfCause
 from cachescope.report.as_json import explain_object
 from cachescope.report.blocks import Group, Replayable, shortened
-from cachescope.report.why_missed import cost_text
 from cachescope.report.check_forms import check_object
 from cachescope.report.layout import Line
 from cachescope.report.page.replay import replay_parts
 from cachescope.report.terminal import terminal_lines
 from cachescope.report.what_if_forms import cause_lines, warning_lines
-from cachescope.report.why_missed import answer_blocks
+from cachescope.report.why_missed import answer_blocks, cost_text
 from cachescope.scope import Scope
 from cachescope.views.what_if import WhatIfView
 from cachescope.wording import duration

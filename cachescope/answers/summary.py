@@ -164,10 +164,7 @@ def _why_compiled_without(
         return f"Dynamo found no operator to compile in {frames}{after} (cachescope compiles lists them)"
     # What Inductor compiles, it writes to the cache directory. What torch 2.4 bypasses is in no trace.
     if all(read.facts.runs[row.run].cache_dir for row in graphs):
-        return (
-            f"Inductor compiled {frames} without a lookup: caching was off, as it is in torch 2.4 unless TORCHINDUCTOR_FX_GRAPH_CACHE=1 is set, "
-            "or torch 2.4 bypassed it"
-        )
+        return f"Inductor compiled {frames} without a lookup: caching was off, as it is in torch 2.4 unless TORCHINDUCTOR_FX_GRAPH_CACHE=1 is set, or torch 2.4 bypassed it"
     events = {(row.run, row.event) for row in phases_of(read, runs)}
     if all((row.run, BACKEND) in events and (row.run, INDUCTOR) not in events for row in graphs):
         return f"a backend that asks none of torch's caches compiled {frames}, as eager or aot_eager would: the trace has no event of Inductor"

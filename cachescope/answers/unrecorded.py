@@ -16,19 +16,10 @@ from cachescope.readers.logs.notes import WHY_SILENT
 from cachescope.verdict_kinds import kind_of
 from cachescope.wording import plural
 
-_NO_TORCH: Final = (
-    "nothing was recorded: no process that had the variables of this recording imported torch. One that was started "
-    "with an environment of its own is not seen."
-)
+_NO_TORCH: Final = "nothing was recorded: no process that had the variables of this recording imported torch. One that was started with an environment of its own is not seen."
 _SILENT: Final = f"nothing was recorded: torch was imported, and not a word of its caches reached the log or the trace. Either {WHY_SILENT}."
-_NO_TEXT: Final = (
-    "no line of the cache loggers reached the log: the program sets TORCH_LOGS itself, or calls logging.disable. "
-    "This answer is from the trace."
-)
-_NO_TRACE: Final = (
-    "no trace was written: the program sets TORCH_TRACE itself, or disables its logger. This answer is from the "
-    "text log, which has no compile times."
-)
+_NO_TEXT: Final = "no line of the cache loggers reached the log: the program sets TORCH_LOGS itself, or calls logging.disable. This answer is from the trace."
+_NO_TRACE: Final = "no trace was written: the program sets TORCH_TRACE itself, or disables its logger. This answer is from the text log, which has no compile times."
 _CHILDREN: Final = "A process that the command starts needs TORCH_TRACE, TORCH_LOGS and TORCH_LOGS_OUT"
 
 

@@ -30,10 +30,7 @@ from cachescope.report.terminal import terminal_lines
 from cachescope.wording import file_size, harmless_cut
 
 STYLE = "font-family: var(--jp-ui-font-family, sans-serif); line-height: 1.5; max-width: 60em"
-CODE_STYLE = (
-    "margin: .3em 0; padding: .4em .6em; overflow-x: auto; white-space: pre; font-size: .9em; "
-    "background: var(--jp-layout-color2, rgba(128,128,128,.12)); color: inherit"
-)
+CODE_STYLE = "margin: .3em 0; padding: .4em .6em; overflow-x: auto; white-space: pre; font-size: .9em; background: var(--jp-layout-color2, rgba(128,128,128,.12)); color: inherit"
 FAINT_STYLE = "opacity: .75"
 _WARNING: Final = "; border-left: 4px solid #d55e00; padding-left: .6em"
 _WRAPPED: Final = "white-space: pre-wrap; overflow-wrap: anywhere"

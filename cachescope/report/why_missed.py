@@ -163,10 +163,7 @@ _RANKS_SHOWN: Final = 8
 _TENSOR: Final = re.compile(
     r"TensorMetadata\(dtype=torch\.(?P<dtype>\w+), shape=torch\.Size\((?P<shape>\[[^\]]*\])\)"
 )
-_NOTHING: Final = (
-    "Functions that this process compiled before the block are not compiled again: torch._dynamo.reset() forgets "
-    "them, and so does a recording with fresh=True."
-)
+_NOTHING: Final = "Functions that this process compiled before the block are not compiled again: torch._dynamo.reset() forgets them, and so does a recording with fresh=True."
 
 
 def past_lines(read: Recording) -> list[Line]:

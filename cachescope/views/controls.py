@@ -28,10 +28,7 @@ _FOLDERS: Final = (Path(__file__).parent, Path(__file__).parent.parent / "report
 InPython = tuple[str, Callable[[], pd.DataFrame]]
 """A line of Python, which needs `scope` and ``cachescope``, and a function for the frame that it returns."""
 
-NOTHING: Final = (
-    "No lookups were read, so there is none to list. A trace (TORCH_TRACE) or a text log of the cache loggers holds"
-    " them; cachescope record sets both."
-)
+NOTHING: Final = "No lookups were read, so there is none to list. A trace (TORCH_TRACE) or a text log of the cache loggers holds them; cachescope record sets both."
 
 
 def script(*names: str) -> str:

@@ -43,10 +43,7 @@ from cachescope.views.state import State
 
 _GRAPHS: Final = ["lookup", "run", "cache", "direction", "compile_id", "function", "outcome"]
 _CLOCKS: Final = (("Time of day", "wall"), ("Since each run began", "run"))
-_HINT: Final = (
-    "A mark opens Why. Dragging zooms, as do Shift with arrow keys and then Enter;"
-    " with the time of day, every pane then shows that span alone."
-)
+_HINT: Final = "A mark opens Why. Dragging zooms, as do Shift with arrow keys and then Enter; with the time of day, every pane then shows that span alone."
 # Time of day is shown first if it spans no more than so many times the longest run.
 _FILLED: Final = 3
 _COLUMNS: Final = [

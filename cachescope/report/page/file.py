@@ -277,11 +277,9 @@ _OF_LOOKUPS: Final[tuple[_Told, ...]] = (
     ("causes", "What should be fixed first?", causes_blocks,
      ""),
     ("hits", "Did it hit?", rates_blocks,
-     "A lookup is one attempt of torch.compile to find one key in one cache. The hit rate is given by count, and by"
-     " compile time: the share of it that hits saved."),
+     "A lookup is one attempt of torch.compile to find one key in one cache. The hit rate is given by count, and by compile time: the share of it that hits saved."),
     ("why", "Why did each one miss?", why_blocks,
-     "Each lookup with its reason, and which earlier one it was held against; the cards above have what changed, from what"
-     " to what. Hashes are compared, never texts."),
+     "Each lookup with its reason, and which earlier one it was held against; the cards above have what changed, from what to what. Hashes are compared, never texts."),
     ("time", "When and where did it miss?", when_blocks,
      "Every lookup at its time, with the compile that followed where it did not hit; then each run beside each graph,"
      " which shows whether one graph misses everywhere or one run misses everything."),
@@ -304,8 +302,7 @@ _FURTHER: Final[tuple[_Told, ...]] = (
      "Every file that torch would call an entry: how big and how old it is, whether it can be loaded, what it belongs to,"
      " and what could be deleted without a later process noticing. cachescope itself removes nothing."),
     ("read", "What was read, and what could not be?", reading_blocks,
-     "The processes and files from which this page was made. Damage is listed, and everything else was read;"
-     " nothing was unpickled, run, or written to a cache."),
+     "The processes and files from which this page was made. Damage is listed, and everything else was read; nothing was unpickled, run, or written to a cache."),
     ("words", "Words", lambda scope: (WORDS,),
      "In torch's own spelling, so that its sources and logs can be searched for them."),
 )  # fmt: skip

@@ -36,10 +36,7 @@ _REST: Final = "Not in the isolation schema: the graph, its inputs, and the rest
 _TEXT: Final = 300
 _IN_PYTHON: Final = "scope.what_if(without=…), and the pane What-if of scope.explore()"
 
-_WHAT: Final = (
-    "Untick what should not count in a key: all lookups are replayed here at once. Each shows what leaving it out saves, and what"
-    " is known about leaving it out."
-)
+_WHAT: Final = "Untick what should not count in a key: all lookups are replayed here at once. Each shows what leaving it out saves, and what is known about leaving it out."
 
 
 def toggle_groups(

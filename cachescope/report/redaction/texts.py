@@ -8,12 +8,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final
 
 from cachescope.report.redaction.vocabulary import (
+    AMOUNTS,
     RUN,
+    TIME,
     WORD,
     Vocabulary,
-    is_arithmetic,
     is_harmless,
-    is_time,
     is_torch_hash,
     trimmed,
 )
@@ -247,7 +247,7 @@ class Texts:
 
     def _place(self, text: str) -> str:
         """A path with a stand-in for every part that is not torch's."""
-        if is_arithmetic(text) or text in self._known.files:
+        if AMOUNTS.fullmatch(text) or text in self._known.files:
             return text
         before = after = ""
         if (match := _OPTION.match(text)) and is_harmless(match[0].strip(":-"), self._known):
@@ -304,7 +304,7 @@ class Texts:
         parts = text.split(":")
         words = list(filter(None, parts))
         is_scope = bool(words) and not parts[-1].isdigit() and self._known.words.issuperset(words)
-        if is_time(text) or is_scope:
+        if TIME.fullmatch(text) or is_scope:
             return text
         if len(parts) == 2 and all(part.isdigit() and len(part) < 7 for part in parts):
             return text

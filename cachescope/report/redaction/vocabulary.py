@@ -204,8 +204,10 @@ _GENERATED: Final = re.compile(
 _ROOTS: Final = frozenset(
     {"torch", "nn", "triton", "aten", "prims", "inductor", "tl", "libdevice", "ops", "sympy", "numpy", "extern_kernels", "math", "config"}
 )  # fmt: skip
-_TIME: Final = re.compile(r"(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{3,9})?)?Z?")
-_AMOUNTS: Final = re.compile(
+# 15:36:00, and 15:36.
+TIME: Final = re.compile(r"(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{3,9})?)?Z?")
+# s0//2, and 0/0: sizes, and compile ids.
+AMOUNTS: Final = re.compile(
     rf"/{{0,2}}!?(?:{_SYMBOL}|[a-z]|\d{{1,9}}(?:_\d{{1,4}})?)(?:[*+%/-]+(?:{_SYMBOL}|[a-z]|\d{{1,9}}(?:_\d{{1,4}})?))*"
 )
 
@@ -218,16 +220,6 @@ def is_torch_hash(text: str) -> bool:
 def may_be_torch_hash(text: str) -> bool:
     """Whether a text has the form of torch's hashes, which others share: a commit looks the same."""
     return is_torch_hash(text) or _HEXADECIMAL.fullmatch(text) is not None
-
-
-def is_time(text: str) -> bool:
-    """``15:36:00``, and ``15:36``."""
-    return _TIME.fullmatch(text) is not None
-
-
-def is_arithmetic(text: str) -> bool:
-    """``s0//2``, and ``0/0``: sizes, and compile ids."""
-    return _AMOUNTS.fullmatch(text) is not None
 
 
 def is_harmless(word: str, known: Vocabulary) -> bool:
