@@ -123,10 +123,7 @@ def _why_nothing_was_checked(read: Recording) -> str | None:
         return f"nothing to check: {counts_text(read)}"
     blind = [row.run for row in facts.runs.values() if row.looked_up is False]
     if blind:
-        return (
-            f"{numbered('run', blind)} compiled without a recorded lookup: caches were off, the backend is not inductor, or what "
-            "was loaded needs no lookup; what that cost is not known"
-        )
+        return f"{numbered('run', blind)} compiled without a recorded lookup: caches were off, the backend is not inductor, or what was loaded needs no lookup; what that cost is not known"
     return None
 
 

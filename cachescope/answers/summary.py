@@ -130,10 +130,7 @@ def why_no_lookup(read: Recording, runs: Collection[int]) -> str:
         return "graphs were loaded from a package, which asks no cache: what caching_precompile or aot_compile had saved"
     lost = "" if is_whole else "its log is damaged or cut, so that some may be lost; or "
     failed = "compiles failed, " if any(read.facts.runs[run].failed_compiles for run in runs) else ""
-    return (
-        f"{lost}{failed}caching was off, nothing was compiled (as by torch.export), a backend compiled it that asks no cache (as aot_eager), or "
-        "what was compiled came from a package that needs no lookup"
-    )
+    return f"{lost}{failed}caching was off, nothing was compiled (as by torch.export), a backend compiled it that asks no cache (as aot_eager), or what was compiled came from a package that needs no lookup"
 
 
 def loaded_graphs(read: Recording, runs: Collection[int]) -> set[tuple[int, str | None]]:
@@ -272,10 +269,7 @@ def hits_call(read: Recording, rows: Iterable[LookupRow]) -> str:
     named = dict.fromkeys(name for text in texts for name in own_operators(text))
     if not named:
         return ""
-    return (
-        f"{listed(named, 3)}, which no key holds the code of: it runs as it is now, but edits of its schema, its fake "
-        "implementation and its backward are not seen (pytorch #187319, #144344)"
-    )
+    return f"{listed(named, 3)}, which no key holds the code of: it runs as it is now, but edits of its schema, its fake implementation and its backward are not seen (pytorch #187319, #144344)"
 
 
 def phases_of(read: Recording, runs: Collection[int]) -> list[PhaseRow]:

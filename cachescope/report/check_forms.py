@@ -19,12 +19,9 @@ from cachescope.wording import and_more, duration, harmless_cut, harmless_line, 
 
 _CAUSES_SHOWN: Final = 20
 _TITLES: Final = {
-    "min_hit_rate": "hit rate",
-    "max_time_lost": "compile time lost",
-    "no_new_cause": "new causes",
-    "base_hit_rate": "hit rate against the base",
-    "base_avoidable": "avoidable against the base",
-}
+    "min_hit_rate": "hit rate", "max_time_lost": "compile time lost", "no_new_cause": "new causes",
+    "base_hit_rate": "hit rate against the base", "base_avoidable": "avoidable against the base",
+}  # fmt: skip
 _FIRST_LOOKUPS: Final = (
     "First lookups count as misses, whichever run made them: give only the warm run where that one is meant."
 )

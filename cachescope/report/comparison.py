@@ -38,21 +38,15 @@ _WHAT: Final = {
 }
 _OTHER: Final = {CODE: "other generated code", KERNELS: "other kernels, from the same source"}
 _CHANGES: Final[dict[Change, str]] = {
-    "regressed": "Regressed",
-    "fixed": "Fixed",
-    "same": "Same",
-    "only_before": "Only in A",
-    "only_after": "Only in B",
-    "not_known": "Not known",
-}
+    "regressed": "Regressed", "fixed": "Fixed", "same": "Same",
+    "only_before": "Only in A", "only_after": "Only in B", "not_known": "Not known",
+}  # fmt: skip
 # For runs at the same time, neither came first.
 _BESIDE: Final[dict[Change, str]] = {**_CHANGES, "regressed": "A hits more", "fixed": "B hits more"}
 # Words within a sentence, where a small initial letter is not enough.
 _SAID: Final = {
-    "Same": "same outcome",
-    "A hits more": "where A hits more",
-    "B hits more": "where B hits more",
-}
+    "Same": "same outcome", "A hits more": "where A hits more", "B hits more": "where B hits more",
+}  # fmt: skip
 
 
 def coverage_lines(rows: Sequence[CoverageRow]) -> Iterator[Line]:

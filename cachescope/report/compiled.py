@@ -35,11 +35,9 @@ _KINDS: Final = {
 }
 _OF_TEXT: Final = "Text logs have no times, and only what TORCH_LOGS asks for (recompiles, graph_breaks, dynamo); traces have all"
 _OUTCOMES: Final = {
-    "hits": ("hit",),
-    "full_misses": ("full miss",),
-    "guard_misses": ("guard miss",),
+    "hits": ("hit",), "full_misses": ("full miss",), "guard_misses": ("guard miss",),
     "bypasses": ("bypassed or disabled", "bypassed or disabled"),
-}
+}  # fmt: skip
 
 
 def rows(read: Recording) -> dict[str, Sequence[object]]:

@@ -37,12 +37,9 @@ _NAMED: Final = 4
 # Letters need little room. Values may be long.
 _SHORT: Final = 12
 _KNOWN_FROM: Final = {
-    "torch": "captured",
-    "rebuilt": "rebuilt: this torch makes no isolation key itself",
-    "hash_details": "reconstructed from hash details",
-    "entries": "reconstructed from entries",
-    None: "a bare context",
-}
+    "torch": "captured", "rebuilt": "rebuilt: this torch makes no isolation key itself",
+    "hash_details": "reconstructed from hash details", "entries": "reconstructed from entries", None: "a bare context",
+}  # fmt: skip
 EVERY_FORM: Final = IsolationSchema.all()
 _DIFFERENCE: Final = (
     Column("Form", "code", "form"),

@@ -217,11 +217,7 @@ def _value_html(text: str, most: int) -> str:
     beginning = " ".join(text[: 4 * _LONG_CELL].split())[:_LONG_CELL]
     beyond = "" if len(text) <= most else f"\n… {len(text) - most:,} more characters"
     size = file_size(len(text.encode("utf-8", "replace"))).replace(" ", "\u00a0")
-    return (
-        f"<details class='cs-long'><summary><code>{safe(beginning)}…</code>"
-        f" <span class='cs-faint'>({size})</span></summary>"
-        f"<pre tabindex='0'>{safe(text[:most])}{beyond}</pre></details>"
-    )
+    return f"<details class='cs-long'><summary><code>{safe(beginning)}…</code> <span class='cs-faint'>({size})</span></summary><pre tabindex='0'>{safe(text[:most])}{beyond}</pre></details>"
 
 
 class Reprs:

@@ -24,8 +24,7 @@ SUBJECTS: Final = {
     "compiles": Subject(
         "cachescope.report.compiled",
         "What was compiled, and why again?",
-        "Every compile with the function it is of, and why it was compiled: for the first time, again because a guard failed,"
-        " as the rest of a function after a graph break, or as a backward graph.",
+        "Every compile with the function it is of, and why it was compiled: for the first time, again because a guard failed, as the rest of a function after a graph break, or as a backward graph.",
         "List what torch compiled and why: recompiles and the guards that failed, graph breaks, sizes that became symbols.",
     )
 }

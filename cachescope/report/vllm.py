@@ -14,27 +14,19 @@ from cachescope.report.layout import Line, firsts, parted, rest, titled
 from cachescope.wording import duration, listed, plural, short
 
 _OUTCOMES: Final = {
-    "loaded": "loaded",
-    "compiled": "compiled",
-    "not_known": "loaded or compiled, which is not known",
-}
+    "loaded": "loaded", "compiled": "compiled", "not_known": "loaded or compiled, which is not known",
+}  # fmt: skip
 _SHOWN: Final = 4
 _FEW: Final = 3
 _REASONS_SHOWN: Final = 10
 _FRAGMENTS_SHOWN: Final = 8
-_BEFORE_A_START: Final = (
-    "Not known before a start: the configuration (the model, its arguments, vLLM's version), the files that are traced, and torch with "
-    "the machine. vLLM keeps only their hashes."
-)
+_BEFORE_A_START: Final = "Not known before a start: the configuration (the model, its arguments, vLLM's version), the files that are traced, and torch with the machine. vLLM keeps only their hashes."
 _LONGEST_REASON: Final = 400
 _ROWS: Final = 5
 _BY_DESIGN: Final = (
     "each rank has a value of its own, as ranks do; where vLLM counts it, each needs a folder of its own"
 )
-_NOT_BY_DESIGN: Final = (
-    "nothing that each rank has of its own. Either these ranks alone had it, or the others wrote no such folder here: they keep it "
-    "on another machine, loaded a whole compiled model, or stopped before"
-)
+_NOT_BY_DESIGN: Final = "nothing that each rank has of its own. Either these ranks alone had it, or the others wrote no such folder here: they keep it on another machine, loaded a whole compiled model, or stopped before"
 
 
 def vllm_lines(read: Recording) -> list[Line]:

@@ -52,10 +52,7 @@ _ONE: Final = (
     "Only one run looked anything up, so there is nothing to compare it with. Read another recording as well."
 )
 _NONE: Final = "No lookup of A or B is of this time."
-_HOW: Final = (
-    "Click a row to select that run, or all ranks of a job: as A if it began before B, otherwise as B. Click A or B to choose the side."
-    " Ctrl-click or ⌘-click adds a run, Shift-click adds a range."
-)
+_HOW: Final = "Click a row to select that run, or all ranks of a job: as A if it began before B, otherwise as B. Click A or B to choose the side. Ctrl-click or ⌘-click adds a run, Shift-click adds a range."
 _CELL: Final = 80
 SIDES: Final = ("A", "B")
 _OF_RUNS: Final = ("Run", "Program", "Rank", "Started", "Folder", "Hit rate", "Compile time")

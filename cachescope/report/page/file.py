@@ -281,11 +281,9 @@ _OF_LOOKUPS: Final[tuple[_Told, ...]] = (
     ("why", "Why did each one miss?", why_blocks,
      "Each lookup with its reason, and which earlier one it was held against; the cards above have what changed, from what to what. Hashes are compared, never texts."),
     ("time", "When and where did it miss?", when_blocks,
-     "Every lookup at its time, with the compile that followed where it did not hit; then each run beside each graph,"
-     " which shows whether one graph misses everywhere or one run misses everything."),
+     "Every lookup at its time, with the compile that followed where it did not hit; then each run beside each graph, which shows whether one graph misses everywhere or one run misses everything."),
     ("spent", "Where did the time go?", spent_blocks,
-     "Self times of what torch does, by the events of its traces: each moment counts once. What no event covers is a phase"
-     " of its own; what a program does besides compiling is in none."),
+     "Self times of what torch does, by the events of its traces: each moment counts once. What no event covers is a phase of its own; what a program does besides compiling is in none."),
 )  # fmt: skip
 _FURTHER: Final[tuple[_Told, ...]] = (
     ("what-if", "What if a field did not count?", what_if_blocks,
@@ -296,11 +294,9 @@ _FURTHER: Final[tuple[_Told, ...]] = (
      " if their contexts are equal in the forms that count. A recorded run shows only what its hash details prove."),
     ("devices", "Which device was each key made for?",
      lambda scope: device_blocks(scope.named_devices.rows),
-     "Every device that a key, an entry or a snapshot names, with the peak dense rates of the vendor's"
-     " datasheet, and how the name was matched to it; a device without a datasheet gets no number."),
+     "Every device that a key, an entry or a snapshot names, with the peak dense rates of the vendor's datasheet, and how the name was matched to it; a device without a datasheet gets no number."),
     ("entries", "What is in the cache directory?", every_file_blocks,
-     "Every file that torch would call an entry: how big and how old it is, whether it can be loaded, what it belongs to,"
-     " and what could be deleted without a later process noticing. cachescope itself removes nothing."),
+     "Every file that torch would call an entry: how big and how old it is, whether it can be loaded, what it belongs to, and what could be deleted without a later process noticing. cachescope itself removes nothing."),
     ("read", "What was read, and what could not be?", reading_blocks,
      "The processes and files from which this page was made. Damage is listed, and everything else was read; nothing was unpickled, run, or written to a cache."),
     ("words", "Words", lambda scope: (WORDS,),
