@@ -177,17 +177,9 @@ class Compare(Shows):
         self._state.observe(guarded(self._show), "compared")
         self._state.observe(guarded(self._show_rows), "change")
         self._show()
-        return [
-            heading("Runs", _HOW),
-            self.picker,
-            row(button("Swap", self._swap, "A and B the other way round"), self.said),
-            self.headline,
-            self.differences,
-            heading("Lookups", _ROWS),
-            self.changes,
-            self.table,
-            self.side_by_side,
-        ]
+        swap = row(button("Swap", self._swap, "A and B the other way round"), self.said)
+        runs = (heading("Runs", _HOW), self.picker, swap, self.headline, self.differences)
+        return [*runs, heading("Lookups", _ROWS), self.changes, self.table, self.side_by_side]
 
     @property
     def scope(self) -> Read:

@@ -93,15 +93,9 @@ class Entries(Shows):
             state.entry = _first_to_show(self._rows)
         else:
             self._show()
-        return [
-            self.summary,
-            columns(sizes, ages),
-            row(self.kind),
-            self.table,
-            heading("One entry", "A row of the table opens another."),
-            self.one,
-            *([columns(*below)] if below else []),
-        ]
+        every = (self.summary, columns(sizes, ages), row(self.kind), self.table)
+        one = (heading("One entry", "A row of the table opens another."), self.one)
+        return [*every, *one, *([columns(*below)] if below else [])]
 
     def in_python(self) -> InPython:
         """The files under the key of the entry."""

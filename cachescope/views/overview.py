@@ -149,12 +149,8 @@ class Overview(Shows):
         if of_phases := scope.phases_read[0].rows:
             draw = partial(phases_of_slowest, of_phases, scope.tables.runs.rows)
             path = [heading("Where the time went"), Plot(draw, "self time of each phase, by run")]
-        first = Pane(
-            heading("What to fix first", "A title opens Why."),
-            self.cards,
-            heading("Runs by graphs", "A cell opens Why."),
-            self.graphs,
-        )
+        fixes = (heading("What to fix first", "A title opens Why."), self.cards)
+        first = Pane(*fixes, heading("Runs by graphs", "A cell opens Why."), self.graphs)
         rates = heading("By run and cache", "A bar opens its lookups.")
         second = Pane(*path, rates, self.outcomes)
         of_vllm = tuple(vllm_lines(scope))

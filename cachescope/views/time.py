@@ -60,14 +60,10 @@ class Time(Shows):
         self.said = markup()
         state.observe(guarded(self._show), "run")
         self._show()
-        return [
-            row(choice(state, "run", "Run", runs)),
-            heading("Where the time went", "A bar chooses its run, here and in Lookups."),
-            self.phases,
-            self.said,
-            heading("Compiles", "A bar opens the lookups of its compile."),
-            self.compiles,
-        ]
+        where = heading("Where the time went", "A bar chooses its run, here and in Lookups.")
+        when = heading("Compiles", "A bar opens the lookups of its compile.")
+        chosen = row(choice(state, "run", "Run", runs))
+        return [chosen, where, self.phases, self.said, when, self.compiles]
 
     def in_python(self) -> InPython:
         """The phases of the chosen run, or of all."""

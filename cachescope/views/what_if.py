@@ -75,13 +75,9 @@ def numbers(found: WhatIf, chosen: Chosen) -> Numbers:
     hits = f"{before.hits:,} → {after.hits:,} of {plural(before.lookups, 'lookup')}"
     counts = moved(percent(before.hit_rate, "–"), percent(after.hit_rate, "–"))
     times = moved(percent(before.time_hit_rate, "–"), percent(after.time_hit_rate, "–"))
-    return Numbers(
-        (
-            ("Hit rate by count", counts, hits),
-            ("By compile time", times, time_won(before, after)),
-            ("Keys", f"{keys:,} → {then:,}", f"{plural(groups, 'group')} of keys that become one"),
-        )
-    )
+    rates = (("Hit rate by count", counts, hits), ("By compile time", times, time_won(before, after)))
+    become = f"{plural(groups, 'group')} of keys that become one"
+    return Numbers((*rates, ("Keys", f"{keys:,} → {then:,}", become)))
 
 
 class WhatIfView(Shows):
@@ -127,21 +123,11 @@ class WhatIfView(Shows):
         )
         name, empty = "lookups that would have hit", "No lookup changes sides."
         self.changed = Table(self._changed_rows(), name, empty, why, page_size=15)
-        most = Pane(
-            self.ranking,
-            heading(BY_CAUSE, "A row opens Why."),
-            self.by_cause,
-            self.remarks,
-            heading("Lookups that change sides", "A row opens Why."),
-            self.changed,
-        )
-        every = Pane(
-            heading("Before and after"),
-            self.rates,
-            heading("What counts in a key", _TREE),
-            row(self.undo, self.reset),
-            self.tree,
-        )
+        causes = (heading(BY_CAUSE, "A row opens Why."), self.by_cause, self.remarks)
+        lookups = (heading("Lookups that change sides", "A row opens Why."), self.changed)
+        most = Pane(self.ranking, *causes, *lookups)
+        counts = (heading("What counts in a key", _TREE), row(self.undo, self.reset), self.tree)
+        every = Pane(heading("Before and after"), self.rates, *counts)
         self._state.observe(guarded(self._replay), "without")
         self._replay()
         both = columns(most, every, widths=(520, 380))
