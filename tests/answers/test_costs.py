@@ -273,10 +273,8 @@ def test_what_a_process_waits_for_the_test_of_another_is_no_code_generation(tmp_
         **os.environ, "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache"), "TORCH_TRACE": str(tmp_path / "trace"),
     }  # fmt: skip
     names = "first", "second"
-    started = [
-        subprocess.Popen([sys.executable, "-c", _WAITS, tmp_path / name, name], env=environment)
-        for name in names
-    ]
+    commands = ([sys.executable, "-c", _WAITS, tmp_path / name, name] for name in names)
+    started = [subprocess.Popen(command, env=environment) for command in commands]
     assert [process.wait() for process in started] == [0, 0]
     _, waited = (json.loads((tmp_path / name).read_text())[0] for name in names)
     scope = cachescope.read(tmp_path / "trace")

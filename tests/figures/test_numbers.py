@@ -416,13 +416,8 @@ def test_phases_of_each_run_add_up_to_its_time() -> None:
 
 def test_what_takes_seconds_has_a_colour_of_its_own() -> None:
     """Waiting among it: of ranks that start together it is the longest."""
-    names = [
-        "waiting for another's compile",
-        "waiting for compilers",
-        "waiting for a vector test",
-        "precompiled headers",
-        "loading",
-    ]
+    waits = [f"waiting for {what}" for what in ("another's compile", "compilers", "a vector test")]
+    names = [*waits, "precompiled headers", "loading"]
     rows = [{"run": 0, "segment": 1, "phase": name, "event": "x", "count": 1, "unended": 0, "time_ns": 10**9,
              "self_time_ns": (9 - at) * 10**9} for at, name in enumerate(names)]  # fmt: skip
     made = figures.phases(frame("phases", rows), runs_of(1))

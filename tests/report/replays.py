@@ -118,8 +118,6 @@ def told(toggle: Any) -> list[str]:
 def told_of(scope: Scope, name: str, *, warnings_only: bool = False) -> list[str]:
     """The same of the package, as `what_if` prints it."""
     found = scope.what_if(without=name)
-    lines = [
-        *warning_lines(found),
-        *([] if warnings_only else cause_lines(found, cause_titles(Chosen(scope), scope.explained.rows))),
-    ]
+    lines = [*warning_lines(found)]
+    lines += [] if warnings_only else cause_lines(found, cause_titles(Chosen(scope), scope.explained.rows))
     return [" ".join(shortened(line.text, 300).split()) for line in lines]

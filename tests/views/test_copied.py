@@ -69,9 +69,5 @@ def test_hit_rates_are_those_of_the_scope() -> None:
     rates = kept(table(explorer, "Overview", "outcomes by cache and run"))
     expected = scope.hit_rates(by=["run", "cache"])
     for column in ("hit_rate", "time_hit_rate"):
-        pd.testing.assert_series_equal(
-            rates[column.capitalize().replace("_", " ")],
-            expected[column].astype("float64"),
-            check_names=False,
-            check_exact=True,
-        )
+        shown, wanted = rates[column.capitalize().replace("_", " ")], expected[column].astype("float64")
+        pd.testing.assert_series_equal(shown, wanted, check_names=False, check_exact=True)

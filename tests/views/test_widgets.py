@@ -86,10 +86,8 @@ def test_texts_reach_the_page_as_text_only(path: Path) -> None:
 
 def test_rows_without_a_value_come_last_whichever_way_they_are_sorted() -> None:
     sizes = {7: None, 8: 5, 9: 2000}
-    columns = [
-        Column("Name", "name", itemgetter(0)),
-        Column("Size", "number", lambda row: row[1] and Sorted(f"{row[1]} B", row[1], "B")),
-    ]
+    size = Column("Size", "number", lambda row: row[1] and Sorted(f"{row[1]} B", row[1], "B"))
+    columns = [Column("Name", "name", itemgetter(0)), size]
     rows = ListedRows(columns, [(row[0], row) for row in sizes.items()])
     assert rows.page(0, 2) == [(7, ["7", "–"]), (8, ["8", "5 B"])]
     for ascending, ordered in ((False, [9, 8, 7]), (True, [8, 9, 7])):

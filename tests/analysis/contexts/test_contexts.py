@@ -187,10 +187,9 @@ VALUES: dict[str, Any] = {form: {"a": 1} if form in RUNTIME_FORMS else "x" for f
 def context(**told: Any) -> dict[str, dict[str, Any]]:
     """A context as torch has it; a form that is Ellipsis is missing."""
     values = {form: value for form, value in {**VALUES, **told}.items() if value is not ...}
-    return {
-        "runtime_context": {form: v for form, v in values.items() if form not in COMPILE_FORMS},
-        "compile_context": {form: v for form, v in values.items() if form in COMPILE_FORMS},
-    }
+    of_compile = {form: value for form, value in values.items() if form in COMPILE_FORMS}
+    runtime = {form: value for form, value in values.items() if form not in COMPILE_FORMS}
+    return {"runtime_context": runtime, "compile_context": of_compile}
 
 
 def row(number: int = 0, **told: Any) -> ContextRow:

@@ -292,10 +292,8 @@ SAME = "the same graph and inputs"
 GUARDS = {"guards_expr": "s0 > 4"}
 LATER: Details = {**OF_ENTRY, "default_dtype": "torch.float32"}
 SAME_CPU = "a CPU that runs the kernels compiled with it (-march=native)"
-LEFT_OUT, OF_CPU_CODE = (
-    f"the same torch.{name}(), which its key does not hold"
-    for name in ("get_default_dtype", "get_num_threads")
-)
+_LEFT_OUT = "the same torch.{}(), which its key does not hold".format
+LEFT_OUT, OF_CPU_CODE = _LEFT_OUT("get_default_dtype"), _LEFT_OUT("get_num_threads")
 OWN_OF_AOT = "equal AOTAutograd fields, which entries do not store"
 
 

@@ -171,11 +171,8 @@ def pairs(scope: cachescope.Scope, kind: str, child_kind: str) -> pd.DataFrame:
     names = entries["path"].map(lambda path: Path(path).name)
     links = scope.links
     links = links[(links["parent_kind"] == kind) & (links["child_kind"] == child_kind)]
-    return links.assign(
-        parent_name=links["parent"].map(names),
-        child_name=links["child"].map(names),
-        hash=links["child"].map(entries["cache_key"]),
-    )
+    ends = {"parent_name": links["parent"].map(names), "child_name": links["child"].map(names)}
+    return links.assign(**ends, hash=links["child"].map(entries["cache_key"]))
 
 
 def copied(recorded: Path, venv: str, to: Path) -> Path:

@@ -332,10 +332,8 @@ def test_a_key_that_several_missed_was_written_by_none_that_is_known() -> None:
         assert EntryTimes(history_of(found, entries=entries)).interval(entries[0]) == ANY
     # Any of them may have, from the first miss until the last compile ended.
     times = [T, T + 4 * SECOND, T + 7 * SECOND, T + 7 * SECOND + 1]
-    found = [
-        EntryTimes(history_of(lookups[:2], entries=[one])).interval(one)[0]
-        for one in (written("f1", at) for at in times)
-    ]
+    each = [written("f1", at) for at in times]
+    found = [EntryTimes(history_of(lookups[:2], entries=[one])).interval(one)[0] for one in each]
     assert found == [*times[:3], LONG_AGO]
 
 

@@ -89,10 +89,8 @@ def test_it_is_what_looking_back_at_every_earlier_lookup_finds(values: list[tupl
         else:
             assert (past.why, past.by) == ("gone", last.lookup)
         assert racing or past.racing is None
-    has_past = [
-        any(one.cache_key == row.cache_key is not None for one in history[:at])
-        for at, row in enumerate(history)
-    ]
+    keys = [row.cache_key for row in history]
+    has_past = [key is not None and key in keys[:at] for at, key in enumerate(keys)]
     assert sorted(asked) == [at for at, had in enumerate(has_past) if had]
 
 

@@ -364,11 +364,9 @@ def test_what_another_stores_is_said_to_be_its_own() -> None:
 
 def test_equal_keys_of_ranks_are_no_change() -> None:
     """Each rank has a directory of its own, and one of them lacks what the others have."""
-    ranks = [
-        replace(one, told={"preflight_note": one.told["preflight_note"].replace("/cache", f"/{rank}")})
-        for rank in range(3)
-        for one in [asked("f11", details=WAS)]
-    ]
+    told_of = asked("f11", details=WAS)
+    notes = [told_of.told["preflight_note"].replace("/cache", f"/{rank}") for rank in range(3)]
+    ranks = [replace(told_of, told={"preflight_note": note}) for note in notes]
     runs = [run(replace(one, at=at), is_preflight=True) for at, one in enumerate(ranks)]
     scope = scope_of(*runs, entries=[entry("fxgraph", "f11", WAS, root=f"/{rank}") for rank in (0, 2)])
     assert scope.lookups["outcome"].tolist() == ["would_hit", "not_known", "would_hit"]

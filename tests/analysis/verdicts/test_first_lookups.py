@@ -183,10 +183,8 @@ def test_an_entry_of_this_form_says_more_than_another_form(is_there: bool, chang
         told: dict[str, Any] = {"compile_id": f"0/{at}"}
         graph = fx(f"f{at}", details={**details, "y": "2"}, at=10 * at + 1, took=1.0, **told)
         lookups += [aot(f"a{at}", details=details, at=10 * at, **told), graph]
-    entries = [
-        entry("aotautograd", "a9", at=-9, fx_keys=("f9",)),
-        entry("fxgraph", "f9", {"gm": CODE, "x": "1", "y": "1"}, at=-8),
-    ]
+    other = entry("fxgraph", "f9", {"gm": CODE, "x": "1", "y": "1"}, at=-8)
+    entries = [entry("aotautograd", "a9", at=-9, fx_keys=("f9",)), other]
     rows = miss_rows(scope_of(run(*lookups, cache_dir="/cache"), entries=entries if is_there else []))
     (above,) = (row for row in rows if row["lookup"] == 2)
     assert (above["verdict"], above["changed"]) == ("key_changed", changed)

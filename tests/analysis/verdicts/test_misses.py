@@ -399,10 +399,8 @@ def guarded(*lookups: Made, **told: Any) -> str:
 
 def test_guards_are_its_own_then_those_of_entries_then_those_of_lookups_before() -> None:
     missed = fx("f1", "guard_miss", G, at=9, guards_expr="own", compile_id="9/0")
-    before = [
-        fx("f1", "hit", G, at=1, guards_expr="shown"),
-        fx("f2", "hit", G, at=2, guards_expr="of another", compile_id="1/0"),
-    ]
+    other = fx("f2", "hit", G, at=2, guards_expr="of another", compile_id="1/0")
+    before = [fx("f1", "hit", G, at=1, guards_expr="shown"), other]
     told = [*(("fxgraph", "f1", guards) for guards in ("stored", "shown", "")), ("fxgraph", "f2", "of f2")]
     told.append(("aotautograd", "f1", "of aot"))
     entries = [entry(cache, key, G, guards_expr=guards, name=f"of {guards}") for cache, key, guards in told]
@@ -474,10 +472,8 @@ def test_a_damaged_entry_that_was_there_before_is_why_the_first_recorded_lookup_
     damaged_at: float, stored_at: float, verdict: str
 ) -> None:
     """Seen from a trace of the second run alone, which has no word of it."""
-    stored = [
-        entry("fxgraph", "f11", at=damaged_at, status="damaged", damage="truncated"),
-        entry("fxgraph", "f11", G, at=stored_at, name="other"),
-    ]
+    cut = entry("fxgraph", "f11", at=damaged_at, status="damaged", damage="truncated")
+    stored = [cut, entry("fxgraph", "f11", G, at=stored_at, name="other")]
     (row,) = miss_rows(scope_of(run(fx("f11", details=G, at=10), **HERE), entries=stored))
     assert (row["verdict"], row["kind"] == "damaged") == (verdict, verdict == "entry_unavailable")
 

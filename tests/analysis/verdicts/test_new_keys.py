@@ -44,10 +44,8 @@ UPGRADED: Details = {**G, "torch_version": "b'two'", "x": "2", "new": "1"}
 ])  # fmt: skip
 def test_another_torch(before: tuple[str | None, ...], after: tuple[str | None, ...], kind: str) -> None:
     names = ("torch_version", "python_version")
-    row = last(
-        run(key("1", 0), **HERE, **dict(zip(names, before, strict=True))),
-        run(key("2", 10, UPGRADED), **HERE, **dict(zip(names, after, strict=True))),
-    )
+    before, after = ({**HERE, **dict(zip(names, side, strict=True))} for side in (before, after))
+    row = last(run(key("1", 0), **before), run(key("2", 10, UPGRADED), **after))
     assert row["kind"] == f"upgrade: {kind}"
     assert row["reason"] == f"{kind}; 2 other fields of the key follow"
     # The version stands first, for the others follow from it.
@@ -118,10 +116,8 @@ def test_a_graph_that_the_run_has_as_often_as_before_was_not_replaced(again: int
     """The same layer twice; then a graph like it, and the layer so many times: one of them may have been edited."""
 
     def layers(at: float, count: int, outcome: str) -> list[Made]:
-        return [
-            key("1", at + n, outcome=outcome, compile_id=f"{n}/0", **{**UNNAMED, "took": None})
-            for n in range(count)
-        ]
+        told = {**UNNAMED, "took": None, "outcome": outcome}
+        return [key("1", at + n, compile_id=f"{n}/0", **told) for n in range(count)]
 
     before = run(*layers(0, 2, "full_miss"), **HERE)
     after = run(*layers(10, again, "hit"), key("2", 20, EDITED, compile_id="5/0", **UNNAMED), **HERE)
@@ -131,10 +127,8 @@ def test_a_graph_that_the_run_has_as_often_as_before_was_not_replaced(again: int
 
 def below_autograd(first: Details | None, second: Details | None, **told: Any) -> tuple[Run, Run]:
     """Two processes with another graph each, below AOTAutograd keys of these details."""
-    return (
-        run(aot("a1", details=first, at=0, **told), key("1", 1, **told), **HERE),
-        run(aot("a2", details=second, at=10, **told), key("2", 11, NEW_GRAPH, **told), **HERE),
-    )
+    before = run(aot("a1", details=first, at=0, **told), key("1", 1, **told), **HERE)
+    return before, run(aot("a2", details=second, at=10, **told), key("2", 11, NEW_GRAPH, **told), **HERE)
 
 
 @pytest.mark.parametrize(("runs", "verdict", "evidence", "text"), [
@@ -317,10 +311,8 @@ def test_what_was_set_besides_another_torch(
 
 def test_without_a_graph_twice_an_autograd_miss_is_of_a_new_key() -> None:
     """Two graphs below, or one that hit after it had missed."""
-    for below in (
-        [fx("f1", details=G, at=1), fx("f2", details=X2, at=2)],
-        [fx("f1", details=G, at=1), fx("f1", "hit", G, at=2)],
-    ):
+    first = fx("f1", details=G, at=1)
+    for below in ([first, fx("f2", details=X2, at=2)], [first, fx("f1", "hit", G, at=2)]):
         (above, *_) = miss_rows(scope_of(run(aot("a1", details=G, at=0), *below)))
         assert above["verdict"] == "first_lookup"
 

@@ -200,10 +200,8 @@ def test_a_compile_after_a_guard_failed_is_no_edit_of_what_another_run_compiled_
         return fx(key, outcome, details, at=at, compile_id=f"0/{number}", took=1, **place, **told)
 
     again = looked_up("f3", "full_miss", another, 25, 1, recompile_reasons="0/0: s.k == 0")
-    scope = scope_of(
-        run(looked_up("f1", "full_miss", served, 0, 0), looked_up("f2", "full_miss", trained, 5, 1)),
-        run(looked_up("f1", "hit", served, 20, 0), again),
-    )
+    before = looked_up("f1", "full_miss", served, 0, 0), looked_up("f2", "full_miss", trained, 5, 1)
+    scope = scope_of(run(*before), run(looked_up("f1", "hit", served, 20, 0), again))
     (found,) = [row for row in miss_rows(scope) if row["lookup"] == 3]
     assert found["kind"] == "compiled again: forward (blocks.py:1): s.k == …"
     assert found["reason"] == "a guard of compile 0/0 failed: s.k == 0"

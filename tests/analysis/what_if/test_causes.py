@@ -87,11 +87,8 @@ def test_a_staggered_start_is_predicted_as_it_comes_out(count: int) -> None:
 
 def test_no_field_is_ranked_for_runs_that_share_a_key_already() -> None:
     """They compile one key at once: that another field does not count changes nothing for them."""
-    scope = scope_of(
-        here(fx("f1", details=G, at=0.0, took=10.0)),
-        here(fx("f1", details=G, at=0.5, took=10.0)),
-        here(aot("a2", details=X, at=30.0)),
-    )
+    first, other = (fx("f1", details=G, at=at, took=10.0) for at in (0.0, 0.5))
+    scope = scope_of(here(first), here(other), here(aot("a2", details=X, at=30.0)))
     assert scope.sensitivity().empty
     row = next(row for row in records(scope.cause_savings()) if row["verdict"] == "compiled_concurrently")
     assert row["why"].startswith("the runs were concurrent: their keys are equal already")

@@ -221,10 +221,8 @@ def test_which_of_two_misses_wrote_an_entry_is_as_sure_as_the_times() -> None:
     """The guards of what a miss wrote itself hold for it; with one time for all files, either may have written either."""
 
     def found(first: float, second: float) -> str:
-        both = [
-            entry("fxgraph", "f1", G, at=at, guards_expr=shown, name=shown)
-            for at, shown in ((first, "s > 4"), (second, "s > 9"))
-        ]
+        guards = ((first, "s > 4"), (second, "s > 9"))
+        both = [entry("fxgraph", "f1", G, at=at, guards_expr=one, name=one) for at, one in guards]
         same = entry("fxgraph", "f2", X, at=12, guards_expr="s > 9")
         first_two = here(f1(), f1(5, "guard_miss", compile_id="1/0"))
         return letters(scope_of(first_two, here(f2(10)), entries=[*both, same]), "x")
@@ -244,12 +242,9 @@ def table(frame: pd.DataFrame, names: str) -> list[tuple[Any, ...]]:
 
 
 def test_the_frame_of_lookups() -> None:
-    scope = scope_of(
-        here(f1()),
-        here(f2(10, took=2.0), fx(None, "bypass", at=11, compile_id="1/0")),
-        here(fx("f3", details=None, at=20, took=3.0)),
-        here(f2(30, "unknown")),
-    )
+    second = here(f2(10, took=2.0), fx(None, "bypass", at=11, compile_id="1/0"))
+    third = here(fx("f3", details=None, at=20, took=3.0))
+    scope = scope_of(here(f1()), second, third, here(f2(30, "unknown")))
     frame = scope.what_if(without="x").frame
     names = "lookup run cache cache_key outcome"
     assert table(frame, names) == table(scope.lookups, names)

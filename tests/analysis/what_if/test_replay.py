@@ -181,10 +181,8 @@ def slow(recording: Recording, removed: frozenset[str]) -> list[int]:
         entries = [e for e in entries if e not in mine]
         above = rows[row.aot_lookup] if row.aot_lookup is not None else None
         is_nested = above is not None and above.outcome != "hit" and after[above.lookup] == HIT
-        fits = any(
-            e.stored_after and e.name == name_of(row) and e.cell[2] == cell[2] and e.since < row.time
-            for e in entries
-        )
+        there = (e for e in entries if e.stored_after and e.cell[2] == cell[2] and e.since < row.time)
+        fits = any(e.name == name_of(row) for e in there)
         after[row.lookup] = HIT if is_nested or fits else MISS
         end = end_of(row)
         if end < 0:
