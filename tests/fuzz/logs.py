@@ -183,6 +183,13 @@ PACKINGS: tuple[Callable[[bytes], bytes], ...] = (
     lambda data: b"\xff\xfe" + data.decode("utf-8", "replace").encode("utf-16-le"),
     lambda data: data.replace(b"\n", b"\r\n"),
     _docker,
+    lambda data: b"\n".join(reversed(data.split(b"\n"))),
+    lambda data: json.dumps(
+        [{"message": one} for one in data.decode("utf-8", "replace").split("\n")]
+    ).encode(),
+    lambda data: (
+        b"time,message\n" + b"".join(b'1,"%s"\n' % one.replace(b'"', b'""') for one in data.split(b"\n"))
+    ),
     lambda data: b"".join(b"2026-01-01T00:00:00.0Z stderr F " + line + b"\n" for line in data.split(b"\n")),
 )
 

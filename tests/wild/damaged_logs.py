@@ -4,7 +4,9 @@ Each takes the folder of an unpacked recording and a generator of random numbers
 """
 
 import bz2
+import csv
 import gzip
+import io
 import itertools
 import json
 import lzma
@@ -20,10 +22,12 @@ Line = bytes
 
 # torch/_logging/_internal.py, `TorchLogsFormatter.format`: level and date, time, process.
 _PID = re.compile(rb"[VIWEC]\d{4} \d\d:\d\d:\d\d\.\d{6} (\d+) ")
+_STAMP = re.compile(rb"[VIWEC](\d{4} \d\d:\d\d:\d\d\.\d{6}) \d+ ")
 _TELLING = re.compile(
     rb"cache (?:hit|miss) for key|hash details for key|Bypassing |Writing AOTAutograd|unable to load"
 )
 _DOCKER_BYTES = 16 * 1024
+_STEPS = [b"step\n"] * 999
 COMPRESSED = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
 
 
@@ -170,6 +174,31 @@ def docker_json(data: bytes, rng: Random) -> bytes:
             text = line[at : at + _DOCKER_BYTES].decode("utf-8", "replace")
             records.append({"log": text, "stream": "stderr", "time": "2026-11-20T15:39:18.308000000Z"})
     return b"".join(json.dumps(record, ensure_ascii=False).encode() + b"\n" for record in records)
+
+
+def newest_first(data: bytes, rng: Random) -> bytes:
+    """As a console of cloud logging shows it; the program printed much before it compiled, and after."""
+    if len(set(_STAMP.findall(data))) == 1:
+        return data  # Nothing tells the order of lines of one moment.
+    lines = _STEPS + lines_of(data) + _STEPS
+    return b"".join(line.removesuffix(b"\n") + b"\n" for line in reversed(lines))
+
+
+def exported(data: bytes, rng: Random) -> bytes:
+    """The same as JSON."""
+    texts = newest_first(data, rng).decode("utf-8", "replace").removesuffix("\n").split("\n")
+    records = [{"textPayload": text, "timestamp": "2026-11-20T15:39:18Z"} for text in texts]
+    return json.dumps(records, indent=1).encode()
+
+
+def as_table(data: bytes, rng: Random) -> bytes:
+    """The same as rows of CSV."""
+    table = io.StringIO()
+    rows = csv.writer(table)
+    rows.writerow(["@timestamp", "kubernetes.pod_name", "message"])
+    texts = (line.decode("utf-8", "replace").removesuffix("\n") for line in lines_of(data))
+    rows.writerows(["2026-11-20T15:39:18Z", "trainer-0", text] for text in texts)
+    return table.getvalue().encode()
 
 
 def in_utf16(data: bytes, rng: Random) -> bytes:

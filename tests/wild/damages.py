@@ -122,6 +122,9 @@ def _dresses() -> Iterator[Damage]:
         "ends of colours": logs.reset_at_ends,
         "CRLF": logs.with_crlf,
         "docker json-file": logs.docker_json,
+        "newest first": logs.newest_first,
+        "JSON, newest first": logs.exported,
+        "CSV": logs.as_table,
         "UTF-16": logs.in_utf16,
     }
     for name, change in dresses.items():

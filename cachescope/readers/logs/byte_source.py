@@ -4,14 +4,16 @@ Nothing here decodes text. Nothing maps a file into memory either: a log may shr
 are as fast.
 
 Windows and terminals end lines with ``\r\n``, PowerShell writes UTF-16, docker's json-file driver one object per line, and
-container runtimes (CRI) a stamp before each line. The last two split lines at 16 kB. Notebooks and exports of cloud logging are JSON.
-All are recognized by their first bytes.
+container runtimes (CRI) a stamp before each line. The last two split lines at 16 kB. Notebooks are JSON, exports of cloud logging
+JSON or CSV, and exports often begin with the newest line. All are recognized by their first bytes.
 """
 
 from __future__ import annotations
 
 import bz2
 import codecs
+import contextlib
+import csv
 import gzip
 import io
 import lzma
@@ -21,7 +23,7 @@ import sys
 import time
 import zlib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import IO, Any, Final
 
 from cachescope.errors import SourceError
@@ -41,11 +43,17 @@ _CRI: Final = re.compile(rb"\d{4}-\d\d-\d\dT\S+ (?P<stream>stdout|stderr) (?P<pa
 _DOCKER: Final = re.compile(rb'\{"log": ?"')
 
 # torch/_logging/_internal.py, `TorchLogsFormatter`.
-_PREFIX: Final = r"[VIWEC]\d{4} \d\d:\d\d:\d\d\.\d{6} \d+ "
-_TORCH_LINE: Final = re.compile(_PREFIX)
-# What cells of a notebook printed, and messages as cloud logging exports them.
+_PREFIX: Final = rb"[VIWEC]\d{4} \d\d:\d\d:\d\d\.\d{6} \d+ "
+_STAMP: Final = re.compile(rb"[VIWEC](\d{4} \d\d:\d\d:\d\d\.\d{6}) (\d+) ")
+# Found faster, as it begins with one certain byte.
+_END_OF_STAMP: Final = re.compile(rb":\d\d:\d\d\.\d{6} \d+ ")
+# What cells of a notebook printed, and messages as cloud logging exports them; fluentd writes a time and a tag before each.
 _DOCUMENT: Final = re.compile(
-    rb'\s*(?:\{\s*"cells":|[\[{](?=.{0,4000}?"[^"\n]{0,99}' + _PREFIX.encode() + rb"))", re.DOTALL
+    rb'\s*(?:\{\s*"cells":|(?:[^\n"{\[]{1,400}\t)?[\[{](?=.*?"[^"\n]{0,99}' + _PREFIX + rb"))", re.DOTALL
+)
+_TABLE: Final = re.compile(
+    rb'[\w@". /-]{1,99}(?:,[\w@". /-]{1,99}){1,99}\r?\n(?=.*?[,\n]"?[^",\n]{0,99}' + _PREFIX + rb")",
+    re.DOTALL,
 )
 _MOST_BYTES_OF_JSON: Final = 64 << 20
 _DEEPEST: Final = 8
@@ -60,6 +68,7 @@ _MOST_TIMES: Final = 1_000
 _ALWAYS_BYTES: Final = 32 << 20
 
 _HEAD_BYTES: Final = 4096
+_LONGEST_HEAD_BYTES: Final = 4 << 20
 # If the compression is damaged, the piece in which the damage shows is lost.
 _PIECE_BYTES: Final = 1 << 17
 # A request to a store takes as long as the transfer of some megabytes.
@@ -76,8 +85,10 @@ def unpacking(head: bytes) -> Unpack | None:
     for pattern, unpack in _PACKINGS.items():
         if pattern.match(head):
             return unpack
-    ends = head.count(b"\n")
-    return _from_crlf if ends and ends == head.count(b"\r\n") else None
+    if next(_steps(head), 1) < 0:
+        return _lines_of_texts
+    begin = head[:_HEAD_BYTES]
+    return _from_crlf if b"\n" in begin and begin.count(b"\n") == begin.count(b"\r\n") else None
 
 
 class Unpacked(RawStream):
@@ -87,11 +98,18 @@ class Unpacked(RawStream):
         super().__init__(stream)
         self._pieces = unpack(stream)
         self._rest = memoryview(b"")
+        self._failure: Exception | None = None
 
     def readinto(self, space: memoryview) -> int:  # type: ignore[override]
         """Fill the buffer from at most one piece; return 0 after the last."""
         while not self._rest:
-            piece = next(self._pieces, None)
+            try:
+                piece = next(self._pieces, None)
+            except FAILURES as error:
+                self._failure = error
+            if self._failure is not None:
+                # Again: a look at the first bytes may have met it before.
+                raise self._failure
             if piece is None:
                 return 0
             self._rest = memoryview(piece)
@@ -160,30 +178,78 @@ def _whole_lines(parts: Iterator[tuple[str, bytes]]) -> Iterator[bytes]:
 
 
 def _lines_of_texts(stream: IO[bytes]) -> Iterator[bytes]:
-    """The texts that stand where most of torch's lines do, in their order; everything as it is where none does."""
-    data = stream.read(_MOST_BYTES_OF_JSON)
-    whole = None if len(data) == _MOST_BYTES_OF_JSON else _value(data)
+    """The texts that stand where most of torch's lines do, or all lines where these are plain text; the oldest first."""
+    following, failure = _lines(stream), None
+    begun: list[bytes] = []
+    left = _MOST_BYTES_OF_JSON
+    try:
+        while left > 0 and (line := next(following, b"")):
+            begun.append(line)
+            left -= len(line)
+    except FAILURES as error:
+        failure = error
+    data = b"".join(begun)
     # One value, or one in each line.
-    values = map(_value, data.removesuffix(b"\n").split(b"\n")) if isinstance(whole, str) else [whole]
-    texts = [one for value in values for one in _texts(value)]
-    places = Counter(place for place, text in texts if _TORCH_LINE.search(text))
+    whole = _value(data) if left > 0 else ""
+    values = list(map(_value, begun)) if isinstance(whole, str) else [whole]
+    places = Counter(
+        place
+        for value in values
+        for place, text in _texts(value)
+        if _STAMP.search(text.encode("utf-8", "replace"))
+    )
     logged = max(places, key=places.__getitem__, default=())
-    if not logged:
-        yield data
-        while more := stream.read(_MOST_BYTES_OF_JSON):
-            yield more
-        return
-    for place, text in texts:
+    if left <= 0 and not logged and (_TABLE.match(data) or data.lstrip().startswith((b"{", b"["))):
+        raise TooMuchError(
+            f"more than {_MOST_BYTES_OF_JSON:,} bytes of JSON or CSV: read only where each line is a JSON value"
+        )
+    lines = list(_texts_at(logged, values)) if logged else begun
+    # Consoles of cloud logging show the newest line first, and so do their exports.
+    if sum(_steps(b"".join(lines))) < 0:
+        if left <= 0:
+            raise TooMuchError(
+                f"more than {_MOST_BYTES_OF_JSON:,} bytes that begin with the newest line: reverse it, as tac does"
+            )
+        lines = [line.removesuffix(b"\n") + b"\n" for line in reversed(lines)]
+    yield from lines
+    if failure is not None:
+        raise failure
+    yield from _texts_at(logged, map(_value, following)) if logged else following
+
+
+def _texts_at(logged: tuple[str, ...], values: Iterable[Any]) -> Iterator[bytes]:
+    """The texts that stand there, and those that are values themselves, as lines."""
+    for place, text in (one for value in values for one in _texts(value)):
         if place in (logged, ()):
             yield (text if text.endswith(_LINE_ENDS) else f"{text}\n").encode("utf-8", "replace")
 
 
+def _steps(data: bytes) -> Iterator[int]:
+    """1 where a process of torch logs a later time than before, -1 where an earlier one."""
+    before: dict[bytes, bytes] = {}
+    for stamp, pid in (match.groups() for match in _STAMP.finditer(data)):
+        last = before.setdefault(pid, stamp)
+        if stamp != last:
+            before[pid] = stamp
+            yield 1 if stamp > last else -1
+
+
 def _value(data: bytes) -> Any:
-    """What stands there as JSON; what is none is a text."""
+    """What stands there as JSON, or as rows of CSV; what is neither is a text."""
     try:
-        return load_json(data)
+        return load_json(data if data[:1] in b"[{" else data[data.find(b"\t{", 0, _HEAD_BYTES) + 1 :])
     except ValueError:
-        return data.decode("utf-8", "replace")
+        text = data.decode("utf-8", "replace")
+    return _rows(text) if _TABLE.match(data) else text
+
+
+def _rows(text: str) -> list[dict[str, str]] | str:
+    """The rows of CSV; the text as it is if it has other columns than its first line names."""
+    with contextlib.suppress(csv.Error):
+        rows = list(csv.DictReader(io.StringIO(text, newline="")))
+        if all(None not in row and None not in row.values() for row in rows):
+            return rows
+    return text
 
 
 def _texts(value: Any) -> Iterator[tuple[tuple[str, ...], str]]:
@@ -205,6 +271,7 @@ _PACKINGS: Final[dict[re.Pattern[bytes], Unpack]] = {
     tlparse.RECORDS: tlparse.from_records,
     tlparse.LIST: tlparse.from_list,
     _DOCUMENT: _lines_of_texts,
+    _TABLE: _lines_of_texts,
 }
 """What restores a log, by how it begins."""
 
@@ -238,7 +305,7 @@ def open_bytes(path: str, ahead_bytes: int = _AHEAD_BYTES) -> IO[bytes]:
     """Open a log for reading and decompress it on the fly; an address is read `ahead_bytes` at a time."""
     try:
         raw = _open(path, ahead_bytes)
-        head = raw.read(_HEAD_BYTES)
+        raw.read(_HEAD_BYTES)
         raw.seek(0)
     except FileNotFoundError as error:
         raise SourceError(path, "there is no such file or directory") from error
@@ -246,11 +313,17 @@ def open_bytes(path: str, ahead_bytes: int = _AHEAD_BYTES) -> IO[bytes]:
         raise SourceError(path, "cannot be read: a pipe; write it to a file first") from error
     except OSError as error:
         raise SourceError(path, f"cannot be read: {error.strerror or error}") from error
+    head = _head_of_log(raw.read)
+    if not _is_enough(head) and not is_address(path):
+        with contextlib.suppress(OSError):
+            raw.seek(max(len(head), raw.seek(0, os.SEEK_END) - _LONGEST_HEAD_BYTES))
+            head += _of_torch(raw.read())
+    raw.seek(0)
     decompress = next((opened for magic, opened in COMPRESSED.items() if head.startswith(magic)), None)
     stream = raw
     if decompress is not None:
         with decompress(raw) as begun:
-            head = _first_bytes(begun.read)
+            head = _head_of_log(begun.read)
         raw.close()
         packed = _open(path, ahead_bytes)
         size = packed.seek(0, os.SEEK_END)
@@ -280,9 +353,23 @@ COMPRESSED: Final[dict[bytes, Callable[[IO[bytes]], IO[bytes]]]] = {
 """The function that opens a compressed file, by the file's first bytes."""
 
 
-def _first_bytes(read: Callable[[int], bytes]) -> bytes:
+def _head_of_log(read: Callable[[int], bytes]) -> bytes:
+    """The first bytes, and more of a text that tells no time of torch's among them: a program may print much before it compiles."""
+    head = _first_bytes(read)
+    return head if _is_enough(head) else head + _of_torch(_first_bytes(read, _LONGEST_HEAD_BYTES))
+
+
+def _of_torch(data: bytes) -> bytes:
+    return data if b"torch" in data and _END_OF_STAMP.search(data) else b""
+
+
+def _is_enough(head: bytes) -> bool:
+    return b"\0" in head or any(_steps(head))
+
+
+def _first_bytes(read: Callable[[int], bytes], size: int = _HEAD_BYTES) -> bytes:
     try:
-        return read(_HEAD_BYTES)[:_HEAD_BYTES]
+        return read(size)[:size]
     except FAILURES:
         return b""
 
@@ -291,10 +378,14 @@ def read_head(path: str, size: int = 1 << 16) -> bytes:
     """The first bytes of a file, decompressed; if it is damaged, the bytes before the damage."""
     try:
         with open_bytes(path, ahead_bytes=size) as stream:
-            space = bytearray(size)
-            return bytes(space[: Pieces(stream).read_into(memoryview(space))])
+            space, pieces = bytearray(size), Pieces(stream)
+            head = bytes(space[: pieces.read_into(memoryview(space))])
     except FAILURES:
         return b""
+    kind, why = pieces.failure() or ("", "")
+    if kind == "limit" and not head:
+        raise SourceError(path, why, kind)
+    return head
 
 
 def modified_s(path: str) -> float:

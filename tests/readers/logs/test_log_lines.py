@@ -1,5 +1,6 @@
 """The lines of a log however it comes in pieces, and however it was packed; where its bytes come from, and why they ended early."""
 
+import contextlib
 import errno
 import gzip
 import io
@@ -132,7 +133,7 @@ def docker(*lines: tuple[str, str]) -> bytes:
 
 STAMP = b"2026-11-20T15:24:13.1Z "
 TORCH = "V1120 15:24:13.250000 3327 torch/x.py:1] {text}"
-A, B = TORCH.format(text="a"), TORCH.format(text='"b"')
+A, B, C = TORCH.format(text="a"), TORCH.format(text='"b"'), TORCH.format(text="c").replace("15:24", "15:25")
 
 
 def notebook(*outputs: dict[str, object]) -> bytes:
@@ -175,6 +176,13 @@ def json_lines(*values: object) -> bytes:
     (json_lines(*messages("x", A, B)), f"x\n{A}\n{B}\n".encode()),
     # A line of another program is one of the log.
     (json_lines(*messages(A, B)) + b"no json\n" + json_lines(*messages("y")), f"{A}\n{B}\nno json\ny\n".encode()),
+    # Newest first, as consoles of cloud logging list lines; of rows of CSV, and behind what fluentd writes before a record.
+    (f"{C}\nx\n{A}".encode(), f"{A}\nx\n{C}\n".encode()),
+    (json.dumps(messages(C, "x", A)).encode(), f"{A}\nx\n{C}\n".encode()),
+    (f'time,message\n1,"{C}"\n2,x\n3,{A}\n'.encode(), f"{A}\nx\n{C}\n".encode()),
+    (f'time,message\n1,{A}\n2,"a, ""b""\nc"\n'.encode(), f'{A}\na, "b"\nc\n'.encode()),
+    (f"Hello, world\n{A}\n{A}\n".encode(), f"Hello, world\n{A}\n{A}\n".encode()),
+    (b"".join(b"2026-11-20\ttag\t" + one for one in json_lines(*messages(A, "x", B)).splitlines(keepends=True)), f"{A}\nx\n{B}\n".encode()),
     # What is cut, and a notebook that printed nothing of torch's, stays as it is.
     (json.dumps(messages(A, B)).encode()[:-1], json.dumps(messages(A, B)).encode()[:-1]),
     (notebook({"name": "stderr", "text": ["x\n"]}), notebook({"name": "stderr", "text": ["x\n"]})),
@@ -191,12 +199,45 @@ def test_what_was_packed(
             assert stream.read() == wanted
 
 
-def test_json_that_is_too_long_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    packed = json_lines(*messages(*[A] * 9))
-    for most in (len(packed) // 3, len(packed), len(packed) + 1):
+def test_json_that_is_too_long_is_read_where_each_line_is_a_value(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines, wanted = json_lines(*messages(*[A] * 9)), f"{A}\n".encode() * 9
+    whole = json.dumps(messages(*[A] * 9), indent=1).encode()
+    for packed, most, is_read in [
+        (lines, len(lines) // 3, True),
+        (lines, 9_999, True),
+        (whole, 9_999, True),
+        (whole, len(whole) // 3, False),
+    ]:
         monkeypatch.setattr(byte_source, "_MOST_BYTES_OF_JSON", most)
-        lines = b"".join(byte_source._lines_of_texts(io.BytesIO(packed)))  # type: ignore[arg-type]
-        assert lines == (f"{A}\n".encode() * 9 if most > len(packed) else packed)
+        with (
+            contextlib.nullcontext()
+            if is_read
+            else pytest.raises(TooMuchError, match="each line is a JSON value")
+        ):
+            assert b"".join(unpacking(packed)(io.BytesIO(packed))) == wanted  # type: ignore[misc, arg-type]
+
+
+def test_a_log_that_is_too_long_to_be_turned_round_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    packed = b"".join(
+        TORCH.format(text="a").replace("13.25", f"{second}.25").encode() + b"\n"
+        for second in range(59, 10, -1)
+    )
+    monkeypatch.setattr(byte_source, "_MOST_BYTES_OF_JSON", 1000)
+    with pytest.raises(TooMuchError, match="begin with the newest line"):
+        b"".join(unpacking(packed)(io.BytesIO(packed)))  # type: ignore[misc, arg-type]
+
+
+def test_json_is_read_to_the_damage(tmp_path: Path) -> None:
+    packed = gzip.compress(json_lines(*({"message": f"{A} {number}"} for number in range(20_000))))
+    (tmp_path / "log").write_bytes(packed[: len(packed) // 2])
+    with open_bytes(str(tmp_path / "log")) as stream:
+        space, pieces = bytearray(1 << 21), Pieces(stream)
+        lines = bytes(space[: pieces.read_into(memoryview(space))]).split(b"\n")
+        assert lines[:1000] == [f"{A} {number}".encode() for number in range(1000)]
+        assert pieces.failure() == (
+            "damaged_compression",
+            "Compressed file ended before the end-of-stream marker was reached",
+        )
 
 
 def test_json_that_is_nested_too_deep_is_an_empty_line() -> None:
