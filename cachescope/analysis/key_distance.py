@@ -21,8 +21,8 @@ from cachescope.keys.key_fields import TORCH_VERSION, is_input
 _SYMBOL: Final = re.compile(r"(?:\bSize\(\[[^][]*\b|\(')[su]\d+\b")
 
 
-Form = tuple[int | None, int]
-"""A set of hash details: the hash code of its graph, and the number of its content."""
+Form = tuple[int | None, int, int]
+"""A set of hash details: the hash code of its graph, the number of its content, and the first set whose content torch printed like it."""
 
 
 class Change(NamedTuple):
@@ -65,6 +65,9 @@ class KeyDistances:
         # The number of each content, and the contents by number.
         self._numbers: dict[_Content, int] = {}
         self._numbered: list[_Content] = []
+        # The first set with each content as torch printed it.
+        self._printed: dict[tuple[int, ...], int] = {}
+        self._changes: dict[tuple[int, int], Change] = {}
 
     @kept
     def form(self, detail_set: int) -> Form:
@@ -74,17 +77,22 @@ class KeyDistances:
         graph, of_first = self.first(first)
         # Nearly all sets differ from the first in a few places.
         apart = self.details.sets.differences(first, detail_set) if is_plain else None
+        alike = detail_set
         if apart is None:
             graph, held = self._whole(self.details.sets[detail_set])
         else:
-            of_set, held = self._whole(code for _, _, code in apart[1])
+            codes = [code for _, _, code in apart[1]]
+            of_set, held = self._whole(codes)
             graph = graph if of_set is None else of_set
+            of_field, of_graph = self.details.field_codes, self.details.field_code("gm")
+            printed = first, *(code for code in codes if of_field[code] != of_graph)
+            alike = self._printed.setdefault(printed, detail_set)
         others = frozenset([(field, code) for field, code in held.items() if of_first[field] != code])
         content = _Content(first, others)
         number = self._numbers.setdefault(content, len(self._numbered))
         if number == len(self._numbered):
             self._numbered.append(content)
-        return graph, number
+        return graph, number, alike
 
     @kept
     def first(self, detail_set: int) -> tuple[int | None, dict[int, int]]:
@@ -139,7 +147,7 @@ class KeyDistances:
 
     def hashes(self, detail_set: int) -> tuple[int, dict[int, int]]:
         """The first set with the fields of a set, and the hashes in which the set differs from it, by field; that of the graph in any case."""
-        graph, content = self.form(detail_set)
+        graph, content, _ = self.form(detail_set)
         first, otherwise = self._numbered[content]
         field = self.details.field_code("gm")
         return first, ({} if graph is None or field is None else {field: graph}) | dict(otherwise)
@@ -149,11 +157,14 @@ class KeyDistances:
         changed = self.changed(one, other)
         return bool(changed) and all(is_input(self.details.fields[field]) for field in changed)
 
-    @kept
     def change(self, before: int, after: int) -> Change:
         """What changed from one set to another."""
-        components = tuple(self.details.changes(before, after))
-        return Change(components, tuple(field for field, _, _ in components))
+        (graph, _, alike), (other_graph, _, other_alike) = self.form(before), self.form(after)
+        pair = (alike, other_alike) if graph == other_graph else (before, after)
+        if pair not in self._changes:
+            components = tuple(self.details.changes(before, after))
+            self._changes[pair] = Change(components, tuple(field for field, _, _ in components))
+        return self._changes[pair]
 
     def parts(self, before: int, after: int) -> frozenset[str]:
         """The parts of inputs that differ between two sets, each named with its field."""
