@@ -67,7 +67,7 @@ def slowest_text(runs: Sequence[RunTime]) -> str:
 
 
 def contrast_text(contrast: Contrast) -> str:
-    """``run 0 took 9.3 s longer than run 1: 8.7 s in C++ compiler, 1.4 s in code generation; 1.3 s less in loading``."""
+    """``run 0 took 9.3 s longer than run 1: C++ compiler +8.7 s, code generation +1.4 s; loading -1.3 s``."""
     slower, other = (one.path or one.name for one in (contrast.slower, contrast.other))
     if contrast.of > 2 or contrast.is_of_start:
         which = " ranks of its start" if contrast.is_of_start else ""
@@ -153,8 +153,8 @@ def _where(phases: Mapping[str, int]) -> str:
     """The phases that make up most of a difference, and those that took less."""
     least = _LEAST_SHARE * max(map(abs, phases.values()), default=0)
     large = [(name, ns) for name, ns in phases.items() if abs(ns) > least]
-    more = [f"{duration(ns)} in {name}" for name, ns in large if ns > 0]
-    less = [f"{duration(-ns)} less in {name}" for name, ns in reversed(large) if ns < 0]
+    more = [f"{name} {signed(ns)}" for name, ns in large if ns > 0]
+    less = [f"{name} {signed(ns)}" for name, ns in reversed(large) if ns < 0]
     parts = [listed(texts, _PHASES) for texts in (more, less) if texts]
     return f": {'; '.join(parts)}" if parts else ""
 

@@ -36,17 +36,17 @@ def text_of(runs: Sequence[RunTime]) -> str:
 
 @pytest.mark.parametrize(("runs", "said"), [
     ([spent(0, loading=1000, guards=10), spent(1, compiler=9100, guards=2010, loading=700)],
-     "run 1 took 10.8 s longer than run 0: 9.1 s in compiler, 2.0 s in guards"),
+     "run 1 took 10.8 s longer than run 0: compiler +9.1 s, guards +2.0 s"),
     # What took less is told as well.
     ([spent(0, loading=900), spent(1, compiler=2000)],
-     "run 1 took 1.1 s longer than run 0: 2.0 s in compiler; 900 ms less in loading"),
+     "run 1 took 1.1 s longer than run 0: compiler +2.0 s; loading -900 ms"),
     # Of many the slowest is held against the quickest.
     ([spent(0, a=300), spent(1, a=900), spent(2, a=100), spent(3, a=500)],
-     "the slowest of 4, run 1, took 800 ms longer than the quickest, run 2: 800 ms in a"),
+     "the slowest of 4, run 1, took 800 ms longer than the quickest, run 2: a +800 ms"),
     ([spent(0, a=3), spent(1, a=3)], "run 1 took as long as run 0, to the millisecond"),
     # At most three phases are named.
     ([spent(0), spent(1, p0=100, p1=99, p2=98, p3=97, p4=96)],
-     "run 1 took 490 ms longer than run 0: 100 ms in p0, 99 ms in p1, 98 ms in p2 and 2 more"),
+     "run 1 took 490 ms longer than run 0: p0 +100 ms, p1 +99 ms, p2 +98 ms and 2 more"),
 ])  # fmt: skip
 def test_it_says_where_the_slower_one_spent_longer(runs: list[RunTime], said: str) -> None:
     found = Contrast.of_members(runs)
