@@ -137,7 +137,9 @@ def test_two_runs_have_a_column_for_their_difference(run: Run, training: Path) -
     (loading,) = (row for row in rows if row.startswith(" loading"))
     assert loading.split()[-2:] == ["+422", "ms"]
     # A path may be longer than a line.
-    assert f"{cold}took9.3slongerthan{warm}:vectorinstructiontest+7.3s,C++compiler+1.2s," in "".join(done.out.split())
+    assert f"{cold}took9.3slongerthan{warm}:vectorinstructiontest+7.3s,C++compiler+1.2s," in "".join(
+        done.out.split()
+    )
     printed = run("time", "--json", warm, cold).json["contrast"]
     assert printed["slower"]["path"] == str(cold)
     first, second = (one["total_ns"] for one in run("time", "--json", cold, warm).json["time"])

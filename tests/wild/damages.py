@@ -122,9 +122,6 @@ def _dresses() -> Iterator[Damage]:
         "ends of colours": logs.reset_at_ends,
         "CRLF": logs.with_crlf,
         "docker json-file": logs.docker_json,
-        "newest first": logs.newest_first,
-        "JSON, newest first": logs.exported,
-        "CSV": logs.as_table,
         "UTF-16": logs.in_utf16,
     }
     for name, change in dresses.items():
@@ -181,5 +178,11 @@ def _closed(name: str, harm: Callable[[Path, Random], None], what: frozenset[str
 def _one_log(kind: str, folder: Path) -> list[Path]:
     return logs.logs(folder, kind)[:1]
 
+
+_EXPORTS = {"newest first": logs.newest_first, "JSON, newest first": logs.exported, "CSV": logs.as_table}
+EXPORTS = tuple(
+    Damage(name, partial(logs.each_log, TEXT, change), _TEXT) for name, change in _EXPORTS.items()
+)
+"""What cloud logging makes of text logs."""
 
 DAMAGES: tuple[Damage, ...] = (*_times(), *_lost_lines(), *_dresses(), *_entries())

@@ -65,7 +65,7 @@ from tests.recordings import RECORDED, Recorded
 from tests.wild.answers import AnswerSet, read_answers
 from tests.wild.damaged_files import caches
 from tests.wild.damaged_logs import logs
-from tests.wild.damages import CACHES, DAMAGES, TEXT, TRACE, Damage, in_zone
+from tests.wild.damages import CACHES, DAMAGES, EXPORTS, TEXT, TRACE, Damage, in_zone
 from tests.wild.judging import GONE, Judge, Report
 
 WAYS: dict[str, tuple[str, ...]] = {
@@ -252,6 +252,22 @@ def test_what_else_is_lost_of_lines_invents_nothing(
     of_text = frozenset({TEXT})
     case = Case("2.13.0", name, way, Damage(harm.__name__, harm, of_text, of_text))
     assert not tried(Whole(recording("2.13.0", name)), case).wrong
+
+
+@pytest.mark.parametrize("damage", EXPORTS, ids=lambda damage: damage.name)
+@pytest.mark.parametrize(
+    ("version", "name"),
+    [
+        ("2.6.0", "recompiles"),
+        ("2.10.0", "infer_then_train"),
+        ("2.13.0", "two_services_pods"),
+        ("2.15.0", "interrupted"),
+    ],
+)
+def test_what_cloud_logging_exports_says_the_same(
+    recording: Recording, version: str, name: str, damage: Damage
+) -> None:
+    assert not tried(Whole(recording(version, name)), Case(version, name, "text", damage)).wrong
 
 
 def test_every_damage_is_tried() -> None:
