@@ -67,7 +67,8 @@ class KeyDistances:
         self._numbered: list[_Content] = []
         # The first set with each content as torch printed it.
         self._printed: dict[tuple[int, ...], int] = {}
-        self._changes: dict[tuple[int, int], Change] = {}
+        # By whether the graphs are equal: if so, by the first sets that are printed like the two.
+        self._changes: dict[tuple[bool, int, int], Change] = {}
 
     @kept
     def form(self, detail_set: int) -> Form:
@@ -160,11 +161,11 @@ class KeyDistances:
     def change(self, before: int, after: int) -> Change:
         """What changed from one set to another."""
         (graph, _, alike), (other_graph, _, other_alike) = self.form(before), self.form(after)
-        pair = (alike, other_alike) if graph == other_graph else (before, after)
-        if pair not in self._changes:
+        asked = (True, alike, other_alike) if graph == other_graph else (False, before, after)
+        if asked not in self._changes:
             components = tuple(self.details.changes(before, after))
-            self._changes[pair] = Change(components, tuple(field for field, _, _ in components))
-        return self._changes[pair]
+            self._changes[asked] = Change(components, tuple(field for field, _, _ in components))
+        return self._changes[asked]
 
     def parts(self, before: int, after: int) -> frozenset[str]:
         """The parts of inputs that differ between two sets, each named with its field."""

@@ -35,6 +35,8 @@ def differing(one: list[tuple[str, str]], other: list[tuple[str, str]]) -> set[s
     return {field for field in mine.keys() | others.keys() if mine.get(field) != others.get(field)}
 
 
+# The last is printed like the one before but for the graph, in which that differs from the first.
+@example([list(zip(FIELDS, "1111111", strict=True)), [("gm", "2")], [("gm", "1")]])
 @given(sets)
 def test_in_how_many_fields_two_keys_differ(found: list[list[tuple[str, str]]]) -> None:
     store, codes = stored(found)
