@@ -179,6 +179,8 @@ def json_lines(*values: object) -> bytes:
     # Newest first, as consoles of cloud logging list lines; of rows of CSV, and behind what fluentd writes before a record.
     (f"{C}\nx\n{A}".encode(), f"{A}\nx\n{C}\n".encode()),
     (json.dumps(messages(C, "x", A)).encode(), f"{A}\nx\n{C}\n".encode()),
+    # Two containers whose processes have one pid, of which one began later: as they are.
+    (f"b | {C}\na | {A}\nb | {C}\na | {A}\n".encode(), f"b | {C}\na | {A}\nb | {C}\na | {A}\n".encode()),
     (f'time,message\n1,"{C}"\n2,x\n3,{A}\n'.encode(), f"{A}\nx\n{C}\n".encode()),
     (f'time,message\n1,{A}\n2,"a, ""b""\nc"\n'.encode(), f'{A}\na, "b"\nc\n'.encode()),
     (f"Hello, world\n{A}\n{A}\n".encode(), f"Hello, world\n{A}\n{A}\n".encode()),
