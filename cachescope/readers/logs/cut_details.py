@@ -145,10 +145,8 @@ class Shapes:
             else:
                 others.append(field)
                 of_kind.setdefault(kind, set()).add(field)
-        fields, first = (
-            frozenset(self._store.layouts[number]),
-            self._store.fields[others[0]] if others else "",
-        )
+        fields = frozenset(self._store.layouts[number])
+        first = self._store.fields[others[0]] if others else ""
         kinds = {kind: frozenset(found) for kind, found in of_kind.items()}
         return _Layout(fields, first, len(set(others)) < len(others), kinds, has_gaps, tuple(inputs))
 
